@@ -1,0 +1,82 @@
+-- The charge statement: decides and writes a batch of charges in one round trip and one commit.
+
+-- What is accepted so far of a consumer's charges, in order of arrival: one that does not fit is left
+-- out, and a later smaller one may still fit.
+create function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
+returns bigint language sql immutable parallel safe
+as $$ select case when amount <= available - accepted then accepted + amount else accepted end $$;
+
+create aggregate farebox.accepted_sum(amount bigint, available bigint) (
+  sfunc = farebox.accept_if_fits, stype = bigint, initcond = '0'
+);
+
+-- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one
+-- consumer are decided in the order of the arrays; one refusal never touches its neighbours.
+-- Asks of its caller: no idempotency hash twice in one call.
+-- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. Of a replay, everything comes from its row.
+create function farebox.post_charges(
+  p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer uuid[], p_tool text[],
+  p_amount bigint[], p_idempotency uuid[], p_fingerprint bigint[], p_metadata text[],
+  p_receipt_key smallint, p_replay_since uuid
+) returns table (
+  ord int, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  -- The locks first, in one order everywhere. The next statement has a new snapshot, so it sees what
+  -- committed while this one waited; one statement for both would look in the past and charge twice.
+  perform 1 from farebox.consumers c
+    where (c.ledger, c.id) in (select * from unnest(p_ledger, p_consumer))
+    order by c.ledger, c.id for update;
+
+  return query
+  with asked as (
+    select * from unnest(p_ledger, p_consumer, p_id, p_developer, p_tool, p_amount, p_idempotency,
+      p_fingerprint, p_metadata) with ordinality
+      as r(ledger, consumer, id, developer, tool, amount, idempotency, fingerprint, metadata, ord)
+  ),
+  -- Charges made earlier with the same key. The lower bound on ids keeps old partitions out.
+  prior as (
+    select a.ord, a.fingerprint = h.request_fingerprint as same, h.id, h.amount_micros,
+      h.balance_micros, h.receipt_key
+    from asked a join farebox.charges h on h.idempotency_hash = a.idempotency
+    where a.idempotency is not null and h.id >= p_replay_since
+      and h.ledger = a.ledger and h.consumer_id = a.consumer
+  ),
+  fresh as (
+    select a.*, c.credited_micros - c.spent_micros - c.held_micros as available, c.spent_micros as spent
+    from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer
+    where not exists (select from prior p where p.ord = a.ord)
+  ),
+  -- Running totals decide who fits: accepted is where the total grows.
+  totals as (
+    select *, farebox.accepted_sum(amount, available) over (partition by consumer order by ord) as total
+    from fresh
+  ),
+  decided as (
+    select *, total > coalesce(lag(total) over (partition by consumer order by ord), 0) as accepted
+    from totals
+  ),
+  moved as (
+    update farebox.consumers c set spent_micros = c.spent_micros + d.total
+    from (select ledger, consumer, max(total) as total from decided where accepted group by 1, 2) d
+    where c.ledger = d.ledger and c.id = d.consumer
+  ),
+  posted as (
+    insert into farebox.charges (amount_micros, spent_micros, balance_micros, request_fingerprint, id,
+      consumer_id, developer_id, idempotency_hash, ledger, receipt_key, tool, metadata)
+    select amount, spent + total, available - total, fingerprint, id, consumer, developer, idempotency,
+      ledger, p_receipt_key, tool, metadata::jsonb
+    from decided where accepted
+  )
+  select ord::int, case when accepted then 'posted' else 'insufficient' end, id, amount,
+    available - total, p_receipt_key
+  from decided
+  union all
+  select ord::int, case when same then 'replayed' else 'key_reused' end, id, amount_micros,
+    balance_micros, receipt_key
+  from prior;
+end $$;

@@ -1,0 +1,137 @@
+/**
+ * The environment, read once into one frozen, checked Config. No other module reads process.env.
+ * docs/settings.md lists every setting.
+ */
+import { resolve } from 'node:path';
+import { microsOfDollars, type Micros } from './domain/money.ts';
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
+  readonly baseUrl: string;
+  readonly keyPrefix: string;
+  readonly logLevel: string;
+  readonly databaseUrl: string;
+  /** Secrets that receipts' keys are derived from, by number; the highest signs, all verify. */
+  readonly masterSecrets: ReadonlyMap<number, string>;
+  readonly ledgerCount: number;
+  readonly temporal: {
+    readonly address: string;
+    readonly namespace: string;
+    readonly taskQueue: string;
+    readonly tls: boolean;
+    readonly apiKey: string | undefined;
+  };
+  readonly stripe: {
+    readonly secretKey: string;
+    /** Where the API is, when it is not Stripe's own: the simulator, a test double. */
+    readonly apiBase: URL | undefined;
+    /** Every secret whose signature is good: more than one during a rotation. */
+    readonly webhookSecrets: readonly string[];
+  };
+  /** What a new account consents to have taken from its card in a UTC month; none with real money. */
+  readonly consentCeiling: Micros | undefined;
+  /** Whether a direct top-up without a saved card saves the processor's test card first. */
+  readonly savesTestCard: boolean;
+  /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
+  readonly firstAskMs: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A setting is missing or wrong; the message names it and says what it must be. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export function readConfig(env: Environment): Config {
+  const port = integer(env, 'PORT', 8080, 1, 65_535);
+  const stripeKey = required(env, 'STRIPE_SECRET_KEY');
+  const ceiling = env['DEFAULT_CONSENT_CEILING'];
+  return Object.freeze({
+    host: env['HOST'] ?? '127.0.0.1',
+    port,
+    baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
+    keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
+    logLevel: matching(env, 'LOG_LEVEL', 'info', /^(trace|debug|info|warn|error|fatal|silent)$/),
+    databaseUrl: required(env, 'DATABASE_URL'),
+    masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
+    ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
+    temporal: Object.freeze({
+      address: required(env, 'TEMPORAL_ADDRESS'),
+      namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+      taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
+      tls: env['TEMPORAL_TLS'] === 'true' || env['TEMPORAL_API_KEY'] !== undefined,
+      apiKey: env['TEMPORAL_API_KEY'],
+    }),
+    stripe: Object.freeze({
+      secretKey: stripeKey,
+      apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
+      webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+    }),
+    consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
+    savesTestCard: env['SAVE_TEST_CARD'] === 'true',
+    firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
+  });
+}
+
+/** Where the embedded start keeps its data: `DATA_DIR`, `.farebox` in the working directory. */
+export function dataDirOf(env: Environment): string {
+  return resolve(env['DATA_DIR'] ?? '.farebox');
+}
+
+/** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */
+function masterSecrets(text: string): ReadonlyMap<number, string> {
+  const entries = text.split(',').map((part): [number, string] => {
+    const numbered = /^(\d{1,4}):(.+)$/.exec(part);
+    return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
+  });
+  if (entries.some(([, secret]) => secret.length < 32)) {
+    throw new ConfigError('MASTER_SECRET: each secret must have at least 32 characters');
+  }
+  const secrets = new Map(entries);
+  if (secrets.size !== entries.length) {
+    throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 1:old,2:new');
+  }
+  return secrets;
+}
+
+function required(env: Environment, name: string): string {
+  const value = env[name];
+  if (!value) throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
+  return value;
+}
+
+function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${text}"`);
+  }
+  return value;
+}
+
+function matching(env: Environment, name: string, fallback: string, pattern: RegExp): string {
+  const value = env[name] ?? fallback;
+  if (!pattern.test(value)) throw new ConfigError(`${name} must match ${pattern}, not "${value}"`);
+  return value;
+}
+
+function url(env: Environment, name: string, fallback: string): URL {
+  const text = env[name] ?? fallback;
+  const value = URL.parse(text);
+  if (value?.protocol !== 'http:' && value?.protocol !== 'https:') {
+    throw new ConfigError(`${name} must be an http(s) URL, not "${text}"`);
+  }
+  return value;
+}
+
+function dollars(name: string, text: string): Micros {
+  const value = microsOfDollars(Number(text));
+  if (value === undefined || value <= 0) {
+    throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
+  }
+  return value;
+}

@@ -1,0 +1,71 @@
+/**
+ * The shape of keys (specification section 5): `fare_ck_live_…` consumer, `fare_sk_live_…`
+ * developer secret, `fare_sk_…` legacy caller. The random part is 32 base62 characters (190 bits),
+ * the last six a CRC-32 over all before, so that a scanner recognises a leaked key and a typing
+ * error never reaches the database.
+ */
+export type KeyKind = 'consumer' | 'developer' | 'legacy';
+
+const INFIX: Readonly<Record<KeyKind, string>> = {
+  consumer: 'ck_live_',
+  developer: 'sk_live_',
+  legacy: 'sk_',
+};
+const RANDOM_LENGTH = 32;
+const CHECKSUM_LENGTH = 6;
+/** No key is longer: bounds the work on what a stranger sends. */
+export const KEY_LENGTH_MAX = 100;
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const TAIL = new RegExp(`^[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** Builds a key of random bytes. Bytes of 248 and more are passed over, so no character is likelier. */
+export function composeKey(prefix: string, kind: KeyKind, random: Uint8Array): string {
+  let text = '';
+  for (const byte of random) {
+    if (text.length === RANDOM_LENGTH) break;
+    if (byte < 248) text += BASE62[byte % 62];
+  }
+  if (text.length < RANDOM_LENGTH) throw new RangeError('too few random bytes for a key');
+  const body = `${prefix}_${INFIX[kind]}${text}`;
+  return body + checksum(body);
+}
+
+/** The kind that a well-formed key claims to be, or `undefined` for anything else. */
+export function kindOfKey(prefix: string, key: string): KeyKind | undefined {
+  if (key.length > KEY_LENGTH_MAX || !key.startsWith(`${prefix}_`)) return undefined;
+  const rest = key.slice(prefix.length + 1);
+  for (const kind of ['consumer', 'developer', 'legacy'] as const) {
+    const infix = INFIX[kind];
+    if (!rest.startsWith(infix) || !TAIL.test(rest.slice(infix.length))) continue;
+    const body = key.slice(0, -CHECKSUM_LENGTH);
+    return checksum(body) === key.slice(-CHECKSUM_LENGTH) ? kind : undefined;
+  }
+  return undefined;
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let out = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i += 1) {
+    out = BASE62[rest % 62] + out;
+    rest = Math.floor(rest / 62);
+  }
+  return out;
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index;
+  for (let bit = 0; bit < 8; bit += 1) {
+    value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;
+  }
+  return value;
+});
+
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < text.length; i += 1) {
+    crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

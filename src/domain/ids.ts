@@ -1,0 +1,44 @@
+/**
+ * Identifiers: a UUIDv7 in the database, `<prefix>_<32 hex digits>` on the wire (specification
+ * section 2). The mapping is one to one, so an id in any other form names nothing.
+ */
+const PREFIXES = {
+  account: 'acct',
+  consumer: 'cns',
+  developer: 'dev',
+  charge: 'chg',
+  tool: 'tool',
+  topUp: 'tu',
+  key: 'key',
+} as const;
+
+export type IdKind = keyof typeof PREFIXES;
+
+const HEX = /^[0-9a-f]{32}$/;
+
+/** `('charge', '0190…-…')` to `chg_0190…`. */
+export function wireId(kind: IdKind, uuid: string): string {
+  return `${PREFIXES[kind]}_${uuid.replaceAll('-', '')}`;
+}
+
+/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when it is no id of this kind. */
+export function uuidOf(kind: IdKind, id: string): string | undefined {
+  const prefix = PREFIXES[kind];
+  if (!id.startsWith(`${prefix}_`)) return undefined;
+  const hex = id.slice(prefix.length + 1);
+  return HEX.test(hex) ? uuidOfHex(hex) : undefined;
+}
+
+function uuidOfHex(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The instant inside a UUIDv7, in milliseconds since 1970. */
+export function uuidTimeMs(uuid: string): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
+}
+
+/** The smallest UUIDv7 of a millisecond: a bound for range scans by time. */
+export function uuidFloor(timeMs: number): string {
+  return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
+}

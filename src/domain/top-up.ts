@@ -1,0 +1,23 @@
+/** The life of a top-up: its states and which may follow which. */
+export const TOP_UP_STATUSES = [
+  'pending',
+  'completed',
+  'expired',
+  'failed',
+  'partially_refunded',
+  'refunded',
+  'disputed',
+  'charged_back',
+] as const;
+
+export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
+
+/** How the money came: hosted checkout, the saved card, or by hand (`account create --balance`). */
+export const TOP_UP_METHODS = ['checkout', 'direct', 'manual'] as const;
+export type TopUpMethod = (typeof TOP_UP_METHODS)[number];
+
+/** Why a top-up failed: the code is one of the error codes, the message is for the consumer. */
+export interface TopUpFailure {
+  readonly code: string;
+  readonly message: string;
+}
