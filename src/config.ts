@@ -99,11 +99,18 @@ function masterSecrets(text: string): ReadonlyMap<number, string> {
 
 function required(env: Environment, name: string): string {
   const value = env[name];
-  if (!value) throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
+  if (!value)
+    throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
   return value;
 }
 
-function integer(env: Environment, name: string, fallback: number, min: number, max: number): number {
+function integer(
+  env: Environment,
+  name: string,
+  fallback: number,
+  min: number,
+  max: number,
+): number {
   const text = env[name];
   if (text === undefined) return fallback;
   const value = Number(text);

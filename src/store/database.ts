@@ -1,0 +1,123 @@
+/**
+ * The connection to Postgres, through Slonik. Values arrive in one representation each: int8 as a safe
+ * integer (or an error), timestamptz as an ISO 8601 UTC string, uuid and text as strings.
+ * Never set session state on a connection: it is handed on as it is.
+ */
+import {
+  createPool,
+  createSqlTag,
+  createTypeParserPreset,
+  type CommonQueryMethods,
+  type DatabasePool,
+  type DatabaseTransactionConnection,
+  type Interceptor,
+} from 'slonik';
+import Type, { type Static, type TSchema } from 'typebox';
+import { Ajv } from 'ajv';
+
+/** Anything that runs queries: the pool, or a transaction's connection. */
+export type Connection = CommonQueryMethods;
+export type Transaction = DatabaseTransactionConnection;
+export type Database = DatabasePool;
+
+export interface DatabaseOptions {
+  readonly maxPoolSize: number;
+  /** Called when an idle connection breaks; without a listener that would end the process. */
+  readonly onError: (error: unknown) => void;
+  /** 0 for none. Bounds a statement, not the COMMIT. */
+  readonly statementTimeoutMs?: number;
+}
+
+export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
+  const pool = await createPool(withTimeouts(url), {
+    maxPoolSize: options.maxPoolSize,
+    statementTimeout: options.statementTimeoutMs ?? 10_000,
+    idleInTransactionSessionTimeout: 15_000,
+    idleTimeout: 'DISABLE_TIMEOUT',
+    connectionRetryLimit: 0,
+    connectionTimeout: 3_000,
+    // Re-running a statement is for its author to decide, who knows whether it is safe.
+    queryRetryLimit: 0,
+    // The default sends DISCARD ALL at each release: a round trip, and it drops prepared statements.
+    resetConnection: async () => {},
+    interceptors: [resultParser],
+    typeParsers: [
+      ...createTypeParserPreset().filter(
+        ({ name }) => !['int8', 'timestamptz', 'numeric'].includes(name),
+      ),
+      { name: 'int8', parse: safeInteger },
+      { name: 'timestamptz', parse: isoTimestamp },
+      { name: 'numeric', parse: safeInteger },
+    ],
+  });
+  pool.on('error', options.onError);
+  return pool;
+}
+
+/** What waits for a lock longer than this gives up, well before its caller does. */
+const LOCK_TIMEOUT_MS = 5_000;
+
+function withTimeouts(text: string): string {
+  const url = new URL(text);
+  url.searchParams.set('options', `-c lock_timeout=${LOCK_TIMEOUT_MS}`);
+  return url.href;
+}
+
+function safeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer: ${text}`);
+  return value;
+}
+
+function isoTimestamp(text: string): string {
+  return new Date(text).toISOString();
+}
+
+const ajv = new Ajv({ allErrors: false });
+
+interface RowParser<T> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: 'farebox';
+    readonly validate: (value: unknown) => { value: T } | { issues: { message: string }[] };
+    readonly types?: { readonly input: T; readonly output: T };
+  };
+}
+
+/** A row's shape as a TypeBox schema, for `sql.type(row({...}))`; checked on every row that comes. */
+export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
+  const check = ajv.compile(schema);
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'farebox',
+      validate: (value) =>
+        check(value)
+          ? { value: value as Static<T> }
+          : { issues: [{ message: ajv.errorsText(check.errors) }] },
+    },
+  };
+}
+
+/** Slonik's tag. `sql.type(row(Type.Object({…})))` for rows, `sql.typeAlias('nothing')` for none. */
+export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
+
+/** A row did not have the shape that its query promises: a bug, or a database of another version. */
+export class RowShapeError extends Error {
+  override readonly name = 'RowShapeError';
+}
+
+const resultParser: Interceptor = {
+  name: 'result-parser',
+  transformRow: (context, query, value) => {
+    const parser = context.resultParser as RowParser<unknown> | undefined;
+    if (!parser) return value;
+    const result = parser['~standard'].validate(value);
+    if ('issues' in result) {
+      throw new RowShapeError(
+        `${result.issues[0]?.message} in a row of: ${query.sql.slice(0, 200)}`,
+      );
+    }
+    return result.value as typeof value;
+  },
+};
