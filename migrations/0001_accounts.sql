@@ -1,6 +1,6 @@
 -- Who may do what: one account is one sign-up and holds both roles, a consumer and a developer.
 -- Everything lives in one schema, so that Farebox can share a database with its operator.
-create schema farebox;
+create schema if not exists farebox;
 
 create table farebox.accounts (
   id uuid primary key,

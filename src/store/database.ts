@@ -12,7 +12,7 @@ import {
   type DatabaseTransactionConnection,
   type Interceptor,
 } from 'slonik';
-import Type, { type Static, type TSchema } from 'typebox';
+import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
@@ -75,7 +75,8 @@ function isoTimestamp(text: string): string {
 
 const ajv = new Ajv({ allErrors: false });
 
-interface RowParser<T> {
+/** Slonik takes any Standard Schema as the shape of a row. */
+export interface RowParser<T> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: 'farebox';

@@ -1,0 +1,101 @@
+/**
+ * Rows kept in memory until they change, for look-ups on every charge. Another process may change them,
+ * so this one asks several times a second what changed lately, and trusts an entry only while its last
+ * answer is younger than `TRUST_MS`: so a change is seen everywhere within one second, and a process
+ * that cannot ask goes back to the database.
+ */
+import { LRUCache } from 'lru-cache';
+
+const ASK_EVERY_MS = 300;
+const TRUST_MS = 900;
+/** A row that took longer to arrive may have changed on its way: it is used once and not kept. */
+const LOAD_MS_MAX = 500;
+
+export interface FreshCacheOptions<T extends object> {
+  readonly entriesMax: number;
+  /** The rows of those keys that there are. Absence is not kept. */
+  readonly load: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>;
+  /** Keys of all rows that changed in the last half minute; more is harmless. */
+  readonly findChanged: () => Promise<readonly string[]>;
+  readonly onError: (error: unknown) => void;
+}
+
+interface Misses<T> {
+  readonly keys: Set<string>;
+  readonly rows: Promise<ReadonlyMap<string, T>>;
+}
+
+export class FreshCache<T extends object> {
+  readonly #options: FreshCacheOptions<T>;
+  readonly #entries: LRUCache<string, T>;
+  #trustedUntil = 0;
+  #misses: Misses<T> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: FreshCacheOptions<T>) {
+    this.#options = options;
+    this.#entries = new LRUCache({ max: options.entriesMax });
+  }
+
+  /** Begins to ask for changes; before, every look-up goes to the database. */
+  async start(): Promise<void> {
+    await this.#ask();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** At once when it is in memory, so that the hot path does not wait a turn. */
+  get(key: string): T | Promise<T | undefined> {
+    if (performance.now() < this.#trustedUntil) {
+      const entry = this.#entries.get(key);
+      if (entry) return entry;
+    }
+    return this.#load(key);
+  }
+
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** What is missed in one turn of the event loop is read in one query. */
+  async #load(key: string): Promise<T | undefined> {
+    this.#misses ??= this.#collect();
+    this.#misses.keys.add(key);
+    const rows = await this.#misses.rows;
+    return rows.get(key);
+  }
+
+  #collect(): Misses<T> {
+    const keys = new Set<string>();
+    const rows = new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    }).then(async () => {
+      this.#misses = undefined;
+      const startedAt = performance.now();
+      const found = await this.#options.load([...keys]);
+      if (performance.now() - startedAt < LOAD_MS_MAX) {
+        for (const [key, value] of found) this.#entries.set(key, value);
+      }
+      return found;
+    });
+    return { keys, rows };
+  }
+
+  async #ask(): Promise<void> {
+    const startedAt = performance.now();
+    try {
+      const changed = await this.#options.findChanged();
+      for (const key of changed) this.#entries.delete(key);
+      this.#trustedUntil = startedAt + TRUST_MS;
+    } catch (error) {
+      this.#options.onError(error);
+    }
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => void this.#ask(), ASK_EVERY_MS);
+    this.#timer.unref();
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Charges: the one statement that makes them, and how they are read. Everything that decides about
+ * money is in `farebox.post_charges` (migrations/0003); this file only carries arrays to it.
+ */
+import { Type, type Static } from 'typebox';
+import { asMicros, type Micros } from '../domain/money.ts';
+import { row, sql, type Connection, type RowParser } from './database.ts';
+
+/** A charge to be decided; ids are UUIDs, and `idempotencyHash` too in form. */
+export interface ChargeDraft {
+  readonly id: string;
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly tool: string;
+  readonly amountMicros: Micros;
+  readonly idempotencyHash: string | null;
+  readonly fingerprint: number | null;
+  /** JSON text of a flat object, or null. */
+  readonly metadata: string | null;
+}
+
+export type ChargeOutcome =
+  | {
+      readonly kind: 'posted' | 'replayed';
+      readonly id: string;
+      readonly amountMicros: Micros;
+      /** After this charge. */
+      readonly balanceMicros: Micros;
+      readonly receiptKey: number;
+    }
+  | { readonly kind: 'insufficient'; readonly balanceMicros: Micros }
+  | { readonly kind: 'key_reused' };
+
+interface OutcomeRow {
+  readonly ord: number;
+  readonly outcome: 'posted' | 'replayed' | 'insufficient' | 'key_reused';
+  readonly charge_id: string;
+  readonly amount: number;
+  readonly balance: number;
+  readonly signed_by: number;
+}
+
+/** No result check on this statement: it is the hot one, and its rows come from our own function. */
+const unchecked: RowParser<OutcomeRow> = {
+  '~standard': {
+    version: 1,
+    vendor: 'farebox',
+    validate: (value) => ({ value: value as OutcomeRow }),
+  },
+};
+
+/**
+ * Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there
+ * twice. Returns the outcomes in the order of the drafts.
+ */
+export async function postCharges(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replaySince: string,
+): Promise<ChargeOutcome[]> {
+  const rows = await connection.any(sql.prepared('post_charges', unchecked)`
+    select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
+      ${sql.array(drafts.map((d) => d.ledger), 'int2')},
+      ${sql.array(drafts.map((d) => d.consumerId), 'uuid')},
+      ${sql.array(drafts.map((d) => d.id), 'uuid')},
+      ${sql.array(drafts.map((d) => d.developerId), 'uuid')},
+      ${sql.array(drafts.map((d) => d.tool), 'text')},
+      ${sql.array(drafts.map((d) => d.amountMicros), 'int8')},
+      ${sql.array(drafts.map((d) => d.idempotencyHash), 'uuid')},
+      ${sql.array(drafts.map((d) => d.fingerprint), 'int8')},
+      ${sql.array(drafts.map((d) => d.metadata), 'text')},
+      ${receiptKey}::int2, ${replaySince}::uuid)
+  `);
+  const outcomes: ChargeOutcome[] = [];
+  for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
+  if (rows.length !== drafts.length) {
+    throw new Error(`${drafts.length} charges asked, ${rows.length} decided: a consumer is missing`);
+  }
+  return outcomes;
+}
+
+function outcomeOf(found: OutcomeRow): ChargeOutcome {
+  switch (found.outcome) {
+    case 'posted':
+    case 'replayed':
+      return {
+        kind: found.outcome,
+        id: found.charge_id,
+        amountMicros: asMicros(found.amount),
+        balanceMicros: asMicros(found.balance),
+        receiptKey: found.signed_by,
+      };
+    case 'insufficient':
+      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+    case 'key_reused':
+      return { kind: 'key_reused' };
+  }
+}
+
+const StoredCharge = Type.Object({
+  id: Type.String(),
+  consumerId: Type.String(),
+  developerId: Type.String(),
+  tool: Type.String(),
+  amountMicros: Type.Integer(),
+  receiptKey: Type.Integer(),
+});
+
+/** A charge as it was made; its time is in its id, its receipt is derived from these. */
+export type StoredCharge = Static<typeof StoredCharge>;
+
+const storedCharge = sql.fragment`
+  id, consumer_id as "consumerId", developer_id as "developerId", tool,
+  amount_micros as "amountMicros", receipt_key as "receiptKey"
+`;
+
+export interface ChargeFilter {
+  /** Inclusive and exclusive bounds, as UUIDv7 floors of instants. */
+  readonly fromId?: string | undefined;
+  readonly toId?: string | undefined;
+  readonly tool?: string | undefined;
+}
+
+export interface Page {
+  readonly limit: number;
+  /** Rows strictly older than this id. */
+  readonly beforeId?: string | undefined;
+}
+
+/** A consumer's charges, newest first: one scan of the primary key, whatever the depth. */
+export async function listConsumerCharges(
+  connection: Connection,
+  consumer: { readonly ledger: number; readonly consumerId: string },
+  filter: ChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  return connection.any(sql.type(row(StoredCharge))`
+    select ${storedCharge} from farebox.charges
+    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
+      and ${matching(filter)} and ${before(page)}
+    order by id desc limit ${page.limit}
+  `);
+}
+
+/** The sum of a consumer's charges that match, in micros. */
+export async function sumConsumerCharges(
+  connection: Connection,
+  consumer: { readonly ledger: number; readonly consumerId: string },
+  filter: ChargeFilter,
+): Promise<Micros> {
+  const micros = await connection.oneFirst(sql.type(row(Type.Object({ sum: Type.Integer() })))`
+    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
+    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
+      and ${matching(filter)}
+  `);
+  return asMicros(micros);
+}
+
+/** A developer's charges, newest first. */
+export async function listDeveloperCharges(
+  connection: Connection,
+  developerId: string,
+  filter: ChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  return connection.any(sql.type(row(StoredCharge))`
+    select ${storedCharge} from farebox.charges
+    where developer_id = ${developerId} and ${matching(filter)} and ${before(page)}
+    order by id desc limit ${page.limit}
+  `);
+}
+
+export async function findDeveloperCharge(
+  connection: Connection,
+  developerId: string,
+  id: string,
+): Promise<StoredCharge | null> {
+  return connection.maybeOne(sql.type(row(StoredCharge))`
+    select ${storedCharge} from farebox.charges where developer_id = ${developerId} and id = ${id}
+  `);
+}
+
+function matching({ fromId, toId, tool }: ChargeFilter) {
+  return sql.and([
+    sql.fragment`true`,
+    fromId !== undefined && sql.fragment`id >= ${fromId}::uuid`,
+    toId !== undefined && sql.fragment`id < ${toId}::uuid`,
+    tool !== undefined && sql.fragment`tool = ${tool}`,
+  ]);
+}
+
+function before({ beforeId }: Page) {
+  return beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`;
+}

@@ -1,0 +1,30 @@
+/** Consumers: the counters that a balance is read from. */
+import { Type } from 'typebox';
+import { asMicros, type Micros } from '../domain/money.ts';
+import { row, sql, type Connection } from './database.ts';
+
+/** A consumer's place in the ledger: the key of its row. */
+export interface ConsumerRef {
+  readonly ledger: number;
+  readonly consumerId: string;
+}
+
+export interface Counters {
+  readonly balance: Micros;
+  /** The sum of all its charges. */
+  readonly spent: Micros;
+}
+
+/** One probe of the primary key, however many charges there are. */
+export async function getCounters(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<Counters> {
+  const found = await connection.one(sql.type(
+    row(Type.Object({ balance: Type.Integer(), spent: Type.Integer() })),
+  )`
+    select credited_micros - spent_micros - held_micros as balance, spent_micros as spent
+    from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
+  `);
+  return { balance: asMicros(found.balance), spent: asMicros(found.spent) };
+}

@@ -1,0 +1,117 @@
+/** Tools: priced operations of a developer, registered or merely charged by name. */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../domain/money.ts';
+import { row, sql, type Connection, type Database } from './database.ts';
+
+const Price = Type.Union([Type.Integer(), Type.Null()]);
+
+const PricedTool = Type.Object({
+  developerId: Type.String(),
+  name: Type.String(),
+  priceMicros: Price,
+});
+
+/** What a charge has to know about a tool. */
+export type PricedTool = Static<typeof PricedTool>;
+
+export interface ToolName {
+  readonly developerId: string;
+  readonly name: string;
+}
+
+export async function findPricedTools(
+  connection: Connection,
+  names: readonly ToolName[],
+): Promise<readonly PricedTool[]> {
+  return connection.any(sql.type(row(PricedTool))`
+    select developer_id as "developerId", name, price_micros as "priceMicros" from farebox.tools
+    where (developer_id, name) in (select * from ${sql.unnest(
+      names.map((tool) => [tool.developerId, tool.name]),
+      ['uuid', 'text'],
+    )})
+  `);
+}
+
+/** Tools that changed in the last half minute: what a cache of prices has to forget. */
+export async function findChangedTools(connection: Connection): Promise<readonly ToolName[]> {
+  return connection.any(sql.type(
+    row(Type.Object({ developerId: Type.String(), name: Type.String() })),
+  )`
+    select developer_id as "developerId", name from farebox.tools
+    where changed_at > now() - interval '30 seconds'
+  `);
+}
+
+/** Names that a developer has charged and never registered: a bound on what a typing error can make. */
+const UNREGISTERED_MAX = 1_000;
+
+/** Notes a name that is charged before it is registered. False: the developer has too many of those. */
+export async function noteToolName(connection: Connection, tool: ToolName): Promise<boolean> {
+  const result = await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.tools (id, developer_id, name)
+    select ${randomUUIDv7()}, ${tool.developerId}, ${tool.name}
+    where (select count(*) from farebox.tools
+      where developer_id = ${tool.developerId} and registered_at is null) < ${UNREGISTERED_MAX}
+    on conflict on constraint tools_name_unique do nothing
+  `);
+  return result.rowCount > 0 || (await findPricedTools(connection, [tool])).length > 0;
+}
+
+const Tool = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  priceMicros: Price,
+  createdAt: Type.String(),
+});
+
+export type Tool = Static<typeof Tool>;
+
+const toolColumns = sql.fragment`
+  id, name, description, price_micros as "priceMicros", created_at as "createdAt"
+`;
+
+/** Null when the name is registered already. A name that was only charged keeps its id. */
+export async function registerTool(
+  connection: Connection,
+  developerId: string,
+  tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(row(Tool))`
+    insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
+    values (${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}, now())
+    on conflict on constraint tools_name_unique do update
+      set description = excluded.description, price_micros = excluded.price_micros,
+        registered_at = now(), changed_at = now()
+      where tools.registered_at is null
+    returning ${toolColumns}
+  `);
+}
+
+const ListedTool = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  priceMicros: Price,
+  totalCharges: Type.Integer(),
+  totalRevenueMicros: Type.Integer(),
+});
+
+export type ListedTool = Static<typeof ListedTool>;
+
+/** A developer's tools, in the order they came, each with what it earned. */
+export async function listTools(
+  database: Database,
+  developerId: string,
+): Promise<readonly ListedTool[]> {
+  return database.any(sql.type(row(ListedTool))`
+    select t.id, t.name, t.description, t.price_micros as "priceMicros",
+      coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
+    from farebox.tools t left join (
+      select tool, count(*) as charges, sum(amount_micros)::int8 as micros
+      from farebox.charges where developer_id = ${developerId} group by tool
+    ) c on c.tool = t.name
+    where t.developer_id = ${developerId} order by t.id
+  `);
+}
