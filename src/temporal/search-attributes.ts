@@ -1,0 +1,54 @@
+/**
+ * The search attributes of our workflows: what an operator filters by in the Temporal UI. Registered
+ * when the embedded server starts, or by `farebox migrate` on a cluster. No personal data in any.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connection } from '@temporalio/client';
+
+/** `Stuck` is the filter that the UI does not have: running, but a step keeps failing. */
+export const SEARCH_ATTRIBUTES = {
+  TopUpStatus: 'Keyword',
+  ConsumerId: 'Keyword',
+  DeveloperId: 'Keyword',
+  AmountDollars: 'Double',
+  WaitingFor: 'Keyword',
+  Stuck: 'Bool',
+} as const;
+
+export type SearchAttributeName = keyof typeof SEARCH_ATTRIBUTES;
+
+/** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
+const INDEXED_VALUE_TYPE = { Keyword: 2, Double: 4, Bool: 5 } as const;
+
+const REGISTERED_WITHIN_MS = 30_000;
+
+type OperatorConnection = Pick<Connection, 'operatorService'>;
+
+/** Registers those that the namespace lacks and returns when the server knows them; safe to repeat. */
+export async function ensureSearchAttributes(
+  connection: OperatorConnection,
+  namespace: string,
+): Promise<void> {
+  const missing = await missingFrom(connection, namespace);
+  if (missing.length === 0) return;
+  await connection.operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: Object.fromEntries(
+      missing.map((name) => [name, INDEXED_VALUE_TYPE[SEARCH_ATTRIBUTES[name]]]),
+    ),
+  });
+  const deadline = Date.now() + REGISTERED_WITHIN_MS;
+  while ((await missingFrom(connection, namespace)).length > 0) {
+    if (Date.now() > deadline) throw new Error(`search attributes not registered: ${missing}`);
+    await sleep(200);
+  }
+}
+
+async function missingFrom(
+  connection: OperatorConnection,
+  namespace: string,
+): Promise<SearchAttributeName[]> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const names = Object.keys(SEARCH_ATTRIBUTES) as SearchAttributeName[];
+  return names.filter((name) => !(name in (customAttributes ?? {})));
+}
