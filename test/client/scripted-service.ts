@@ -1,0 +1,101 @@
+/**
+ * A real HTTP server that answers charges as a script says, for what a healthy API cannot be made to
+ * do on demand: say nothing, drop the line, be overloaded. It keeps what it was asked.
+ */
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+
+export interface SeenRequest {
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+}
+
+/** What to do with one request. The last one of a script serves all that follow. */
+export type Step = (response: ServerResponse) => void;
+
+export class ScriptedService implements AsyncDisposable {
+  readonly seen: SeenRequest[] = [];
+  #server = createServer();
+  #port = 0;
+
+  static async start(...script: [Step, ...Step[]]): Promise<ScriptedService> {
+    const service = new ScriptedService();
+    service.#server.on('request', (request, response) => {
+      void service.#serve(request, response, script);
+    });
+    service.#server.listen(0, '127.0.0.1');
+    await once(service.#server, 'listening');
+    service.#port = (service.#server.address() as AddressInfo).port;
+    return service;
+  }
+
+  /** Stays the same after close(), when nobody listens there. */
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** The idempotency keys that came, in order. */
+  get keys(): unknown[] {
+    return this.seen.map(({ headers }) => headers['idempotency-key']);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, script: Step[]) {
+    const body = await json(request);
+    const { method, url: path, headers } = request;
+    const step = script[Math.min(this.seen.length, script.length - 1)];
+    this.seen.push({ method, path, headers, body });
+    step?.(response);
+  }
+}
+
+export const CHARGE = {
+  id: 'chg_1',
+  receipt: 'hmac_sha256.1.e30.c2ln',
+  tool: 'search',
+  amount: 0.02,
+  consumerId: 'cns_1',
+  developerId: 'dev_1',
+  balance: 4.98,
+  createdAt: '2026-11-21T08:00:00.000Z',
+};
+
+export const charged: Step = (response) => answer(201, CHARGE)(response);
+
+export function answer(status: number, body: unknown, headers: Record<string, string> = {}): Step {
+  return (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+}
+
+export function refusal(status: number, code: string, facts: object = {}, retryAfter = '0'): Step {
+  const error = { type: 'a_type', code, message: `It is ${code}.`, requestId: 'req_1', ...facts };
+  return answer(status, { error }, { 'retry-after': retryAfter });
+}
+
+export const silence: Step = () => {};
+
+export const droppedLine: Step = (response) => {
+  response.destroy();
+};
