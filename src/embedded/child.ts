@@ -1,0 +1,131 @@
+/**
+ * A process that we start, that says when it is ready, and that does not outlive us. On Linux the
+ * kernel sees to that (the parent-death signal), so that even kill -9 of this process leaves
+ * nothing behind; elsewhere our own processes notice that their channel to us has closed.
+ * Each has a session of its own: a terminal's Ctrl-C reaches us alone, and we stop them in order.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ChildOptions {
+  readonly name: string;
+  readonly command: readonly [string, ...string[]];
+  readonly env: Environment;
+  /** Where its standard output and error go; its tail is in the error when it does not start. */
+  readonly logFile: string;
+  /** `message`: it sends `{ready: true}` over its channel; else asked until it is true. */
+  readonly ready: 'message' | ((pid: number) => boolean | Promise<boolean>);
+  readonly readyTimeoutMs?: number;
+  /** What comes before the command; by default the kernel kills it when we die. */
+  readonly launcher?: readonly string[];
+  readonly stopSignal?: NodeJS.Signals;
+  /** How long it may take to stop before it is killed. */
+  readonly stopTimeoutMs?: number;
+}
+
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  /** Resolves, with how it ended, when it has ended for whatever reason. */
+  readonly exited: Promise<string>;
+  /** Stops it in order; resolves when it is gone. */
+  stop(): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** A child did not become ready; the message has the end of what it logged. */
+export class ChildError extends Error {
+  override readonly name = 'ChildError';
+}
+
+const LOG_BYTES_MAX = 10_000_000;
+const POLL_MS = 20;
+
+let hasParentDeathSignal: boolean | undefined;
+
+/** The command line's beginning that makes the kernel send the signal when this process dies. */
+export function dyingWithUs(signal: 'INT' | 'TERM' | 'KILL'): readonly string[] {
+  const launcher = ['setpriv', '--pdeathsig', signal];
+  // util-linux has the option, busybox's setpriv has not, and other systems have no setpriv.
+  hasParentDeathSignal ??=
+    spawnSync('setpriv', [...launcher.slice(1), 'true'], { stdio: 'ignore' }).status === 0;
+  return hasParentDeathSignal ? launcher : [];
+}
+
+/** Starts the process and resolves when it is ready; otherwise it is gone again and this throws. */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { name, ready } = options;
+  const log = openLog(options.logFile);
+  const [file, ...args] = [...(options.launcher ?? dyingWithUs('KILL')), ...options.command];
+  const child = spawn(file as string, args, {
+    cwd: '/',
+    env: options.env,
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd, ...(ready === 'message' ? ['ipc' as const] : [])],
+  });
+  closeSync(log.fd);
+
+  let ended: string | undefined;
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) =>
+      resolve(signal ? `ended by ${signal}` : `exit code ${code}`),
+    );
+  }).then((how) => (ended = how));
+
+  const stop = async (): Promise<void> => {
+    if (ended !== undefined) return;
+    child.kill(options.stopSignal ?? 'SIGTERM');
+    const killer = setTimeout(() => child.kill('SIGKILL'), options.stopTimeoutMs ?? 10_000);
+    await exited;
+    clearTimeout(killer);
+  };
+
+  let saidReady = false;
+  child.on('message', (message) => {
+    if ((message as { ready?: unknown } | null)?.ready === true) saidReady = true;
+  });
+  const deadline = Date.now() + (options.readyTimeoutMs ?? 60_000);
+  for (;;) {
+    const isReady =
+      ready === 'message' ? saidReady : child.pid !== undefined && (await ready(child.pid));
+    if (isReady && ended === undefined) break;
+    if (ended !== undefined) throw new ChildError(`${name} did not start: ${ended}${log.tail()}`);
+    if (Date.now() > deadline) {
+      await stop();
+      throw new ChildError(`${name} was not ready in time${log.tail()}`);
+    }
+    await Promise.race([delay(POLL_MS), exited]);
+  }
+  return {
+    name,
+    pid: child.pid as number,
+    exited,
+    stop,
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Opens for appending; a log that has grown large is put aside, in place of the one before it. */
+function openLog(file: string): { fd: number; tail: () => string } {
+  mkdirSync(dirname(file), { recursive: true });
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_BYTES_MAX) renameSync(file, `${file}.1`);
+  const fd = openSync(file, 'a', 0o600);
+  const begin = fstatSync(fd).size;
+  return { fd, tail: () => readTail(file, begin) };
+}
+
+function readTail(file: string, begin: number): string {
+  const fd = openSync(file, 'r');
+  const { size } = fstatSync(fd);
+  const bytes = Buffer.alloc(Math.min(size - begin, 3_000));
+  readSync(fd, bytes, 0, bytes.length, size - bytes.length);
+  closeSync(fd);
+  const text = bytes.toString().trim();
+  return text === '' ? ` (it logged nothing to ${file})` : `; the end of ${file}:\n${text}`;
+}

@@ -1,0 +1,73 @@
+/**
+ * Ports on the loopback address. Those that we pick lie below the range from which systems take
+ * ports for outgoing connections, so that one that is remembered is there again at the next start.
+ */
+import { randomInt } from 'node:crypto';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+
+const PICK_FROM = 20_000;
+const PICK_BELOW = 30_000;
+
+export async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const server = createServer();
+  const free = await new Promise<boolean>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    );
+    server.listen({ port, host, exclusive: true }, () => resolve(true));
+  });
+  if (free) await new Promise((resolve) => server.close(resolve));
+  return free;
+}
+
+/** The preferred port when it is free, else another one. */
+export async function choosePort(preferred?: number): Promise<number> {
+  if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
+  for (;;) {
+    const port = randomInt(PICK_FROM, PICK_BELOW);
+    if (await isPortFree(port)) return port;
+  }
+}
+
+/** Whether something takes connections there. */
+export function isPortOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** Which process listens there, as `node (process 123)`, where the system lets us know. */
+export function findPortHolder(port: number): string | undefined {
+  try {
+    const inode = listeningInode(port);
+    const pid = inode && readdirSync('/proc').find((entry) => holdsSocket(entry, inode));
+    return pid && `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
+  } catch {
+    return undefined; // not Linux, or it ended meanwhile
+  }
+}
+
+function listeningInode(port: number): string | undefined {
+  const LISTEN = '0A';
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return ['tcp', 'tcp6']
+    .flatMap((table) => readFileSync(`/proc/net/${table}`, 'utf8').split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .find((fields) => fields[1]?.endsWith(suffix) && fields[3] === LISTEN)?.[9];
+}
+
+function holdsSocket(pid: string, inode: string): boolean {
+  if (!/^\d+$/.test(pid)) return false;
+  try {
+    const folder = `/proc/${pid}/fd`;
+    return readdirSync(folder).some(
+      (fd) => readlinkSync(`${folder}/${fd}`) === `socket:[${inode}]`,
+    );
+  } catch {
+    return false; // another user's process
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * An embedded PostgreSQL in a data directory of its own, on the loopback address. What it has
+ * committed survives kill -9 of everything, and whatever such an end leaves behind (a server that
+ * still stops, a lock file, a half-made cluster) does not hinder the next start.
+ */
+import { execFile } from 'node:child_process';
+import { chownSync, readdirSync, statSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { startChild, type Child } from './child.ts';
+import { launchers, postgresBin, type Launcher } from './postgres-launcher.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface PostgresOptions {
+  readonly dataDir: string;
+  readonly logFile: string;
+  readonly env: Environment;
+  readonly port: number;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface Postgres extends Child {
+  readonly url: string;
+  /** As in "18.4". */
+  readonly version: string;
+}
+
+const MAJOR_VERSION = '18';
+const USER = 'farebox';
+const DATABASE = 'farebox';
+
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  // A socket's path may have 107 bytes; a data directory's may well have more.
+  unix_socket_directories: '',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  max_connections: '100',
+  shared_buffers: '128MB',
+  max_wal_size: '2GB',
+  // Every statement here is short: compiling it costs more than it saves.
+  jit: 'off',
+};
+
+const INITDB_OPTIONS = ['--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions'];
+
+const run = promisify(execFile);
+
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { dataDir, logFile, port } = options;
+  const bin = postgresBin();
+  // Nothing of ours but where the system's programs are: PG... settings are not for this server.
+  const env = { PATH: options.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
+  await mkdir(join(dataDir, '..'), { recursive: true, mode: 0o700 });
+  await refuseOtherVersion(dataDir);
+  await stopLeftover(dataDir);
+  const launcher = await prepare(bin, dataDir, env);
+  const settings = Object.entries({ ...SETTINGS, ...options.settings });
+  const child = await startChild({
+    name: 'PostgreSQL',
+    launcher: launcher.argv,
+    command: [
+      join(bin, 'postgres'),
+      `-D${dataDir}`,
+      `-p${port}`,
+      ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    env,
+    logFile,
+    ready: async (pid) => {
+      const lines = await readPidFile(dataDir);
+      return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
+    },
+    // After a crash under load it first replays its log.
+    readyTimeoutMs: 300_000,
+    stopSignal: 'SIGINT',
+    stopTimeoutMs: 30_000,
+  });
+  const version = await createDatabase(port);
+  return { ...child, version, url: `postgres://${USER}@127.0.0.1:${port}/${DATABASE}` };
+}
+
+async function refuseOtherVersion(dataDir: string): Promise<void> {
+  const version = await readFile(join(dataDir, 'PG_VERSION'), 'utf8').catch(() => undefined);
+  if (version === undefined || version.trim() === MAJOR_VERSION) return;
+  throw new Error(
+    `${dataDir} holds data of PostgreSQL ${version.trim()}, and this is PostgreSQL ${MAJOR_VERSION}: ` +
+      'choose another directory with --data-dir, or upgrade the data with pg_upgrade',
+  );
+}
+
+/** Line 1 is the process id, line 8 its state. No file: no lines. */
+async function readPidFile(dataDir: string): Promise<string[]> {
+  const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '');
+  return text.split('\n');
+}
+
+/**
+ * A server of a start that was killed is stopped: only a child of ours can be watched. The caller
+ * holds the data directory, so a process that is no such server got the number by chance, after a
+ * reboot or in a new container, and PostgreSQL would take it for its own.
+ */
+async function stopLeftover(dataDir: string): Promise<void> {
+  const pid = Number((await readPidFile(dataDir))[0]);
+  if (!pid) return;
+  const isServer = async () => (await commandLineOf(pid)).includes(dataDir);
+  for (let waitedMs = 0; await isServer(); waitedMs += 50) {
+    if (waitedMs === 0) process.kill(pid, 'SIGINT');
+    if (waitedMs === 20_000) process.kill(pid, 'SIGKILL');
+    await delay(50);
+  }
+  await rm(join(dataDir, 'postmaster.pid'), { force: true });
+}
+
+async function commandLineOf(pid: number): Promise<string> {
+  if (process.platform === 'linux') {
+    return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  }
+  return await run('ps', ['-o', 'command=', '-p', String(pid)]).then(
+    ({ stdout }) => stdout,
+    () => '',
+  );
+}
+
+/** Makes the cluster when there is none yet; gives the way of running that works here. */
+async function prepare(bin: string, dataDir: string, env: Environment): Promise<Launcher> {
+  const isNew = !(await readFile(join(dataDir, 'PG_VERSION')).catch(() => undefined));
+  // Under another name until it is whole: an initdb that was killed leaves no half cluster.
+  const unfinished = `${dataDir}.new`;
+  const failures: string[] = [];
+  for (const launcher of launchers()) {
+    try {
+      if (isNew) await rm(unfinished, { recursive: true, force: true });
+      if (isNew) await mkdir(unfinished, { mode: 0o700 });
+      if (launcher.owner) giveTo(launcher.owner, isNew ? unfinished : dataDir);
+      const command = isNew
+        ? [join(bin, 'initdb'), '-D', unfinished, '-U', USER, ...INITDB_OPTIONS]
+        : [join(bin, 'postgres'), '-D', dataDir, '-C', 'port'];
+      const [file, ...args] = [...launcher.argv, ...command];
+      await run(file as string, args, { cwd: '/', env });
+      if (isNew) await rename(unfinished, dataDir);
+      return launcher;
+    } catch (error) {
+      failures.push(((error as { stderr?: string }).stderr || String(error)).trim());
+    }
+  }
+  throw new Error(`PostgreSQL cannot run here:\n${failures.join('\n')}`);
+}
+
+/** The folder itself last: when this is killed half way, the next start does it again. */
+function giveTo(owner: { uid: number; gid: number }, folder: string): void {
+  if (statSync(folder).uid === owner.uid) return;
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    chownSync(join(folder, path), owner.uid, owner.gid);
+  }
+  chownSync(folder, owner.uid, owner.gid);
+}
+
+async function createDatabase(port: number): Promise<string> {
+  const client = new Client({
+    host: '127.0.0.1',
+    port,
+    user: USER,
+    database: 'postgres',
+    ssl: false,
+  });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ version: string; exists: boolean }>(
+      `select current_setting('server_version') as version,
+              exists (select from pg_database where datname = $1)`,
+      [DATABASE],
+    );
+    if (!rows[0]?.exists) await client.query(`create database ${DATABASE}`);
+    return rows[0]?.version ?? '';
+  } finally {
+    await client.end();
+  }
+}

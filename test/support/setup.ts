@@ -1,0 +1,69 @@
+/**
+ * Once for the whole run, before any test: a PostgreSQL with a template database at the newest
+ * schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
+ * inherit. Each stack (stack.ts) then has a database, a simulator and a namespace of its own.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Child } from '../../src/embedded/child.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { findTemporal } from '../../src/embedded/temporal-binary.ts';
+import { startTemporal } from '../../src/embedded/temporal.ts';
+import { migrate } from '../../src/store/migrations.ts';
+
+let folder: string | undefined;
+const started: Child[] = [];
+
+export async function mochaGlobalSetup(): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
+  const [postgresUrl, temporal] = await Promise.all([
+    preparePostgres(folder),
+    prepareTemporal(folder),
+  ]).catch(async (error: unknown) => {
+    await mochaGlobalTeardown();
+    throw error;
+  });
+  Object.assign(process.env, {
+    TEST_FOLDER: folder,
+    TEST_POSTGRES_URL: postgresUrl,
+    TEST_TEMPORAL_ADDRESS: temporal.address,
+    TEST_TEMPORAL_PROGRAM: temporal.program,
+  });
+}
+
+export async function mochaGlobalTeardown(): Promise<void> {
+  await Promise.all(started.map((child) => child.stop()));
+  if (folder) await rm(folder, { recursive: true, force: true });
+}
+
+/** The URL of the template, which stack.ts copies. */
+async function preparePostgres(folder: string): Promise<string> {
+  const postgres = await startPostgres({
+    dataDir: join(folder, 'postgres'),
+    logFile: join(folder, 'postgres.log'),
+    env: process.env,
+    port: await choosePort(),
+    // Tests kill processes, not machines: what a process wrote survives that without fsync.
+    settings: { fsync: 'off', max_connections: '300' },
+  });
+  started.push(postgres);
+  await migrate(postgres.url, pino({ level: 'silent' }));
+  return postgres.url;
+}
+
+async function prepareTemporal(folder: string): Promise<{ address: string; program: string }> {
+  const program = await findTemporal(process.env, () => {});
+  const temporal = await startTemporal({
+    program,
+    dataDir: join(folder, 'temporal'),
+    logFile: join(folder, 'temporal.log'),
+    env: process.env,
+    port: await choosePort(),
+    uiPort: await choosePort(),
+  });
+  started.push(temporal);
+  return { address: temporal.address, program };
+}

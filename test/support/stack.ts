@@ -1,0 +1,222 @@
+/**
+ * What tests run against: real processes on ephemeral ports, each stack with a database, a
+ * simulator and a Temporal namespace of its own, so that no test sees another's data.
+ */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { startChild } from '../../src/embedded/child.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { SEARCH_ATTRIBUTES } from '../../src/temporal/search-attributes.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A process of a stack. */
+export interface Server {
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves, with how it ended, when it has ended. */
+  readonly exited: Promise<string>;
+  kill(signal: NodeJS.Signals): void;
+  /** SIGTERM, and waits for the end. */
+  stop(): Promise<void>;
+}
+
+export interface Simulator extends Server {
+  /** What Farebox needs to use it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
+  readonly env: Environment;
+}
+
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+export interface Stack {
+  readonly database: TestDatabase;
+  readonly simulator: Simulator;
+  readonly api: Server;
+  readonly worker: Server;
+  /** Everything that an api or a worker of this stack is started with: for more of them. */
+  readonly env: Environment;
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  /** On top of what the stack's api and worker get anyway. */
+  readonly env?: Environment;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** What the global set-up left in the environment. */
+function given(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: mocha loads test/support/setup.ts first`);
+  return value;
+}
+
+function unique(): string {
+  return randomBytes(6).toString('hex');
+}
+
+/** Waits until the condition gives something truthy, and gives it; throws when it takes too long. */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  { timeoutMs = 15_000, intervalMs = 25 } = {},
+): Promise<Exclude<Awaited<T>, null | undefined | false | 0 | ''>> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as Exclude<Awaited<T>, null | undefined | false | 0 | ''>;
+    if (Date.now() > deadline)
+      throw new Error(`not so within ${timeoutMs} ms: ${String(condition)}`);
+    await delay(intervalMs);
+  }
+}
+
+/** A database at the newest schema: a copy of the template, which takes 60 ms. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const template = new URL(given('TEST_POSTGRES_URL'));
+  const name = `test_${unique()}`;
+  await administer(
+    `create database ${name} template ${template.pathname.slice(1)} strategy wal_log`,
+  );
+  const url = new URL(template);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) };
+}
+
+async function administer(statement: string): Promise<void> {
+  const url = new URL(given('TEST_POSTGRES_URL'));
+  url.pathname = '/postgres';
+  const client = new Client({ connectionString: url.href });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A Temporal namespace with our search attributes. Namespaces end with the run's server. */
+export async function createTestNamespace(): Promise<string> {
+  const namespace = `test-${unique()}`;
+  const attributes = Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => [
+    `--name=${name}`,
+    `--type=${type}`,
+  ]);
+  await temporal('operator', 'namespace', 'create', `-n=${namespace}`, '--retention=1d');
+  await temporal('operator', 'search-attribute', 'create', `-n=${namespace}`, ...attributes);
+  return namespace;
+}
+
+async function temporal(...args: readonly string[]): Promise<void> {
+  const address = given('TEST_TEMPORAL_ADDRESS');
+  await run(given('TEST_TEMPORAL_PROGRAM'), [...args, '--address', address]);
+}
+
+/** The environment of an api or a worker, all but the processor's part, which startSimulator gives. */
+export async function testEnvironment(database: TestDatabase): Promise<Environment> {
+  return {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: given('TEST_TEMPORAL_ADDRESS'),
+    TEMPORAL_NAMESPACE: await createTestNamespace(),
+    MASTER_SECRET: randomBytes(32).toString('base64url'),
+    DEFAULT_CONSENT_CEILING: '1000',
+    SAVE_TEST_CARD: 'true',
+    LOG_LEVEL: 'info',
+  };
+}
+
+/** `env` as from testEnvironment and a simulator's `env`. On a port of its own unless PORT is given. */
+export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
+  const port = Number(env['PORT'] ?? (await choosePort()));
+  const url = `http://127.0.0.1:${port}`;
+  const child = await startOurs('api', ['src/cli.ts', 'api'], {
+    ...env,
+    PORT: String(port),
+    BASE_URL: env['BASE_URL'] ?? url,
+  });
+  return { ...child, url };
+}
+
+export async function startWorker({ env }: { readonly env: Environment }): Promise<Server> {
+  return { ...(await startOurs('worker', ['src/cli.ts', 'worker'], env)), url: '' };
+}
+
+/** Its webhooks go to the port that the api will have. */
+export async function startSimulator(
+  options: { readonly apiPort?: number; readonly port?: number; readonly database?: string } = {},
+): Promise<Simulator> {
+  const port = options.port ?? (await choosePort());
+  const url = `http://127.0.0.1:${port}`;
+  const env = {
+    STRIPE_API_BASE: url,
+    STRIPE_SECRET_KEY: `sk_test_${unique()}`,
+    STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
+  };
+  const child = await startOurs('simulator', ['src/processor/simulator/main.ts'], {
+    SIMULATOR_PORT: String(port),
+    SIMULATOR_DB: options.database ?? join(given('TEST_FOLDER'), `simulator-${unique()}.db`),
+    SIMULATOR_SECRET_KEY: env.STRIPE_SECRET_KEY,
+    SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${options.apiPort ?? 9}/webhooks/stripe`,
+    SIMULATOR_WEBHOOK_SECRET: env.STRIPE_WEBHOOK_SECRET,
+  });
+  return { ...child, url, env };
+}
+
+async function startOurs(name: string, args: readonly string[], env: Environment) {
+  return startChild({
+    name,
+    command: [process.execPath, join(ROOT, args[0] ?? ''), ...args.slice(1)],
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    logFile: join(given('TEST_FOLDER'), `${name}-${unique()}.log`),
+    ready: 'message',
+  });
+}
+
+/** A database, a simulator, a worker and an api, all of them apart from any other stack. */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const undo: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const step of undo.splice(0).toReversed()) await step();
+  };
+  try {
+    const database = await createTestDatabase();
+    undo.push(() => database.drop());
+    const apiPort = await choosePort();
+    const simulator = await startSimulator({ apiPort });
+    undo.push(() => simulator.stop());
+    const env = {
+      ...(await testEnvironment(database)),
+      ...simulator.env,
+      PORT: String(apiPort),
+      BASE_URL: `http://127.0.0.1:${apiPort}`,
+      ...options.env,
+    };
+    const [api, worker] = await Promise.all([
+      startApi({ env }).then((server) => (undo.push(() => server.stop()), server)),
+      startWorker({ env }).then((server) => (undo.push(() => server.stop()), server)),
+    ]);
+    return { database, simulator, api, worker, env, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Runs `farebox <args>` to its end and gives what it printed; throws when it fails. */
+export async function farebox(
+  args: readonly string[],
+  { env }: { readonly env: Environment },
+): Promise<string> {
+  const { stdout } = await run(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+  });
+  return stdout;
+}
