@@ -62,21 +62,50 @@ export async function postCharges(
 ): Promise<ChargeOutcome[]> {
   const rows = await connection.any(sql.prepared('post_charges', unchecked)`
     select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
-      ${sql.array(drafts.map((d) => d.ledger), 'int2')},
-      ${sql.array(drafts.map((d) => d.consumerId), 'uuid')},
-      ${sql.array(drafts.map((d) => d.id), 'uuid')},
-      ${sql.array(drafts.map((d) => d.developerId), 'uuid')},
-      ${sql.array(drafts.map((d) => d.tool), 'text')},
-      ${sql.array(drafts.map((d) => d.amountMicros), 'int8')},
-      ${sql.array(drafts.map((d) => d.idempotencyHash), 'uuid')},
-      ${sql.array(drafts.map((d) => d.fingerprint), 'int8')},
-      ${sql.array(drafts.map((d) => d.metadata), 'text')},
+      ${sql.array(
+        drafts.map((d) => d.ledger),
+        'int2',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.consumerId),
+        'uuid',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.id),
+        'uuid',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.developerId),
+        'uuid',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.tool),
+        'text',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.amountMicros),
+        'int8',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.idempotencyHash),
+        'uuid',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.fingerprint),
+        'int8',
+      )},
+      ${sql.array(
+        drafts.map((d) => d.metadata),
+        'text',
+      )},
       ${receiptKey}::int2, ${replaySince}::uuid)
   `);
   const outcomes: ChargeOutcome[] = [];
   for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
   if (rows.length !== drafts.length) {
-    throw new Error(`${drafts.length} charges asked, ${rows.length} decided: a consumer is missing`);
+    throw new Error(
+      `${drafts.length} charges asked, ${rows.length} decided: a consumer is missing`,
+    );
   }
   return outcomes;
 }
@@ -106,6 +135,7 @@ const StoredCharge = Type.Object({
   tool: Type.String(),
   amountMicros: Type.Integer(),
   receiptKey: Type.Integer(),
+  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 });
 
 /** A charge as it was made; its time is in its id, its receipt is derived from these. */
@@ -113,7 +143,7 @@ export type StoredCharge = Static<typeof StoredCharge>;
 
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", developer_id as "developerId", tool,
-  amount_micros as "amountMicros", receipt_key as "receiptKey"
+  amount_micros as "amountMicros", receipt_key as "receiptKey", metadata
 `;
 
 export interface ChargeFilter {

@@ -1,0 +1,137 @@
+/**
+ * One charge from request to outcome: whose key, which tool, how much; then the batcher. Refusals are
+ * data; what the batcher cannot decide it throws (batcher.ts).
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { kindOfKey } from '../domain/api-keys.ts';
+import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import type { ChargeBody } from '../schemas/charges.ts';
+import type { ReceiptSubject, ReceiptSigner } from './receipts.ts';
+import type { KeyOwner } from '../store/api-keys.ts';
+import type { ChargeBatcher } from './batcher.ts';
+import type { FreshCache } from './fresh-cache.ts';
+import type { KeyUse } from './key-use.ts';
+import type { ToolPrices } from './tool-prices.ts';
+
+export interface ChargingDeps {
+  readonly keyUse: KeyUse;
+  readonly keyPrefix: string;
+  readonly keys: FreshCache<KeyOwner>;
+  readonly tools: ToolPrices;
+  readonly batcher: ChargeBatcher;
+  readonly receipts: ReceiptSigner;
+}
+
+export interface ChargeRequest {
+  readonly developerId: string;
+  readonly body: ChargeBody;
+  readonly idempotencyKey: string | undefined;
+  readonly isAbandoned: () => boolean;
+}
+
+export type ChargeResult =
+  | {
+      readonly kind: 'charged';
+      readonly isReplay: boolean;
+      readonly charge: ReceiptSubject & { readonly amountMicros: Micros };
+      readonly balance: Micros;
+    }
+  | { readonly kind: 'insufficient_balance'; readonly balance: Micros; readonly required: Micros }
+  | { readonly kind: 'invalid_api_key' }
+  | { readonly kind: 'invalid_amount' }
+  | { readonly kind: 'amount_required' }
+  | { readonly kind: 'unknown_tool' }
+  | { readonly kind: 'idempotency_key_reused' };
+
+export async function charge(deps: ChargingDeps, request: ChargeRequest): Promise<ChargeResult> {
+  const { body, developerId } = request;
+  const consumer = await findConsumer(deps, body.apiKey);
+  if (!consumer) return { kind: 'invalid_api_key' };
+  deps.keyUse.note(consumer.keyId);
+
+  const asked = body.amount === undefined ? undefined : chargeable(body.amount);
+  if (body.amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
+  const found = deps.tools.find(developerId, body.tool);
+  const tool = found instanceof Promise ? await found : found;
+  if (!tool && asked === undefined) return { kind: 'unknown_tool' };
+  if (!tool && !(await deps.tools.note(developerId, body.tool))) return { kind: 'unknown_tool' };
+  const amountMicros = asked ?? tool?.price;
+  if (amountMicros === undefined) return { kind: 'amount_required' };
+
+  const { ledger, consumerId } = consumer;
+  const draft = {
+    id: randomUUIDv7(),
+    ledger,
+    consumerId,
+    developerId,
+    tool: body.tool,
+    amountMicros,
+    ...identityOf(request, consumerId),
+    metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+  };
+  const outcome = await deps.batcher.post(draft, request.isAbandoned);
+  switch (outcome.kind) {
+    case 'posted':
+    case 'replayed':
+      return {
+        kind: 'charged',
+        isReplay: outcome.kind === 'replayed',
+        charge: {
+          id: outcome.id,
+          consumerId,
+          developerId,
+          tool: body.tool,
+          amountMicros: outcome.amountMicros,
+          receiptKey: outcome.receiptKey,
+        },
+        balance: outcome.balanceMicros,
+      };
+    case 'insufficient':
+      return {
+        kind: 'insufficient_balance',
+        balance: outcome.balanceMicros,
+        required: amountMicros,
+      };
+    case 'key_reused':
+      return { kind: 'idempotency_key_reused' };
+  }
+}
+
+/** The consumer that a key belongs to; undefined for anything but a consumer key that is in force. */
+async function findConsumer(deps: ChargingDeps, apiKey: unknown): Promise<KeyOwner | undefined> {
+  if (typeof apiKey !== 'string') return undefined;
+  return findKeyOwner(deps, apiKey, 'consumer');
+}
+
+/** Looked up by hash; a key that is not well formed never reaches the database. */
+export function findKeyOwner(
+  deps: Pick<ChargingDeps, 'keyPrefix' | 'keys'>,
+  key: string,
+  kind: KeyOwner['kind'],
+): KeyOwner | undefined | Promise<KeyOwner | undefined> {
+  if (kindOfKey(deps.keyPrefix, key) !== kind) return undefined;
+  const owner = deps.keys.get(hash('sha256', key));
+  return owner instanceof Promise ? owner.then(unlessExpired) : unlessExpired(owner);
+}
+
+function unlessExpired(owner: KeyOwner | undefined): KeyOwner | undefined {
+  return owner?.expiresAt != null && Date.parse(owner.expiresAt) <= Date.now() ? undefined : owner;
+}
+
+function chargeable(dollars: number): Micros | undefined {
+  const amount = microsOfDollars(dollars);
+  return amount !== undefined && amount > 0 && amount <= CHARGE_MICROS_MAX ? amount : undefined;
+}
+
+/**
+ * The idempotency key names one charge of one consumer by one developer. The fingerprint is of what was
+ * sent, not of what it came to: a price that changed meanwhile does not make a retry another request.
+ */
+function identityOf({ developerId, body, idempotencyKey }: ChargeRequest, consumerId: string) {
+  if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
+  const sent = JSON.stringify([body.tool, body.amount ?? null, body.metadata ?? null]);
+  return {
+    idempotencyHash: hash('sha256', consumerId + developerId + idempotencyKey).slice(0, 32),
+    fingerprint: Number.parseInt(hash('sha256', sent).slice(0, 12), 16),
+  };
+}

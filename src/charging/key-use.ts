@@ -1,0 +1,39 @@
+/** When keys were last used, gathered in memory and written together, off the path of the charge. */
+import type { Database } from '../store/database.ts';
+import { touchKeys } from '../store/api-keys.ts';
+
+const WRITE_EVERY_MS = 10_000;
+
+export class KeyUse {
+  readonly #database: Database;
+  readonly #onError: (error: unknown) => void;
+  readonly #timer: NodeJS.Timeout;
+  #used = new Set<string>();
+
+  constructor(database: Database, onError: (error: unknown) => void) {
+    this.#database = database;
+    this.#onError = onError;
+    this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  note(keyId: string): void {
+    this.#used.add(keyId);
+  }
+
+  async write(): Promise<void> {
+    if (this.#used.size === 0) return;
+    const ids = [...this.#used];
+    this.#used = new Set();
+    try {
+      await touchKeys(this.#database, ids);
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#timer);
+    return this.write();
+  }
+}

@@ -1,0 +1,71 @@
+/** Prices of tools, in memory; and the names that are charged before anyone registered them. */
+import { asMicros, type Micros } from '../domain/money.ts';
+import type { Database } from '../store/database.ts';
+import {
+  findChangedTools,
+  findPricedTools,
+  noteToolName,
+  type PricedTool,
+  type ToolName,
+} from '../store/tools.ts';
+import { FreshCache } from './fresh-cache.ts';
+
+interface KnownTool {
+  /** Undefined: it has none, a charge must name its amount. */
+  readonly price: Micros | undefined;
+}
+
+const ENTRIES_MAX = 10_000;
+
+export class ToolPrices {
+  readonly #database: Database;
+  readonly #cache: FreshCache<KnownTool>;
+
+  constructor(database: Database, onError: (error: unknown) => void) {
+    this.#database = database;
+    this.#cache = new FreshCache<KnownTool>({
+      entriesMax: ENTRIES_MAX,
+      load: async (names) => byName(await findPricedTools(database, names.map(parsed))),
+      findChanged: async () => (await findChangedTools(database)).map(nameOf),
+      onError,
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#cache.start();
+  }
+
+  stop(): void {
+    this.#cache.stop();
+  }
+
+  find(developerId: string, name: string): KnownTool | undefined | Promise<KnownTool | undefined> {
+    return this.#cache.get(nameOf({ developerId, name }));
+  }
+
+  /** After this process changed a tool, so that its own next charge sees it. */
+  forget(developerId: string, name: string): void {
+    this.#cache.forget(nameOf({ developerId, name }));
+  }
+
+  /** Writes the row of a name that is charged for the first time. False: the developer has too many. */
+  note(developerId: string, name: string): Promise<boolean> {
+    return noteToolName(this.#database, { developerId, name });
+  }
+}
+
+const nameOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;
+
+function parsed(text: string): ToolName {
+  const space = text.indexOf(' ');
+  return { developerId: text.slice(0, space), name: text.slice(space + 1) };
+}
+
+function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
+  return new Map(
+    tools.map((tool) => [
+      nameOf(tool),
+      { price: tool.priceMicros === null ? undefined : asMicros(tool.priceMicros) },
+    ]),
+  );
+}

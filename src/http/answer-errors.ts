@@ -1,0 +1,70 @@
+/** The one shape of errors (specification section 7), for whatever went wrong on the way. */
+import type { Context, Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { failureOf } from '../charging/flush-failure.ts';
+import { ApiError, errorTypeOf } from '../domain/errors.ts';
+
+export function answerErrors(log: Logger, docsUrl: string): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const known = apiErrorOf(error);
+      if (known.status >= 500) {
+        log.error({ err: error, requestId: ctx.state['requestId'] }, `answered ${known.code}`);
+      }
+      sendError(ctx, known, docsUrl);
+    }
+  };
+}
+
+/** A failure of the database on a read means that nothing happened; what is not known is ours. */
+function apiErrorOf(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isDatabaseAway(error)) {
+    return new ApiError(
+      'service_unavailable',
+      'The ledger cannot be reached; try again shortly.',
+      { retryAfterSeconds: 1 },
+      error,
+    );
+  }
+  return new ApiError('internal_error', 'Something went wrong on our side.', {}, error);
+}
+
+function isDatabaseAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const name = error.constructor.name;
+  return (
+    name === 'ConnectionError' ||
+    name === 'BackendTerminatedError' ||
+    name === 'BackendTerminatedUnexpectedlyError' ||
+    failureOf(error, true) === 'not_executed'
+  );
+}
+
+export function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
+  const { retryAfterSeconds } = error.details;
+  ctx.status = error.status;
+  ctx.type = 'application/json';
+  if (retryAfterSeconds !== undefined) ctx.set('Retry-After', String(retryAfterSeconds));
+  if (error.status === 401) ctx.set('WWW-Authenticate', 'Bearer');
+  ctx.body = JSON.stringify(errorBody(error, docsUrl, String(ctx.state['requestId'])));
+  // What was not read of a body too large would be taken for the next request.
+  if (error.code === 'payload_too_large') ctx.set('Connection', 'close');
+}
+
+export function errorBody(error: ApiError, docsUrl: string, requestId: string): object {
+  const { param, facts } = error.details;
+  return {
+    error: {
+      type: errorTypeOf(error.status),
+      code: error.code,
+      message: error.message,
+      ...(param === undefined ? {} : { param }),
+      docUrl: `${docsUrl}#${error.code}`,
+      requestId,
+      ...facts,
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** What handlers work with: made once by the composition root (main.ts). */
+import type { Logger } from 'pino';
+import type { ChargingDeps } from '../charging/charging.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../store/database.ts';
+import type { TopUps } from '../temporal/top-ups.ts';
+import type { WebhookDeps } from '../processor/webhook.ts';
+
+export interface Api extends ChargingDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  /** For reads and rare writes; charges have connections of their own. */
+  readonly database: Database;
+  readonly topUps: TopUps;
+  readonly webhooks: WebhookDeps;
+  /** Whether the workflow server answers; for /readyz. */
+  readonly isTemporalUp: () => Promise<boolean>;
+}

@@ -1,0 +1,51 @@
+/** Reads a request's body: bounded, as it comes over the wire, and as JSON where JSON is asked for. */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '../domain/errors.ts';
+
+/**
+ * The whole body as bytes. Rejects with `payload_too_large` as soon as there is more than `bytesMax`; what
+ * still comes is read and thrown away, so that the client gets to see the answer.
+ */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let only: Buffer | undefined;
+    let chunks: Buffer[] | undefined;
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) {
+        chunks = only = undefined;
+        reject(new ApiError('payload_too_large', `The body may have ${bytesMax} bytes at most.`));
+      } else if (only === undefined) {
+        only = chunk;
+      } else {
+        chunks ??= [only];
+        chunks.push(chunk);
+      }
+    });
+    request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (only ?? Buffer.alloc(0))));
+    request.on('error', reject);
+  });
+}
+
+/** The body as JSON. The errors are those of design: 415, 413, 400 `invalid_json`. */
+export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  const { 'content-type': type, 'content-encoding': encoding } = request.headers;
+  if (type !== 'application/json' && !/^application\/json\s*(;|$)/i.test(type ?? '')) {
+    throw new ApiError(
+      'unsupported_media_type',
+      'Send JSON, with the header Content-Type: application/json.',
+    );
+  }
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new ApiError('unsupported_media_type', 'Send the body without Content-Encoding.');
+  }
+  const bytes = await readBody(request, bytesMax);
+  if (!isUtf8(bytes)) throw new ApiError('invalid_json', 'The body is not UTF-8 text.');
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    throw new ApiError('invalid_json', 'The body is not valid JSON.');
+  }
+}

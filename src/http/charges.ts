@@ -1,0 +1,124 @@
+/** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
+import { charge, type ChargeResult } from '../charging/charging.ts';
+import { ApiError } from '../domain/errors.ts';
+import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
+import { asMicros, dollarsOf } from '../domain/money.ts';
+import type { ChargeBody } from '../schemas/charges.ts';
+import { findDeveloperCharge, listDeveloperCharges, type StoredCharge } from '../store/charges.ts';
+import type { Api } from './api.ts';
+import type { Answer, Request } from './endpoint.ts';
+import { chargeFilterOf, paged, pageOf } from './query.ts';
+
+/** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
+export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
+  const result = await charge(api, {
+    developerId: request.caller.developerId,
+    body: request.body,
+    idempotencyKey: request.idempotencyKey,
+    isAbandoned: request.isAbandoned,
+  });
+  if (result.kind !== 'charged') throw refusalOf(api, result);
+  return {
+    status: 201,
+    ...(result.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    body: {
+      ...wireCharge(api, result.charge),
+      consumerId: wireId('consumer', result.charge.consumerId),
+      balance: dollarsOf(result.balance),
+    },
+  };
+}
+
+type Refusal = Exclude<ChargeResult, { kind: 'charged' }>;
+
+function refusalOf(api: Api, refusal: Refusal): ApiError {
+  switch (refusal.kind) {
+    case 'invalid_api_key':
+      return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
+        param: 'apiKey',
+      });
+    case 'invalid_amount':
+      return new ApiError(
+        'invalid_amount',
+        'amount must be more than 0 and at most 1,000,000 dollars, with at most six decimals.',
+        { param: 'amount' },
+      );
+    case 'amount_required':
+      return new ApiError('invalid_amount', 'The tool has no price, so amount must be given.', {
+        param: 'amount',
+      });
+    case 'unknown_tool':
+      return new ApiError(
+        'unknown_tool',
+        'No such tool is registered: give an amount or register it (POST /v1/tools). ' +
+          'At most 1,000 names can be charged without being registered.',
+        { param: 'tool' },
+      );
+    case 'idempotency_key_reused':
+      return new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key made a charge with another body; a new charge needs a new key.',
+      );
+    case 'insufficient_balance': {
+      const { balance, required } = refusal;
+      return new ApiError(
+        'insufficient_balance',
+        `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
+          'the consumer has to top up.',
+        {
+          facts: {
+            balance: dollarsOf(balance),
+            required: dollarsOf(required),
+            shortfall: dollarsOf(asMicros(required - balance)),
+            topUpUrl: `${api.config.baseUrl}/top-up`,
+          },
+        },
+      );
+    }
+  }
+}
+
+/** The fields that every view of a charge has (specification section 2, Charge). */
+export function wireCharge(
+  api: Pick<Api, 'receipts'>,
+  charge: Omit<StoredCharge, 'metadata'>,
+): object {
+  return {
+    id: wireId('charge', charge.id),
+    receipt: api.receipts.sign(charge),
+    tool: charge.tool,
+    amount: dollarsOf(asMicros(charge.amountMicros)),
+    developerId: wireId('developer', charge.developerId),
+    createdAt: new Date(uuidTimeMs(charge.id)).toISOString(),
+  };
+}
+
+export async function listCharges(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
+  const page = pageOf(query, 'charge');
+  const rows = await listDeveloperCharges(
+    api.database,
+    caller.developerId,
+    chargeFilterOf(query),
+    { ...page, limit: page.limit + 1 },
+  );
+  const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
+  return {
+    status: 200,
+    body: { charges: charges.map((found) => developerView(api, found)), ...marks },
+  };
+}
+
+export async function getCharge(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+  const id = uuidOf('charge', params['id'] ?? '');
+  const found = id && (await findDeveloperCharge(api.database, caller.developerId, id));
+  if (!found) throw new ApiError('not_found', 'There is no such charge.');
+  return { status: 200, body: developerView(api, found) };
+}
+
+function developerView(api: Api, charge: StoredCharge): object {
+  return {
+    ...wireCharge(api, charge),
+    consumerId: wireId('consumer', charge.consumerId),
+    metadata: charge.metadata,
+  };
+}

@@ -1,0 +1,43 @@
+/** What a consumer reads about itself (specification section 4.1). */
+import { wireId } from '../domain/ids.ts';
+import { dollarsOf } from '../domain/money.ts';
+import { listConsumerCharges, sumConsumerCharges, type ChargeFilter } from '../store/charges.ts';
+import { getCounters } from '../store/consumers.ts';
+import type { Api } from './api.ts';
+import { wireCharge } from './charges.ts';
+import type { Answer, Request } from './endpoint.ts';
+import { chargeFilterOf, paged, pageOf } from './query.ts';
+
+export async function getBalance(api: Api, { caller }: Request<undefined>): Promise<Answer> {
+  const { balance } = await getCounters(api.database, caller);
+  return {
+    status: 200,
+    body: { balance: dollarsOf(balance), consumerId: wireId('consumer', caller.consumerId) },
+  };
+}
+
+/** Newest first. `total` is of all charges that match, so it does not change from page to page. */
+export async function getUsage(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
+  const page = pageOf(query, 'charge');
+  const filter = chargeFilterOf(query);
+  const [rows, total] = await Promise.all([
+    listConsumerCharges(api.database, caller, filter, { ...page, limit: page.limit + 1 }),
+    isUnfiltered(filter)
+      ? getCounters(api.database, caller).then(({ spent }) => spent)
+      : sumConsumerCharges(api.database, caller, filter),
+  ]);
+  const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
+  return {
+    status: 200,
+    body: {
+      charges: charges.map((charge) => wireCharge(api, charge)),
+      total: dollarsOf(total),
+      ...marks,
+    },
+  };
+}
+
+/** The running total serves what every dashboard asks for, at the cost of one probe. */
+function isUnfiltered({ fromId, toId, tool }: ChargeFilter): boolean {
+  return fromId === undefined && toId === undefined && tool === undefined;
+}

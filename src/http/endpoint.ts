@@ -1,0 +1,95 @@
+/**
+ * A row of the table of routes, made into a Koa middleware: who may call, what the body must be, and the
+ * handler, a function from a checked request to an answer. Handlers know nothing of Koa.
+ */
+import type { ParsedUrlQuery } from 'node:querystring';
+import type { Context, Middleware } from 'koa';
+import type { Static, TSchema } from 'typebox';
+import type { KeyOwner } from '../store/api-keys.ts';
+import { authenticate, type Role } from './authenticate.ts';
+import type { Api } from './api.ts';
+import { readJson } from './body.ts';
+import { idempotencyKeyOf } from './idempotency-key.ts';
+import { bodyValidator } from './validation.ts';
+
+/** Far more than any request of ours needs. */
+const BODY_BYTES_MAX = 64 * 1024;
+
+export interface Request<Body = unknown> {
+  /** Whose key it is; the route decides which kind of key is let in. */
+  readonly caller: KeyOwner;
+  readonly body: Body;
+  readonly query: ParsedUrlQuery;
+  readonly params: Readonly<Record<string, string>>;
+  readonly idempotencyKey: string | undefined;
+  /** Whether the client has gone, so that nobody would see the answer. */
+  readonly isAbandoned: () => boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Endpoint {
+  readonly method: 'get' | 'post';
+  readonly path: string;
+  readonly middleware: (api: Api) => Middleware;
+}
+
+interface Reading {
+  readonly role: Role;
+  readonly handle: (api: Api, request: Request<undefined>) => Promise<Answer>;
+}
+
+interface Writing<T extends TSchema> {
+  readonly role: Role;
+  readonly body: T;
+  readonly handle: (api: Api, request: Request<Static<T>>) => Promise<Answer>;
+}
+
+export function get(path: string, { role, handle }: Reading): Endpoint {
+  return {
+    method: 'get',
+    path,
+    middleware: (api) => async (ctx) => {
+      const caller = await authenticate(api, ctx.req, role);
+      send(ctx, await handle(api, requestOf(ctx, caller, undefined)));
+    },
+  };
+}
+
+export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
+  const validate = bodyValidator(route.body);
+  return {
+    method: 'post',
+    path,
+    middleware: (api) => async (ctx) => {
+      // The caller first: a stranger learns nothing, and nothing of his is parsed.
+      const caller = await authenticate(api, ctx.req, route.role);
+      const body = validate(await readJson(ctx.req, BODY_BYTES_MAX));
+      send(ctx, await route.handle(api, requestOf(ctx, caller, body)));
+    },
+  };
+}
+
+function requestOf<Body>(ctx: Context, caller: KeyOwner, body: Body): Request<Body> {
+  return {
+    caller,
+    body,
+    get query() {
+      return ctx.query;
+    },
+    params: (ctx as Context & { params?: Record<string, string> }).params ?? {},
+    idempotencyKey: idempotencyKeyOf(ctx.req),
+    isAbandoned: () => ctx.req.socket.destroyed,
+  };
+}
+
+export function send(ctx: Context, answer: Answer): void {
+  ctx.status = answer.status;
+  if (answer.headers) ctx.set(answer.headers);
+  ctx.type = 'application/json';
+  ctx.body = JSON.stringify(answer.body);
+}

@@ -1,0 +1,74 @@
+/** What a query string may say in lists: page, time, tool. All of it is checked, none of it clamped. */
+import type { ParsedUrlQuery } from 'node:querystring';
+import { ApiError } from '../domain/errors.ts';
+import { uuidFloor, uuidOf, wireId, type IdKind } from '../domain/ids.ts';
+import type { ChargeFilter, Page } from '../store/charges.ts';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 100;
+/** The last instant that a UUIDv7 can hold is later, but ISO 8601 with four-digit years ends here. */
+const TIME_MS_MAX = Date.UTC(9999, 11, 31);
+
+/** `limit` (1-100, default 50) and `cursor`, which is the id of the last item of the page before. */
+export function pageOf(query: ParsedUrlQuery, kind: IdKind): Page {
+  const limitText = single(query, 'limit');
+  const limit = limitText === undefined ? LIMIT_DEFAULT : Number(limitText);
+  if (limitText !== undefined && (!/^\d{1,3}$/.test(limitText) || limit < 1 || limit > LIMIT_MAX)) {
+    throw new ApiError('invalid_request', `limit must be an integer from 1 to ${LIMIT_MAX}.`, {
+      param: 'limit',
+    });
+  }
+  const cursor = single(query, 'cursor');
+  if (cursor === undefined) return { limit };
+  const beforeId = uuidOf(kind, cursor);
+  if (beforeId === undefined) {
+    throw new ApiError('invalid_cursor', 'cursor must be a nextCursor of this list.', {
+      param: 'cursor',
+    });
+  }
+  return { limit, beforeId };
+}
+
+/** `from` (inclusive), `to` (exclusive) and `tool`. */
+export function chargeFilterOf(query: ParsedUrlQuery): ChargeFilter {
+  return {
+    fromId: floorOf(query, 'from'),
+    toId: floorOf(query, 'to'),
+    tool: single(query, 'tool'),
+  };
+}
+
+function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
+  const text = single(query, name);
+  if (text === undefined) return undefined;
+  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  const timeMs = isIso ? Date.parse(text) : Number.NaN;
+  if (!(timeMs >= 0 && timeMs <= TIME_MS_MAX)) {
+    throw new ApiError(
+      'invalid_request',
+      `${name} must be a date or time in ISO 8601, such as 2026-01-31 or 2026-01-31T09:30:00Z.`,
+      { param: name },
+    );
+  }
+  return uuidFloor(timeMs);
+}
+
+function single(query: ParsedUrlQuery, name: string): string | undefined {
+  const value = query[name];
+  if (Array.isArray(value) || value?.includes('\0')) {
+    throw new ApiError('invalid_request', `${name} may be given once, as text.`, { param: name });
+  }
+  return value;
+}
+
+/** Cuts the row that was read past the page's end, which only tells that there is a next page. */
+export function paged<T extends { readonly id: string }>(
+  rows: readonly T[],
+  limit: number,
+  kind: IdKind,
+): { rows: readonly T[]; hasMore: boolean; nextCursor: string | null } {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = rows.length > limit;
+  return { rows: page, hasMore, nextCursor: hasMore && last ? wireId(kind, last.id) : null };
+}

@@ -1,0 +1,30 @@
+/** The table of routes: what the service can be asked, and who may ask it. */
+import { ChargeBody } from '../schemas/charges.ts';
+import { TopUpBody } from '../schemas/consumers.ts';
+import { ToolBody } from '../schemas/developers.ts';
+import { getCharge, listCharges, postCharge } from './charges.ts';
+import { getBalance, getUsage } from './consumers.ts';
+import { getDeveloperTopUps } from './developer-top-ups.ts';
+import { getEarnings } from './earnings.ts';
+import { get, post, type Endpoint } from './endpoint.ts';
+import { getTools, postTool } from './tools.ts';
+import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
+
+export const ENDPOINTS: readonly Endpoint[] = [
+  // Charging (specification section 4.3)
+  post('/v1/charges', { role: 'developer', body: ChargeBody, handle: postCharge }),
+  get('/v1/charges', { role: 'developer', handle: listCharges }),
+  get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
+  // Consumers (section 4.1)
+  get('/v1/balance', { role: 'consumer', handle: getBalance }),
+  get('/v1/usage', { role: 'consumer', handle: getUsage }),
+  post('/v1/top-up', { role: 'consumer', body: TopUpBody, handle: postTopUp }),
+  get('/v1/top-up', { role: 'consumer', handle: listTopUps }),
+  get('/v1/top-up/:id', { role: 'consumer', handle: getTopUp }),
+  post('/v1/checkout', { role: 'consumer', body: TopUpBody, handle: postCheckout }),
+  // Developers (section 4.2)
+  get('/v1/earnings', { role: 'developer', handle: getEarnings }),
+  post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
+  get('/v1/tools', { role: 'developer', handle: getTools }),
+  get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
+];

@@ -1,0 +1,66 @@
+/** The HTTP server under the app: its limits, and an end without cutting anybody off. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type Koa from 'koa';
+import { ApiError } from '../domain/errors.ts';
+import { errorBody } from './answer-errors.ts';
+
+/** A client that sends slower holds a socket for nothing. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** Longer than the idle time of usual load balancers, so that it is they who close. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const CONNECTIONS_MAX = 10_000;
+const DRAIN_MS_MAX = 5_000;
+
+export interface ListeningServer {
+  readonly port: number;
+  /** Takes no more, lets what is in flight end, for 5 seconds at most. */
+  close(): Promise<void>;
+}
+
+export async function listen(
+  app: Koa,
+  { host, port }: { host: string; port: number },
+  docsUrl: string,
+): Promise<ListeningServer> {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      noDelay: true,
+    },
+    app.callback(),
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  answerUnparsable(server, docsUrl);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+/** What is not HTTP gets an answer in our shape too, and the connection is closed. */
+function answerUnparsable(server: Server, docsUrl: string): void {
+  server.on('clientError', (_, socket) => {
+    if (!socket.writable) return;
+    const error = new ApiError('invalid_request', 'This is not a valid HTTP request.');
+    const body = JSON.stringify(errorBody(error, docsUrl, 'none'));
+    socket.end(
+      `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  });
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX);
+  await closed;
+  clearTimeout(timer);
+}

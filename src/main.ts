@@ -1,0 +1,121 @@
+/**
+ * The composition root of the API: configuration to resources to a listening server, and back in reverse
+ * order. The worker's is temporal/worker.ts.
+ */
+import type { Logger } from 'pino';
+import { ChargeBatcher } from './charging/batcher.ts';
+import { FreshCache } from './charging/fresh-cache.ts';
+import { KeyUse } from './charging/key-use.ts';
+import { ReceiptSigner } from './charging/receipts.ts';
+import { ToolPrices } from './charging/tool-prices.ts';
+import type { Config } from './config.ts';
+import { uuidFloor } from './domain/ids.ts';
+import { createApp } from './http/app.ts';
+import { listen } from './http/server.ts';
+import { createStripe } from './processor/stripe.ts';
+import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from './store/api-keys.ts';
+import { postCharges } from './store/charges.ts';
+import { createDatabase, type Database } from './store/database.ts';
+import { ensureChargePartitions } from './store/partitions.ts';
+import { createTemporalClient } from './temporal/client.ts';
+
+/** Two: while one lane's commit waits for the disk, the other one works. */
+const LANES = 2;
+const BATCH_MAX = 200;
+const QUEUE_MAX = 5_000;
+const CHARGE_DEADLINE_MS = 5_000;
+/** Below the client library's patience of 5 s, so that who waits gets an answer rather than a guess. */
+const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
+const READ_CONNECTIONS = 8;
+const KEYS_CACHED_MAX = 50_000;
+/** Idempotency keys are honoured for at least 60 days; two more for clocks and slow retries. */
+const REPLAY_DAYS = 62;
+const DAY_MS = 86_400_000;
+
+export interface Running {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export async function runApi(config: Config, log: Logger): Promise<Running> {
+  const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+  const onError = warn('a connection to Postgres broke');
+  await ensureChargePartitions(config.databaseUrl, Date.now());
+  const database = await createDatabase(config.databaseUrl, {
+    maxPoolSize: READ_CONNECTIONS,
+    onError,
+  });
+  const ledger = await createDatabase(config.databaseUrl, {
+    maxPoolSize: LANES,
+    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    onError,
+  });
+  const receipts = new ReceiptSigner(config.masterSecrets);
+  const batcher = chargeBatcher(ledger, receipts.activeKey, warn('charges could not be posted'));
+  const keys = keyCache(database, warn('changed keys could not be read'));
+  const tools = new ToolPrices(database, warn('changed tools could not be read'));
+  const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
+  await Promise.all([keys.start(), tools.start()]);
+  const stripe = createStripe(config.stripe);
+  const temporal = createTemporalClient(config.temporal);
+
+  const app = createApp({
+    config,
+    log,
+    keyPrefix: config.keyPrefix,
+    database,
+    batcher,
+    keys,
+    keyUse,
+    tools,
+    receipts,
+    topUps: { database, temporal, log },
+    webhooks: { database, stripe, webhookSecrets: config.stripe.webhookSecrets },
+    isTemporalUp: temporal.isUp,
+  });
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
+  return {
+    port: server.port,
+    stop: async () => {
+      await server.close();
+      keys.stop();
+      tools.stop();
+      await keyUse.stop();
+      await temporal.close();
+      await ledger.end();
+      await database.end();
+    },
+  };
+}
+
+function chargeBatcher(
+  ledger: Database,
+  receiptKey: number,
+  onFailure: (error: unknown) => void,
+): ChargeBatcher {
+  return new ChargeBatcher({
+    execute: (drafts, onSent) =>
+      ledger.connect((connection) => {
+        onSent();
+        const replaySince = uuidFloor(Date.now() - REPLAY_DAYS * DAY_MS);
+        return postCharges(connection, drafts, receiptKey, replaySince);
+      }),
+    onFailure,
+    laneCount: LANES,
+    batchMax: BATCH_MAX,
+    queueMax: QUEUE_MAX,
+    deadlineMs: CHARGE_DEADLINE_MS,
+  });
+}
+
+function keyCache(database: Database, onError: (error: unknown) => void): FreshCache<KeyOwner> {
+  return new FreshCache<KeyOwner>({
+    entriesMax: KEYS_CACHED_MAX,
+    load: async (hashes) => {
+      const owners = await findKeyOwners(database, hashes);
+      return new Map(owners.map((owner) => [owner.hash, owner]));
+    },
+    findChanged: () => findChangedKeyHashes(database),
+    onError,
+  });
+}

@@ -1,0 +1,53 @@
+/** Wire shapes of charging (specification section 4.3) and of charge lists. */
+import { Type, type Static } from 'typebox';
+import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
+
+/** Flat, so that it has no depth; small, so that a charge stays small. */
+const METADATA_MEMBERS_MAX = 20;
+const Metadata = Type.Record(
+  PlainText(40),
+  Type.Union([PlainText(500), Type.Number(), Type.Boolean(), Type.Null()]),
+  { maxProperties: METADATA_MEMBERS_MAX },
+);
+
+/** `apiKey` is checked by hand: without a good one the answer is 401, whatever else is wrong. */
+export const ChargeBody = Type.Object({
+  apiKey: Type.Optional(Type.Unknown({ description: "The consumer's key" })),
+  tool: ToolName,
+  amount: Type.Optional(
+    Dollars("What is charged; left out, the tool's price. At most 1,000,000, to six decimals"),
+  ),
+  metadata: Type.Optional(Metadata),
+});
+export type ChargeBody = Static<typeof ChargeBody>;
+
+const chargeFields = {
+  id: Type.String(),
+  tool: Type.String(),
+  amount: Dollars('What was charged'),
+  developerId: Type.String(),
+  receipt: Type.String(),
+  createdAt: Timestamp,
+};
+
+export const ChargeAnswer = Type.Object({
+  ...chargeFields,
+  consumerId: Type.String(),
+  balance: Dollars("The consumer's balance after this charge"),
+});
+
+/** Specification section 2, Charge. */
+export const UsageAnswer = Type.Object({
+  charges: Type.Array(Type.Object(chargeFields)),
+  total: Dollars('Of all charges that match the filter, not of the page'),
+  ...PageMarks,
+});
+
+const DeveloperCharge = Type.Object({
+  ...chargeFields,
+  consumerId: Type.String(),
+  metadata: Type.Union([Metadata, Type.Null()]),
+});
+
+export const ChargesAnswer = Type.Object({ charges: Type.Array(DeveloperCharge), ...PageMarks });
+export const DeveloperChargeAnswer = DeveloperCharge;

@@ -1,0 +1,26 @@
+/** Pieces that the wire's shapes are made of. */
+import { Type } from 'typebox';
+
+export const TOOL_NAME_MAX = 100;
+
+/** Dollars as a JSON number; the exact bounds are checked where money is read (domain/money.ts). */
+export const Dollars = (description: string) => Type.Number({ description });
+
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+
+/** Any printable text: no control characters, separators of lines, or halves of a surrogate pair. */
+export const ToolName = Type.String({
+  pattern: `^(?=.*\\S)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]{1,${TOOL_NAME_MAX}}$`,
+  description: 'Printable text of 1 to 100 characters',
+});
+
+/** Text that Postgres can store: no NUL, no half of a surrogate pair. */
+export const PlainText = (maxLength: number) =>
+  Type.String({ maxLength, pattern: '^[^\\u0000\\p{Cs}]*$' });
+
+export const PageMarks = {
+  hasMore: Type.Boolean(),
+  nextCursor: Type.Union([Type.String(), Type.Null()], {
+    description: 'Give it as `cursor` for the next page; null on the last one',
+  }),
+};
