@@ -15,6 +15,7 @@ export { serviceKeyOf } from './service-key.js';
 
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 2_000;
+const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const MICROS_PER_DOLLAR = 1_000_000;
 const CHARGE_DOLLARS_MAX = 1_000_000;
 
@@ -49,7 +50,7 @@ export class Farebox {
     if (amount !== undefined && !Number.isFinite(amount)) {
       throw createError('invalid_amount', 'The amount is not a number.', { param: 'amount' });
     }
-    if (typeof idempotencyKey !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
+    if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
       const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
       throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
     }

@@ -134,7 +134,7 @@ describe('client: a refusal', () => {
     });
   }
 
-  for (const idempotencyKey of ['', 'a b', 'é', 'a\r\nx: y', 'x'.repeat(256)]) {
+  for (const idempotencyKey of ['', ' a', 'é', 'a\r\nx: y', 'x'.repeat(256)]) {
     it(`raises invalid_idempotency_key for ${inspect(idempotencyKey).slice(0, 20)}`, async () => {
       await using api = await service(charged);
       const error = await raised(api.farebox().charge({ ...search, idempotencyKey }));

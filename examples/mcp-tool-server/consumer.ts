@@ -1,0 +1,155 @@
+/**
+ * A consumer's day: uses a paid MCP tool until the balance is used up, is refused, tops up through the
+ * hosted checkout, goes on. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when anything
+ * is not as it should be.
+ */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { z } from 'zod';
+
+const TOOL = 'summarize';
+const CALLS_MAX = 50;
+const TOP_UP_DOLLARS = 5;
+const CREDIT_TIMEOUT_MS = 60_000;
+/** The test card that pays, at the payment simulator and in Stripe's test mode. */
+const CARD = '4242424242424242';
+
+const TEXT = `An otter is a mammal that lives in the water. Most otters eat fish. A sea otter
+  sleeps on its back and holds the hand of another otter, so that the water does not part them.
+  It is raining today.`;
+
+const Balance = z.object({ balance: z.number() });
+const Checkout = z.object({ sessionUrl: z.url(), topUpId: z.string() });
+const Usage = z.object({ charges: z.array(z.object({ id: z.string(), receipt: z.string() })) });
+const Meta = z.object({
+  'farebox/charge': z.object({
+    id: z.string(),
+    amount: z.number(),
+    balance: z.number(),
+    receipt: z.string(),
+  }),
+});
+const Summary = z.object({ summary: z.string() });
+const Refusal = z.object({
+  error: z.object({
+    code: z.string(),
+    balance: z.number(),
+    required: z.number(),
+    topUpUrl: z.string(),
+  }),
+});
+
+const fareboxUrl = setting('FAREBOX_URL');
+const consumerKey = setting('CONSUMER_KEY');
+const mcpUrl = new URL(setting('MCP_URL', 'http://127.0.0.1:8090/mcp'));
+
+const client = new Client(
+  { name: 'consumer', version: '0.1.0' },
+  { versionNegotiation: { mode: 'auto' } },
+);
+await client.connect(
+  new StreamableHTTPClientTransport(mcpUrl, {
+    requestInit: { headers: { 'X-Service-Key': consumerKey } },
+  }),
+);
+say(`Connected to ${mcpUrl.href}. The balance is ${await balance()} USD.`);
+
+const refusal = await useUntilRefused();
+say(`Refused: the balance of ${refusal.balance} USD does not cover ${refusal.required} USD.`);
+say(`The server says where to top up: ${refusal.topUpUrl}`);
+
+await topUp();
+
+const charge = await callTool();
+assert('receipt' in charge, 'the call after the top-up was refused');
+const usage = Usage.parse(await farebox('GET', '/v1/usage'));
+const listed = usage.charges.find(({ id }) => id === charge.id);
+assert.equal(listed?.receipt, charge.receipt, 'the usage list shows another receipt');
+say(`The usage list has ${charge.id} with the same receipt:\n${charge.receipt}`);
+await client.close();
+
+/** Calls the tool until the balance does not cover it; answers with the refusal. */
+async function useUntilRefused() {
+  for (let calls = 0; calls < CALLS_MAX; calls += 1) {
+    const outcome = await callTool();
+    if ('receipt' in outcome) continue;
+    assert.equal(await balance(), outcome.balance, 'the refusal shows another balance');
+    return outcome;
+  }
+  throw new Error(`not refused in ${CALLS_MAX} calls; take an account with a smaller balance`);
+}
+
+/** One paid call: its charge, or why it was refused. */
+async function callTool() {
+  const {
+    isError,
+    structuredContent,
+    _meta: meta,
+  } = await client.callTool({ name: TOOL, arguments: { text: TEXT, sentences: 1 } });
+  if (isError) {
+    const { error } = Refusal.parse(structuredContent);
+    assert.equal(error.code, 'insufficient_balance');
+    return error;
+  }
+  const { summary } = Summary.parse(structuredContent);
+  const { 'farebox/charge': charge } = Meta.parse(meta);
+  say(`${TOOL}: "${summary}" for ${charge.amount} USD, ${charge.balance} USD left`);
+  return charge;
+}
+
+/** Pays a hosted checkout as a person with a browser would, and waits for the credit. */
+async function topUp() {
+  const before = await balance();
+  const { sessionUrl, topUpId } = Checkout.parse(
+    await farebox('POST', '/v1/checkout', { amount: TOP_UP_DOLLARS }),
+  );
+  say(`Topping up ${TOP_UP_DOLLARS} USD (${topUpId}) at ${sessionUrl}`);
+  const page = await fetch(sessionUrl);
+  assert.equal(page.status, 200, 'the checkout page does not open');
+  const payment = await fetch(sessionUrl, {
+    method: 'POST',
+    body: new URLSearchParams({ card: CARD }),
+    redirect: 'manual',
+  });
+  assert(payment.status < 400, `the payment was answered ${payment.status}`);
+
+  const deadline = Date.now() + CREDIT_TIMEOUT_MS;
+  while ((await balance()) === before) {
+    assert(Date.now() < deadline, 'paid, but not credited in a minute');
+    await sleep(200);
+  }
+  const after = await balance();
+  assert.equal(micros(after), micros(before) + micros(TOP_UP_DOLLARS), 'credited another amount');
+  say(`Paid and credited: the balance is ${after} USD.`);
+}
+
+async function balance(): Promise<number> {
+  return Balance.parse(await farebox('GET', '/v1/balance')).balance;
+}
+
+async function farebox(method: string, path: string, body?: object): Promise<unknown> {
+  const response = await fetch(`${fareboxUrl}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${consumerKey}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  assert(response.ok, `${method} ${path} was answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+/** Sums of dollars as binary fractions are not exact; whole micro-dollars are. */
+function micros(dollars: number): number {
+  return Math.round(dollars * 1_000_000);
+}
+
+function setting(name: string, fallback?: string): string {
+  const value = process.env[name] ?? fallback;
+  if (value === undefined) throw new Error(`set ${name}`);
+  return value;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
