@@ -5,33 +5,41 @@
 import { resolve } from 'node:path';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 
-export interface Config {
+/** What concerns the ledger alone: enough for the commands that only need Postgres. */
+export interface LedgerConfig {
+  readonly databaseUrl: string;
+  readonly keyPrefix: string;
+  readonly ledgerCount: number;
+  /** What a new account consents to have taken from its card in a UTC month; none with real money. */
+  readonly consentCeiling: Micros | undefined;
+  readonly logLevel: string;
+}
+
+export interface TemporalConfig {
+  readonly address: string;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  readonly tls: boolean;
+  readonly apiKey: string | undefined;
+}
+
+export interface StripeConfig {
+  readonly secretKey: string;
+  /** Where the API is, when it is not Stripe's own: the simulator, a test double. */
+  readonly apiBase: URL | undefined;
+  /** Every secret whose signature is good: more than one during a rotation. */
+  readonly webhookSecrets: readonly string[];
+}
+
+export interface Config extends LedgerConfig {
   readonly host: string;
   readonly port: number;
   /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
   readonly baseUrl: string;
-  readonly keyPrefix: string;
-  readonly logLevel: string;
-  readonly databaseUrl: string;
   /** Secrets that receipts' keys are derived from, by number; the highest signs, all verify. */
   readonly masterSecrets: ReadonlyMap<number, string>;
-  readonly ledgerCount: number;
-  readonly temporal: {
-    readonly address: string;
-    readonly namespace: string;
-    readonly taskQueue: string;
-    readonly tls: boolean;
-    readonly apiKey: string | undefined;
-  };
-  readonly stripe: {
-    readonly secretKey: string;
-    /** Where the API is, when it is not Stripe's own: the simulator, a test double. */
-    readonly apiBase: URL | undefined;
-    /** Every secret whose signature is good: more than one during a rotation. */
-    readonly webhookSecrets: readonly string[];
-  };
-  /** What a new account consents to have taken from its card in a UTC month; none with real money. */
-  readonly consentCeiling: Micros | undefined;
+  readonly temporal: TemporalConfig;
+  readonly stripe: StripeConfig;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
   readonly savesTestCard: boolean;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
@@ -45,32 +53,42 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+export function readLedgerConfig(env: Environment): LedgerConfig {
+  const ceiling = env['DEFAULT_CONSENT_CEILING'];
+  return Object.freeze({
+    databaseUrl: required(env, 'DATABASE_URL'),
+    keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
+    ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
+    consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
+    logLevel: matching(env, 'LOG_LEVEL', 'info', /^(trace|debug|info|warn|error|fatal|silent)$/),
+  });
+}
+
+export function readTemporalConfig(env: Environment): TemporalConfig {
+  return Object.freeze({
+    address: required(env, 'TEMPORAL_ADDRESS'),
+    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+    taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
+    tls: env['TEMPORAL_TLS'] === 'true' || env['TEMPORAL_API_KEY'] !== undefined,
+    apiKey: env['TEMPORAL_API_KEY'],
+  });
+}
+
 export function readConfig(env: Environment): Config {
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   const stripeKey = required(env, 'STRIPE_SECRET_KEY');
-  const ceiling = env['DEFAULT_CONSENT_CEILING'];
   return Object.freeze({
+    ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
-    keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
-    logLevel: matching(env, 'LOG_LEVEL', 'info', /^(trace|debug|info|warn|error|fatal|silent)$/),
-    databaseUrl: required(env, 'DATABASE_URL'),
     masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
-    ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
-    temporal: Object.freeze({
-      address: required(env, 'TEMPORAL_ADDRESS'),
-      namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
-      taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
-      tls: env['TEMPORAL_TLS'] === 'true' || env['TEMPORAL_API_KEY'] !== undefined,
-      apiKey: env['TEMPORAL_API_KEY'],
-    }),
+    temporal: readTemporalConfig(env),
     stripe: Object.freeze({
       secretKey: stripeKey,
       apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
       webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
     }),
-    consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
   });

@@ -11,7 +11,10 @@ import { failureOf } from './flush-failure.ts';
 
 export interface BatcherOptions {
   /** Decides drafts in one statement; rejects with what the database said. */
-  readonly execute: (drafts: readonly ChargeDraft[], onSent: () => void) => Promise<ChargeOutcome[]>;
+  readonly execute: (
+    drafts: readonly ChargeDraft[],
+    onSent: () => void,
+  ) => Promise<ChargeOutcome[]>;
   readonly onFailure: (error: unknown, drafts: number) => void;
   readonly laneCount: number;
   /** More in one statement makes everybody in it wait longer, and gains little past a hundred. */

@@ -25,7 +25,8 @@ export function failureOf(error: unknown, isSent: boolean): FlushFailure {
 /** The SQLSTATE of a database error, which Slonik keeps as the cause of its own. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code)) return at.code;
+    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code))
+      return at.code;
   }
   return undefined;
 }

@@ -93,14 +93,15 @@ export function wireCharge(
   };
 }
 
-export async function listCharges(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
+export async function listCharges(
+  api: Api,
+  { caller, query }: Request<undefined>,
+): Promise<Answer> {
   const page = pageOf(query, 'charge');
-  const rows = await listDeveloperCharges(
-    api.database,
-    caller.developerId,
-    chargeFilterOf(query),
-    { ...page, limit: page.limit + 1 },
-  );
+  const rows = await listDeveloperCharges(api.database, caller.developerId, chargeFilterOf(query), {
+    ...page,
+    limit: page.limit + 1,
+  });
   const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
   return {
     status: 200,

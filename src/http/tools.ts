@@ -13,10 +13,7 @@ import { listTools, registerTool } from '../store/tools.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
 
-export async function postTool(
-  api: Api,
-  { caller, body }: Request<ToolBody>,
-): Promise<Answer> {
+export async function postTool(api: Api, { caller, body }: Request<ToolBody>): Promise<Answer> {
   const tool = await registerTool(api.database, caller.developerId, {
     name: body.name,
     description: body.description ?? '',

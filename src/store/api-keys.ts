@@ -59,13 +59,7 @@ export async function insertKeys(
     insert into farebox.api_keys (id, hash, kind, account_id, last_four)
     select id, decode(hash, 'hex'), kind, account_id, last_four
     from ${sql.unnest(
-      keys.map((key, index) => [
-        ids[index] ?? '',
-        key.hash,
-        key.kind,
-        key.accountId,
-        key.lastFour,
-      ]),
+      keys.map((key, index) => [ids[index] ?? '', key.hash, key.kind, key.accountId, key.lastFour]),
       ['uuid', 'text', 'text', 'uuid', 'text'],
     )} as k (id, hash, kind, account_id, last_four)
   `);

@@ -1,0 +1,89 @@
+/** `farebox account …`: sign-ups without a console, and what only an owner may change. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { wireId } from '../domain/ids.ts';
+import { MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import { createAccounts, setConsentCeiling, type CreatedAccount } from '../store/accounts.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+
+const COUNT_MAX = 1_000_000;
+
+interface CreateOptions {
+  readonly email: string;
+  readonly balance: Micros;
+  readonly count: number | undefined;
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+export function register(program: Command): void {
+  const account = program.command('account').description('make and change accounts');
+  account
+    .command('create')
+    .description('make an account: a consumer, a developer and their keys, which are shown once')
+    .requiredOption('--email <address>', 'of its owner; with --count it gets a number', emailOf)
+    .option('--balance <dollars>', 'booked as a completed top-up by hand', dollarsOf, 0 as Micros)
+    .option('--count <n>', 'make this many', countOf)
+    .option('--json', 'print one JSON object a line', false)
+    .addOption(dataDirOption())
+    .action(create);
+  account
+    .command('consent <account>')
+    .description('let direct top-ups take up to so much a month from the saved card')
+    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', dollarsOf)
+    .addOption(dataDirOption())
+    .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
+      await withLedger(options.dataDir, async (database) => {
+        const { id } = await getAccount(database, who);
+        await setConsentCeiling(database, id, options.ceiling === 0 ? null : options.ceiling);
+      });
+    });
+}
+
+async function create({ email, balance, count, json, dataDir }: CreateOptions): Promise<void> {
+  const emails =
+    count === undefined
+      ? [email]
+      : Array.from({ length: count }, (_, index) => email.replace('@', `+${index + 1}@`));
+  const result = await withLedger(dataDir, (database, config) =>
+    createAccounts(
+      database,
+      emails.map((address) => ({ email: address, balance })),
+      config,
+    ),
+  );
+  if (result.kind === 'email_taken') {
+    throw new CommandError(`There is an account with the address ${result.email} already.`);
+  }
+  for (const account of result.accounts) {
+    const shown = shownOnce(account);
+    process.stdout.write(json ? `${JSON.stringify(shown)}\n` : `${table(shown)}\n`);
+  }
+}
+
+function shownOnce(account: CreatedAccount): Record<string, string> {
+  return {
+    consumerId: wireId('consumer', account.consumerId),
+    consumerKey: account.consumerKey,
+    developerId: wireId('developer', account.developerId),
+    developerKey: account.developerKey,
+    legacyKey: account.legacyKey,
+  };
+}
+
+function emailOf(text: string): string {
+  if (/^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 254) return text;
+  throw new InvalidArgumentError('It must be an email address.');
+}
+
+function dollarsOf(text: string): Micros {
+  const micros = /^\d+(\.\d+)?$/.test(text) ? microsOfDollars(Number(text)) : undefined;
+  if (micros !== undefined && micros <= MANUAL_MICROS_MAX) return micros;
+  throw new InvalidArgumentError('It must be from 0 to 10000000 dollars, with up to six decimals.');
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (/^\d+$/.test(text) && count >= 1 && count <= COUNT_MAX) return count;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${COUNT_MAX}.`);
+}

@@ -1,0 +1,21 @@
+/** `farebox api`: one API process. */
+import type { Command } from 'commander';
+import { pino } from 'pino';
+import { readConfig } from '../config.ts';
+import { runApi } from '../main.ts';
+import { untilStopped } from './until-stopped.ts';
+
+export function register(program: Command): void {
+  program
+    .command('api')
+    .description('run an API process; settings come from the environment')
+    .action(async () => {
+      const config = readConfig(process.env);
+      const log = pino({ level: config.logLevel, name: 'api' });
+      const api = await runApi(config, log);
+      log.info({ port: api.port }, 'the API listens');
+      process.send?.({ ready: true, port: api.port });
+      await untilStopped();
+      await api.stop();
+    });
+}

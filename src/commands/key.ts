@@ -1,0 +1,124 @@
+/** `farebox key …`: the keys of an account. A key is shown once, when it is made. */
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { KeyKind } from '../domain/api-keys.ts';
+import { uuidOf, wireId } from '../domain/ids.ts';
+import type { LedgerConfig } from '../config.ts';
+import { newKey, storedForm } from '../store/accounts.ts';
+import { expireKey, insertKeys, listKeys, revokeKey, type StoredKey } from '../store/api-keys.ts';
+import type { Connection } from '../store/database.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+
+const KINDS = ['consumer', 'developer', 'legacy'] as const;
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const OVERLAP_SECONDS_MAX = 30 * SECONDS.d;
+
+interface Common {
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+export function register(program: Command): void {
+  const key = program.command('key').description('list, make, roll and revoke keys');
+  common(key.command('list <account>'))
+    .description('all keys of an account (email, acct_…, cns_… or dev_…)')
+    .action(list);
+  common(key.command('create <account>'))
+    .description('make another key')
+    .addOption(new Option('--kind <kind>', 'what it is for').choices(KINDS).makeOptionMandatory())
+    .action(create);
+  common(key.command('roll <key>'))
+    .description('make a new key in place of an old one (key_…)')
+    .option(
+      '--overlap <time>',
+      'how long the old one still works: 0, 90s, 15m, 24h, 7d',
+      overlapOf,
+      0,
+    )
+    .action(roll);
+  common(key.command('revoke <key>')).description('end a key now').action(revoke);
+}
+
+const common = (command: Command) =>
+  command.option('--json', 'print JSON', false).addOption(dataDirOption());
+
+async function list(who: string, { json, dataDir }: Common): Promise<void> {
+  const keys = await withLedger(dataDir, async (database) =>
+    listKeys(database, (await getAccount(database, who)).id),
+  );
+  for (const key of keys) print(shown(key), json);
+}
+
+async function create(
+  who: string,
+  { kind, json, dataDir }: Common & { kind: KeyKind },
+): Promise<void> {
+  await withLedger(dataDir, async (database, config) => {
+    const account = await getAccount(database, who);
+    print(await makeKey(database, config, kind, account.id), json);
+  });
+}
+
+async function roll(
+  id: string,
+  { overlap, json, dataDir }: Common & { overlap: number },
+): Promise<void> {
+  await withLedger(dataDir, (database, config) =>
+    database.transaction(async (tx) => {
+      const uuid = uuidOfKey(id);
+      const old = overlap === 0 ? await revokeKey(tx, uuid) : await expireKey(tx, uuid, overlap);
+      if (!old) throw noSuchKey(id);
+      print(await makeKey(tx, config, old.kind, old.accountId), json);
+    }),
+  );
+}
+
+async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
+  const key = await withLedger(dataDir, (database) => revokeKey(database, uuidOfKey(id)));
+  if (!key) throw noSuchKey(id);
+  print(shown(key), json);
+}
+
+async function makeKey(
+  connection: Connection,
+  config: LedgerConfig,
+  kind: KeyKind,
+  accountId: string,
+): Promise<Record<string, string>> {
+  const key = newKey(config.keyPrefix, kind);
+  const [id] = await insertKeys(connection, [storedForm(key, kind, accountId)]);
+  return { id: wireId('key', id ?? ''), kind, key };
+}
+
+function shown(key: StoredKey): Record<string, string | null> {
+  return {
+    id: wireId('key', key.id),
+    kind: key.kind,
+    lastFour: key.lastFour,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    revokedAt: key.revokedAt,
+    lastUsedAt: key.lastUsedAt,
+  };
+}
+
+function print(values: Record<string, string | null>, json: boolean): void {
+  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
+}
+
+function uuidOfKey(id: string): string {
+  const uuid = uuidOf('key', id);
+  if (uuid === undefined) throw noSuchKey(id);
+  return uuid;
+}
+
+function noSuchKey(id: string): CommandError {
+  return new CommandError(`There is no key ${id} in force. \`farebox key list\` shows their ids.`);
+}
+
+function overlapOf(text: string): number {
+  const [, number, unit] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];
+  const seconds = Number(number) * SECONDS[(unit || 's') as keyof typeof SECONDS];
+  if (number !== undefined && seconds <= OVERLAP_SECONDS_MAX) return seconds;
+  throw new InvalidArgumentError('It must be a time such as 90s, 15m, 24h or 7d, 30 days at most.');
+}

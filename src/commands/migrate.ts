@@ -1,0 +1,41 @@
+/** `farebox migrate`: the database, and the Temporal namespace where one is set, brought to this release. */
+import { Connection } from '@temporalio/client';
+import type { Command } from 'commander';
+import { pino } from 'pino';
+import { readLedgerConfig, readTemporalConfig } from '../config.ts';
+import { environmentOf } from '../embedded/environment.ts';
+import { migrate } from '../store/migrations.ts';
+import { ensureChargePartitions } from '../store/partitions.ts';
+import { ensureSearchAttributes } from '../temporal/search-attributes.ts';
+import { dataDirOption } from './data-dir-option.ts';
+
+export function register(program: Command): void {
+  program
+    .command('migrate')
+    .description('bring the database, and the Temporal namespace, to this release')
+    .addOption(dataDirOption())
+    .action(async ({ dataDir }: { dataDir: string }) => {
+      const env = await environmentOf(dataDir);
+      const config = readLedgerConfig(env);
+      const applied = await migrate(config.databaseUrl, pino({ level: config.logLevel }));
+      await ensureChargePartitions(config.databaseUrl, Date.now());
+      process.stdout.write(
+        applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
+      );
+      if (env['TEMPORAL_ADDRESS']) await registerSearchAttributes(env);
+    });
+}
+
+async function registerSearchAttributes(env: Readonly<Record<string, string>>): Promise<void> {
+  const { address, namespace, tls, apiKey } = readTemporalConfig(env);
+  const connection = await Connection.connect({
+    address,
+    tls,
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });
+  try {
+    await ensureSearchAttributes(connection, namespace);
+  } finally {
+    await connection.close();
+  }
+}
