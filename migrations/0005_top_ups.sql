@@ -40,7 +40,10 @@ create table farebox.processor_events (
   top_up_id uuid,
   received_at timestamptz not null default now(),
   handed_over_at timestamptz,
-  attempts int not null default 0
+  attempts int not null default 0,
+  next_attempt_at timestamptz not null default now()
 );
-create index processor_events_waiting on farebox.processor_events (received_at)
+create index processor_events_waiting on farebox.processor_events (next_attempt_at)
   where handed_over_at is null;
+comment on column farebox.processor_events.next_attempt_at is
+  'Before this, no relay takes the event: one has it in hand, or a failed attempt is backing off.';

@@ -39,7 +39,8 @@ export async function ensureSearchAttributes(
   });
   const deadline = Date.now() + REGISTERED_WITHIN_MS;
   while ((await missingFrom(connection, namespace)).length > 0) {
-    if (Date.now() > deadline) throw new Error(`search attributes not registered: ${missing}`);
+    if (Date.now() > deadline)
+      throw new Error(`search attributes not registered: ${missing.join(', ')}`);
     await sleep(200);
   }
 }

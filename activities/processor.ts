@@ -1,0 +1,131 @@
+/**
+ * The steps that talk to the payment processor. Each may run twice, and beside a slow earlier attempt
+ * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
+ */
+import { ApplicationFailure } from '@temporalio/activity';
+import Stripe from 'stripe';
+import type { Database } from '../src/store/database.ts';
+import {
+  findProcessorCustomer,
+  recordProcessorCustomer,
+} from '../src/store/processor-customers.ts';
+import { getTopUp, recordPaymentIntent, recordSession, type TopUp } from '../src/store/top-ups.ts';
+import * as calls from '../src/processor/stripe.ts';
+import {
+  failureOf,
+  isUnconfirmed,
+  PaymentMismatchError,
+  verdictOfIntent,
+  verdictOfSession,
+  type Verdict,
+} from '../src/processor/verdict.ts';
+import { rowIdOf } from './top-up-id.ts';
+
+export interface ProcessorDeps {
+  readonly database: Database;
+  readonly stripe: Stripe;
+  readonly baseUrl: string;
+  /** Whether a direct top-up without a saved card saves the processor's test card first. */
+  readonly savesTestCard: boolean;
+}
+
+export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
+
+export function createProcessorActivities(deps: ProcessorDeps) {
+  const step = <T>(run: (topUp: TopUp) => Promise<T>) => {
+    return async (topUpId: string): Promise<T> => {
+      const topUp = await getTopUp(deps.database, rowIdOf(topUpId));
+      return run(topUp).catch((error: unknown) => {
+        throw failureFor(error);
+      });
+    };
+  };
+  return {
+    /** The URL where the consumer pays. */
+    openCheckout: step((topUp) => openCheckout(deps, topUp)),
+    /** Takes the amount from the saved card, unless that was done or has failed before. */
+    chargeSavedCard: step((topUp) => chargeSavedCard(deps, topUp)),
+    askProcessor: step((topUp) => ask(deps, topUp)),
+    /** Makes sure that nobody can pay any more, if nobody has. */
+    cancelPayment: step((topUp) => cancelPayment(deps, topUp)),
+  };
+}
+
+async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<string | null> {
+  if (topUp.sessionUrl !== null) return topUp.sessionUrl;
+  const customerId = await customerOf(deps, topUp);
+  const session = await calls.createSession(deps.stripe, topUp, customerId, deps.baseUrl);
+  return (await recordSession(deps.database, topUp.id, session)).sessionUrl;
+}
+
+async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+  const { stripe, database } = deps;
+  const earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
+  if (earlier && !isUnconfirmed(earlier)) return verdictOfIntent(earlier, topUp);
+
+  const customerId = await customerOf(deps, topUp);
+  const cardId =
+    (await calls.findSavedCard(stripe, customerId)) ??
+    (deps.savesTestCard
+      ? await calls.saveTestCard(stripe, topUp.accountId, customerId)
+      : undefined);
+  if (cardId === undefined) return { kind: 'failed', failure: failureOf('no_saved_card') };
+
+  const intent = earlier || (await calls.createIntent(stripe, topUp, customerId));
+  const stored = await recordPaymentIntent(database, topUp.id, intent.id);
+  // Only the stored intent may take money, and none once the top-up has ended (an operator's cancel).
+  if (stored.status !== 'pending' || stored.paymentIntentId !== intent.id) return ask(deps, stored);
+  return verdictOfIntent(await calls.confirmIntent(stripe, intent.id, cardId), topUp);
+}
+
+async function ask(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+  const verdict = await verdictOf(deps, topUp);
+  if (verdict.kind === 'paid' && verdict.paymentIntentId !== undefined) {
+    await recordPaymentIntent(deps.database, topUp.id, verdict.paymentIntentId);
+  }
+  return verdict;
+}
+
+async function verdictOf({ stripe }: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+  if (topUp.sessionId !== null) {
+    return verdictOfSession(await calls.readSession(stripe, topUp.sessionId), topUp);
+  }
+  if (topUp.paymentIntentId !== null) {
+    return verdictOfIntent(await calls.readIntent(stripe, topUp.paymentIntentId), topUp);
+  }
+  return { kind: 'open' };
+}
+
+async function cancelPayment(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+  if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
+  else if (topUp.paymentIntentId !== null) {
+    await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
+  } else return { kind: 'expired' };
+  return ask(deps, topUp);
+}
+
+async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {
+  const known = await findProcessorCustomer(deps.database, topUp.accountId);
+  if (known !== null) return known;
+  const created = await calls.createCustomer(deps.stripe, topUp.accountId);
+  return recordProcessorCustomer(deps.database, topUp.accountId, created);
+}
+
+/** What an operator reads in the Temporal UI. Types are our error codes where one fits. */
+function failureFor(error: unknown): unknown {
+  if (error instanceof PaymentMismatchError) {
+    return ApplicationFailure.create({
+      type: 'payment_mismatch',
+      message: `The processor shows another payment than the one asked for: ${error.message}`,
+      nonRetryable: true,
+    });
+  }
+  if (error instanceof Stripe.errors.StripeError) {
+    return ApplicationFailure.create({
+      type: 'service_unavailable',
+      message: `The payment processor refused or did not answer (${error.type}): ${error.message}`,
+      details: [{ requestId: error.requestId, status: error.statusCode }],
+    });
+  }
+  return error;
+}

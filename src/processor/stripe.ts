@@ -1,0 +1,172 @@
+/**
+ * The calls that we make to Stripe. Each POST carries an idempotency key made from our row's id, and
+ * parameters from that row alone, so that a call whose answer was lost can be made again as it was.
+ * No retries here: Temporal makes them.
+ */
+import Stripe from 'stripe';
+import type { Config } from '../config.ts';
+import { wireId } from '../domain/ids.ts';
+import { centsOf, type Micros } from '../domain/money.ts';
+
+export interface Payable {
+  readonly id: string;
+  readonly amountMicros: Micros;
+}
+
+/** Well below an activity's time limit, so that it is Stripe's silence that is reported. */
+const TIMEOUT_MS = 10_000;
+/** Stripe's own test card; exists with test keys only. */
+const TEST_CARD = 'pm_card_visa';
+
+export function createStripe(config: Config['stripe']): Stripe {
+  const { secretKey, apiBase } = config;
+  return new Stripe(secretKey, {
+    ...(apiBase && {
+      protocol: apiBase.protocol === 'http:' ? 'http' : 'https',
+      host: apiBase.hostname,
+      port: apiBase.port || (apiBase.protocol === 'http:' ? 80 : 443),
+    }),
+    timeout: TIMEOUT_MS,
+    maxNetworkRetries: 0,
+    telemetry: false,
+  });
+}
+
+export async function createCustomer(stripe: Stripe, accountId: string): Promise<string> {
+  const account = wireId('account', accountId);
+  const customer = await stripe.customers.create(
+    { metadata: { account_id: account } },
+    { idempotencyKey: `${account}/customer` },
+  );
+  return customer.id;
+}
+
+/** The card that was saved last, or undefined. */
+export async function findSavedCard(
+  stripe: Stripe,
+  customerId: string,
+): Promise<string | undefined> {
+  const cards = await stripe.paymentMethods.list({ customer: customerId, type: 'card', limit: 1 });
+  return cards.data[0]?.id;
+}
+
+export async function saveTestCard(
+  stripe: Stripe,
+  accountId: string,
+  customerId: string,
+): Promise<string> {
+  const card = await stripe.paymentMethods.attach(
+    TEST_CARD,
+    { customer: customerId },
+    { idempotencyKey: `${wireId('account', accountId)}/test-card` },
+  );
+  return card.id;
+}
+
+/** A hosted checkout page, open for 24 hours; paying there saves the card for direct top-ups. */
+export async function createSession(
+  stripe: Stripe,
+  topUp: Payable,
+  customerId: string,
+  baseUrl: string,
+): Promise<{ readonly id: string; readonly url: string }> {
+  const id = wireId('topUp', topUp.id);
+  const session = await stripe.checkout.sessions.create(
+    {
+      mode: 'payment',
+      customer: customerId,
+      client_reference_id: id,
+      metadata: { top_up_id: id },
+      payment_intent_data: { metadata: { top_up_id: id }, setup_future_usage: 'off_session' },
+      line_items: [
+        {
+          quantity: 1,
+          price_data: {
+            currency: 'usd',
+            unit_amount: getCents(topUp),
+            product_data: { name: 'Farebox balance' },
+          },
+        },
+      ],
+      success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
+      cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
+    },
+    { idempotencyKey: `${id}/session` },
+  );
+  if (session.url === null) throw new Error(`${session.id} came without a URL`);
+  return { id: session.id, url: session.url };
+}
+
+/** With its payment intent, which says what became of a delayed payment. */
+export async function readSession(
+  stripe: Stripe,
+  sessionId: string,
+): Promise<Stripe.Checkout.Session> {
+  return stripe.checkout.sessions.retrieve(sessionId, { expand: ['payment_intent'] });
+}
+
+/** Unless it was paid or has expired meanwhile; what it is now is for the caller to read. */
+export async function expireSession(stripe: Stripe, sessionId: string): Promise<void> {
+  await unlessTooLate(stripe.checkout.sessions.expire(sessionId));
+}
+
+/** Takes no money: only an intent whose id we have stored is ever confirmed. */
+export async function createIntent(
+  stripe: Stripe,
+  topUp: Payable,
+  customerId: string,
+): Promise<Stripe.PaymentIntent> {
+  const id = wireId('topUp', topUp.id);
+  return stripe.paymentIntents.create(
+    {
+      amount: getCents(topUp),
+      currency: 'usd',
+      customer: customerId,
+      allowed_payment_method_types: ['card'],
+      description: 'Farebox balance',
+      metadata: { top_up_id: id },
+    },
+    { idempotencyKey: `${id}/intent` },
+  );
+}
+
+export async function readIntent(stripe: Stripe, intentId: string): Promise<Stripe.PaymentIntent> {
+  return stripe.paymentIntents.retrieve(intentId);
+}
+
+/** Takes the money, its owner being away. A decline is no error: the intent that is returned says it. */
+export async function confirmIntent(
+  stripe: Stripe,
+  intentId: string,
+  cardId: string,
+): Promise<Stripe.PaymentIntent> {
+  try {
+    return await stripe.paymentIntents.confirm(
+      intentId,
+      { payment_method: cardId, off_session: true },
+      { idempotencyKey: `${intentId}/confirm/${cardId}` },
+    );
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeCardError)) throw error;
+    return readIntent(stripe, intentId);
+  }
+}
+
+/** Unless it was paid or canceled meanwhile; what it is now is for the caller to read. */
+export async function cancelIntent(stripe: Stripe, intentId: string): Promise<void> {
+  await unlessTooLate(stripe.paymentIntents.cancel(intentId));
+}
+
+async function unlessTooLate(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+  }
+}
+
+function getCents(topUp: Payable): number {
+  const cents = centsOf(topUp.amountMicros);
+  if (cents === undefined) throw new RangeError(`${topUp.amountMicros} micros are no whole cents`);
+  return cents;
+}

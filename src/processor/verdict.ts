@@ -1,0 +1,100 @@
+/**
+ * What the payment processor's objects say about a top-up. Pure. Only what was paid in full, in the
+ * right currency and for this very top-up counts as paid; anything else that looks paid is an error.
+ */
+import type Stripe from 'stripe';
+import { wireId } from '../domain/ids.ts';
+import { centsOf, type Micros } from '../domain/money.ts';
+import type { TopUpFailure } from '../domain/top-up.ts';
+
+export type Verdict =
+  | { readonly kind: 'paid'; readonly paymentIntentId: string | undefined }
+  /** Neither paid nor certain never to be. */
+  | { readonly kind: 'open' }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'failed'; readonly failure: TopUpFailure };
+
+/** What the row says that a payment must agree with. */
+export interface Expected {
+  readonly id: string;
+  readonly amountMicros: Micros;
+}
+
+/** The processor shows a payment that is not the one we asked for. For people to look at. */
+export class PaymentMismatchError extends Error {
+  override readonly name = 'PaymentMismatchError';
+}
+
+const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)';
+
+/** Why a top-up from the saved card failed, for its consumer: each message names the way out. */
+export const FAILURES = {
+  card_declined: `The card was declined. ${CHECKOUT}, where another card can be used.`,
+  card_expired: `The saved card has expired. ${CHECKOUT}, which saves the new card.`,
+  authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
+  no_saved_card: `No card is saved. ${CHECKOUT}, which saves the card.`,
+} as const;
+
+export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
+  return { code, message: FAILURES[code] };
+}
+
+/** The session must come with its payment intent expanded. */
+export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
+  if (session.payment_status !== 'unpaid') {
+    demand(session.payment_status, 'paid', `payment status of ${session.id}`);
+    demand(session.amount_total, centsOf(expected.amountMicros), `cents of ${session.id}`);
+    demand(session.currency, 'usd', `currency of ${session.id}`);
+    demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
+    return { kind: 'paid', paymentIntentId: idOf(session.payment_intent) };
+  }
+  if (session.status === 'expired') return { kind: 'expired' };
+  const intent = session.payment_intent;
+  // A delayed method (a bank debit) completes the session first and may fail days later.
+  if (session.status === 'complete' && intent !== null && typeof intent === 'object') {
+    return verdictOfIntent(intent, expected);
+  }
+  return { kind: 'open' };
+}
+
+export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
+  switch (intent.status) {
+    case 'succeeded':
+      demand(intent.amount_received, centsOf(expected.amountMicros), `cents of ${intent.id}`);
+      demand(intent.currency, 'usd', `currency of ${intent.id}`);
+      demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
+      return { kind: 'paid', paymentIntentId: intent.id };
+    case 'canceled':
+      return { kind: 'expired' };
+    case 'requires_action':
+      return { kind: 'failed', failure: failureOf('authentication_required') };
+    case 'requires_payment_method':
+      return intent.last_payment_error === null
+        ? { kind: 'open' }
+        : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error.code)) };
+    default:
+      return { kind: 'open' };
+  }
+}
+
+/** Whether confirming is the next step: nothing was ever tried with this intent. */
+export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
+  return (
+    intent.status === 'requires_confirmation' ||
+    (intent.status === 'requires_payment_method' && intent.last_payment_error === null)
+  );
+}
+
+function codeOf(stripeCode: string | undefined): keyof typeof FAILURES {
+  if (stripeCode === 'authentication_required') return 'authentication_required';
+  return stripeCode === 'expired_card' ? 'card_expired' : 'card_declined';
+}
+
+function idOf(object: string | { readonly id: string } | null): string | undefined {
+  return typeof object === 'string' ? object : object?.id;
+}
+
+function demand(actual: unknown, wanted: unknown, what: string): void {
+  if (actual === wanted) return;
+  throw new PaymentMismatchError(`${what}: ${String(wanted)} expected, ${String(actual)} found`);
+}

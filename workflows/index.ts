@@ -1,0 +1,2 @@
+/** Every workflow type that a worker offers. */
+export { topUp } from './top-up.ts';

@@ -1,0 +1,60 @@
+/**
+ * What operators see of a top-up in the Temporal UI: search attributes to filter by, and details in
+ * Markdown that say what it waits for, since when, and what to do. No personal data in either.
+ */
+import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { SearchAttributeName } from '../src/temporal/search-attributes.ts';
+import type { TopUpProgress } from './messages.ts';
+
+export interface Displayed extends TopUpProgress {
+  readonly consumerId: string | undefined;
+  readonly amountDollars: number | undefined;
+  readonly ended: boolean;
+}
+
+/** Each upsert is an event in the history, so only what has changed is sent. */
+export function display(topUp: Displayed): void {
+  const changed = [
+    ...changedAttribute('TopUpStatus', 'KEYWORD', topUp.status),
+    ...changedAttribute('ConsumerId', 'KEYWORD', topUp.consumerId),
+    ...changedAttribute('AmountDollars', 'DOUBLE', topUp.amountDollars),
+    ...changedAttribute('WaitingFor', 'KEYWORD', topUp.waitingFor ?? undefined),
+    ...changedAttribute('Stuck', 'BOOL', topUp.stuck === null ? undefined : true),
+  ];
+  if (changed.length > 0) upsertSearchAttributes(changed);
+  setCurrentDetails(detailsOf(topUp));
+}
+
+type Value<T> = T extends 'KEYWORD' ? string : T extends 'DOUBLE' ? number : boolean;
+
+function changedAttribute<T extends 'KEYWORD' | 'DOUBLE' | 'BOOL'>(
+  name: SearchAttributeName,
+  type: T,
+  value: Value<T> | undefined,
+) {
+  const key = { name, type };
+  const shown = workflowInfo().typedSearchAttributes.get(key);
+  return shown === value ? [] : [{ key, value: value ?? null }];
+}
+
+function detailsOf(topUp: Displayed): string {
+  if (topUp.stuck !== null) {
+    return [
+      `**Stuck** since ${topUp.stuck.since}: the step \`${topUp.stuck.step}\` keeps failing.`,
+      `> ${topUp.stuck.message}`,
+      'It tries again by itself, at growing intervals up to an hour. To do: mend the cause, then send' +
+        ' the update `retry`. The update `cancel` ends the top-up unless it was paid.',
+    ].join('\n\n');
+  }
+  if (topUp.ended) {
+    const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
+    return `Ended: **${topUp.status}**${why}. Nothing to do.`;
+  }
+  if (topUp.waitingFor === 'payment') {
+    return (
+      'Waiting for the **payment**. Nothing to do: the processor reports it, and is asked at doubling' +
+      ' intervals up to an hour. The update `retry` asks now, `cancel` closes the checkout.'
+    );
+  }
+  return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;
+}

@@ -1,0 +1,317 @@
+/**
+ * A top-up, from the request to its last state. Remembers which step comes next; Postgres decides
+ * whether a step takes effect, and the processor alone says whether money came. Each run begins by
+ * reading the row, so that a run which follows another, ended or terminated, repeats nothing.
+ */
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  proxyActivities,
+  rootCause,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { LedgerActivities } from '../activities/ledger.ts';
+import type { ProcessorActivities } from '../activities/processor.ts';
+import type { Verdict } from '../src/processor/verdict.ts';
+import * as messages from './messages.ts';
+import type { Stuck, TopUpInput, TopUpProgress, TopUpView, WaitingFor } from './messages.ts';
+import { display } from './top-up-display.ts';
+
+type Step =
+  | 'open'
+  | 'openCheckout'
+  | 'chargeCard'
+  | 'wait'
+  | 'ask'
+  | 'cancel'
+  | 'credit'
+  | 'expire'
+  | 'fail'
+  | 'end';
+
+interface Run {
+  readonly topUpId: string;
+  status: TopUpView['status'];
+  sessionUrl: string | null;
+  failure: TopUpView['failure'];
+  consumerId: string | undefined;
+  amountDollars: number | undefined;
+  waitingFor: WaitingFor | null;
+  stuck: Stuck | null;
+  /** How long to wait for a report before asking the processor unprompted; doubles. */
+  askAfterMs: number;
+  /** Steps in a row that used up their attempts. */
+  failures: number;
+  /** Steps tried so far, whether they failed or not. */
+  attempts: number;
+  nudged: boolean;
+  retryAsked: boolean;
+  cancelAsked: boolean;
+  ended: boolean;
+}
+
+const ASK_INTERVAL_MS_MAX = 3_600_000;
+/** After a step has used up its attempts: 10 s, then doubling up to the maximum. */
+const STUCK_INTERVAL_MS_MIN = 10_000;
+const STUCK_INTERVAL_MS_MAX = 3_600_000;
+/** Steps at which it is still open whether money comes. */
+const CANCELLABLE: ReadonlySet<Step> = new Set([
+  'openCheckout',
+  'chargeCard',
+  'wait',
+  'ask',
+  'cancel',
+]);
+
+function activities(summary: string): LedgerActivities & ProcessorActivities {
+  return proxyActivities<LedgerActivities & ProcessorActivities>({
+    startToCloseTimeout: '15s',
+    // A workflow does not see its activities' retries, so they are few and then `Stuck` is shown.
+    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
+    summary,
+  });
+}
+
+export async function topUp(input: TopUpInput): Promise<TopUpView> {
+  const run = newRun(input.topUpId);
+  listen(run);
+  // "Request Cancellation" in the UI is the same orderly end as the update `cancel`.
+  CancellationScope.current().cancelRequested.catch(() => (run.cancelAsked = true));
+  return CancellationScope.nonCancellable(async () => {
+    let step: Step = 'open';
+    for (;;) {
+      while (step !== 'end') {
+        if (run.cancelAsked && CANCELLABLE.has(step)) step = 'cancel';
+        if (step !== 'cancel' && historyIsLong(run)) await continueAsNew<typeof topUp>(input);
+        step = await attempt(run, step);
+      }
+      run.ended = true;
+      run.waitingFor = null;
+      display(run);
+      await condition(allHandlersFinished);
+      if (!mayHaveBeenPaid(run)) return viewOf(run);
+      run.ended = false;
+      run.nudged = false;
+      step = 'ask';
+    }
+  });
+}
+
+/** A report came while an expired or failed top-up was ending. */
+function mayHaveBeenPaid(run: Run): boolean {
+  return run.nudged && (run.status === 'expired' || run.status === 'failed');
+}
+
+function historyIsLong(run: Run): boolean {
+  return workflowInfo().continueAsNewSuggested && !run.nudged && allHandlersFinished();
+}
+
+/** Takes a step and returns the next one: the same again, after a while, when it failed. */
+async function attempt(run: Run, step: Exclude<Step, 'end'>): Promise<Step> {
+  try {
+    const next = await STEPS[step](run);
+    run.failures = 0;
+    run.stuck = null;
+    if (step !== 'wait') run.attempts += 1;
+    return next;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure)) throw error;
+    becomeStuck(run, step, error);
+    const intervalMs = STUCK_INTERVAL_MS_MIN * 2 ** (run.failures - 1);
+    await pause(run, step, Math.min(intervalMs, STUCK_INTERVAL_MS_MAX), `Try ${step} again`);
+    return step;
+  }
+}
+
+const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>> = {
+  async open(run) {
+    const opened = await activities('Take up the top-up').openTopUp(run.topUpId);
+    if (opened === null) {
+      run.status = 'withdrawn';
+      return 'end';
+    }
+    run.status = opened.status;
+    run.sessionUrl = opened.sessionUrl;
+    run.failure = opened.failure;
+    run.consumerId = opened.consumerId;
+    run.amountDollars = opened.amountDollars;
+    run.askAfterMs = opened.firstAskMs;
+    display(run);
+    if (opened.status === 'expired' || opened.status === 'failed') return 'ask';
+    if (opened.status !== 'pending') return 'end';
+    if (opened.method === 'direct') return 'chargeCard';
+    return opened.sessionUrl === null ? 'openCheckout' : 'wait';
+  },
+
+  async openCheckout(run) {
+    run.sessionUrl = await activities('Open a checkout session').openCheckout(run.topUpId);
+    return 'wait';
+  },
+
+  async chargeCard(run) {
+    const verdict = await activities('Charge the saved card').chargeSavedCard(run.topUpId);
+    return following(run, verdict);
+  },
+
+  async wait(run) {
+    run.waitingFor = 'payment';
+    display(run);
+    const woken = await pause(run, 'wait', run.askAfterMs, 'Wait for a report of the payment');
+    if (!woken) run.askAfterMs = Math.min(run.askAfterMs * 2, ASK_INTERVAL_MS_MAX);
+    return 'ask';
+  },
+
+  async ask(run) {
+    return following(run, await activities('Ask the processor').askProcessor(run.topUpId));
+  },
+
+  async cancel(run) {
+    run.cancelAsked = false;
+    const verdict = await activities('Cancel the payment').cancelPayment(run.topUpId);
+    return following(run, verdict);
+  },
+
+  async credit(run) {
+    await activities(`Credit ${run.amountDollars} dollars`).creditTopUp(run.topUpId);
+    run.status = 'completed';
+    run.failure = null;
+    return 'end';
+  },
+
+  async expire(run) {
+    await activities('Record that it expired').expireTopUp(run.topUpId);
+    run.status = 'expired';
+    return 'end';
+  },
+
+  async fail(run) {
+    if (run.failure === null) throw new Error('a failed top-up has a reason');
+    await activities('Record that it failed').failTopUp(run.topUpId, run.failure);
+    run.status = 'failed';
+    return 'end';
+  },
+};
+
+/** What the processor says decides. An ended top-up changes only by turning out to be paid. */
+function following(run: Run, verdict: Verdict): Step {
+  if (verdict.kind === 'paid') return 'credit';
+  if (run.status !== 'pending') return 'end';
+  switch (verdict.kind) {
+    case 'open':
+      return 'wait';
+    case 'expired':
+      return 'expire';
+    case 'failed':
+      run.failure = verdict.failure;
+      return 'fail';
+  }
+}
+
+/** Returns early, with true, when anything was said to the workflow; what was said counts as read. */
+async function pause(run: Run, step: Step, timeoutMs: number, summary: string): Promise<boolean> {
+  const woken = await condition(
+    () => run.nudged || run.retryAsked || (run.cancelAsked && CANCELLABLE.has(step)),
+    timeoutMs,
+    { summary },
+  );
+  run.nudged = false;
+  run.retryAsked = false;
+  return woken;
+}
+
+function becomeStuck(run: Run, step: Step, error: ActivityFailure): void {
+  const cause = error.cause;
+  const mismatch = cause instanceof ApplicationFailure && cause.type === 'payment_mismatch';
+  const inDatabase = ['open', 'credit', 'expire', 'fail'].includes(step);
+  run.failures += 1;
+  run.attempts += 1;
+  run.waitingFor = mismatch ? 'operator' : inDatabase ? 'database' : 'processor';
+  run.stuck = {
+    step,
+    since: run.stuck?.since ?? new Date().toISOString(),
+    message: rootCause(error) ?? error.message,
+  };
+  display(run);
+}
+
+function listen(run: Run): void {
+  setHandler(messages.paymentReported, () => void (run.nudged = true), {
+    description: 'Something was reported about the payment: ask the processor now.',
+  });
+  setHandler(
+    messages.sessionUrl,
+    async () => {
+      await condition(() => run.sessionUrl !== null || run.ended || run.stuck !== null);
+      return viewOf(run);
+    },
+    { description: 'Answers when the checkout can be paid, or cannot be for now.' },
+  );
+  setHandler(
+    messages.outcome,
+    async () => {
+      await condition(() => run.ended || run.stuck !== null);
+      return viewOf(run);
+    },
+    { description: 'Answers when the top-up has ended, or is stuck.' },
+  );
+  setHandler(
+    messages.retry,
+    async () => {
+      const before = run.attempts;
+      run.retryAsked = true;
+      await condition(() => run.attempts > before || run.ended);
+      return progressOf(run);
+    },
+    { description: 'For operators: tries the step that fails, or asks the processor, now.' },
+  );
+  setHandler(
+    messages.cancel,
+    async () => {
+      run.cancelAsked = true;
+      await condition(() => run.ended || !run.cancelAsked);
+      const before = run.attempts;
+      await condition(() => run.ended || run.attempts > before);
+      return progressOf(run);
+    },
+    {
+      description:
+        'For operators: closes the payment at the processor and ends the top-up, unless it was paid.',
+    },
+  );
+  setHandler(messages.status, () => progressOf(run), {
+    description: 'The status, what it waits for, and why it is stuck if it is.',
+  });
+}
+
+function newRun(topUpId: string): Run {
+  return {
+    topUpId,
+    status: 'pending',
+    sessionUrl: null,
+    failure: null,
+    consumerId: undefined,
+    amountDollars: undefined,
+    waitingFor: 'processor',
+    stuck: null,
+    askAfterMs: ASK_INTERVAL_MS_MAX,
+    failures: 0,
+    attempts: 0,
+    nudged: false,
+    retryAsked: false,
+    cancelAsked: false,
+    ended: false,
+  };
+}
+
+function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
+  return { status, sessionUrl, failure };
+}
+
+function progressOf(run: Run): TopUpProgress {
+  return { ...viewOf(run), waitingFor: run.waitingFor, stuck: run.stuck };
+}
