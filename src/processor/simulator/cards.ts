@@ -1,0 +1,159 @@
+/**
+ * Stripe's documented test cards and bank accounts, and what becomes of a payment with each. The card field of
+ * the hosted page takes these numbers (spaces allowed); the API takes the `pm_card_...` ids.
+ *
+ *   4242 4242 4242 4242   pays (pm_card_visa); 5555 5555 5555 4444 too (pm_card_mastercard)
+ *   4000 0000 0000 0002   declined (pm_card_chargeDeclined); likewise 9995, 0069, 0127, 0119, 9987, 9979
+ *   4000 0000 0000 0341   can be saved, every later charge is declined (pm_card_chargeCustomerFail)
+ *   4000 0025 0000 3155, 4000 0027 6000 3184   pay while the customer is there, else need authentication
+ *   000123456789          a US bank account: completes the session unpaid, the debit succeeds later
+ *   000111111113          the same, and the debit fails: account closed; 000222222227: insufficient funds
+ */
+
+export interface Decline {
+  readonly code: string;
+  readonly declineCode: string | undefined;
+  readonly message: string;
+}
+
+export interface Card {
+  readonly type: 'card';
+  readonly number: string;
+  readonly brand: string;
+  /** Refused when it is saved and when it pays, refused only when it pays, or not at all. */
+  readonly declines: 'always' | 'charges' | 'never';
+  readonly decline: Decline | undefined;
+  /** The customer must be there to authenticate each payment. */
+  readonly needsCustomer: boolean;
+}
+
+export interface BankAccount {
+  readonly type: 'us_bank_account';
+  readonly number: string;
+  /** Why the debit fails, days later on Stripe. */
+  readonly failure: Decline | undefined;
+}
+
+export type Source = Card | BankAccount;
+
+const DECLINED = 'Your card was declined.';
+
+const GENERIC = decline('card_declined', 'generic_decline', DECLINED);
+const INSUFFICIENT = decline(
+  'card_declined',
+  'insufficient_funds',
+  'Your card has insufficient funds.',
+);
+const EXPIRED = decline('expired_card', 'expired_card', 'Your card has expired.');
+const WRONG_CVC = decline(
+  'incorrect_cvc',
+  'incorrect_cvc',
+  "Your card's security code is incorrect.",
+);
+const PROCESSING = decline(
+  'processing_error',
+  'processing_error',
+  'An error occurred while processing your card. Try again in a little bit.',
+);
+const LOST = decline('card_declined', 'lost_card', DECLINED);
+const STOLEN = decline('card_declined', 'stolen_card', DECLINED);
+const NOT_A_TEST_CARD = decline(
+  'card_declined',
+  'test_mode_live_card',
+  'Your card was declined. Your request was in test mode, but used a non test card.',
+);
+const WRONG_NUMBER = decline('incorrect_number', undefined, 'Your card number is incorrect.');
+
+export const AUTHENTICATION_REQUIRED = decline(
+  'authentication_required',
+  'authentication_required',
+  'Your card was declined. This transaction requires authentication.',
+);
+
+const CARDS: readonly Card[] = [
+  card('4242424242424242', 'visa'),
+  card('5555555555554444', 'mastercard'),
+  card('4000000000000002', 'visa', 'always', GENERIC),
+  card('4000000000009995', 'visa', 'always', INSUFFICIENT),
+  card('4000000000000069', 'visa', 'always', EXPIRED),
+  card('4000000000000127', 'visa', 'always', WRONG_CVC),
+  card('4000000000000119', 'visa', 'always', PROCESSING),
+  card('4000000000009987', 'visa', 'always', LOST),
+  card('4000000000009979', 'visa', 'always', STOLEN),
+  card('4000000000000341', 'visa', 'charges', GENERIC),
+  { ...card('4000002500003155', 'visa'), needsCustomer: true },
+  { ...card('4000002760003184', 'visa'), needsCustomer: true },
+];
+
+const BANK_ACCOUNTS: readonly BankAccount[] = [
+  bankAccount('000123456789', undefined),
+  bankAccount(
+    '000111111113',
+    decline('bank_account_closed', undefined, "The customer's bank account has been closed."),
+  ),
+  bankAccount(
+    '000222222227',
+    decline('debit_not_authorized', undefined, "The customer's account has insufficient funds."),
+  ),
+];
+
+/** Stripe's ready-made payment methods; each use makes a new one. */
+const TEST_IDS = new Map([
+  ['pm_card_visa', '4242424242424242'],
+  ['pm_card_mastercard', '5555555555554444'],
+  ['pm_card_chargeDeclined', '4000000000000002'],
+  ['pm_card_visa_chargeDeclined', '4000000000000002'],
+  ['pm_card_chargeDeclinedInsufficientFunds', '4000000000009995'],
+  ['pm_card_visa_chargeDeclinedInsufficientFunds', '4000000000009995'],
+  ['pm_card_chargeDeclinedExpiredCard', '4000000000000069'],
+  ['pm_card_chargeDeclinedIncorrectCvc', '4000000000000127'],
+  ['pm_card_chargeDeclinedProcessingError', '4000000000000119'],
+  ['pm_card_visa_chargeDeclinedLostCard', '4000000000009987'],
+  ['pm_card_visa_chargeDeclinedStolenCard', '4000000000009979'],
+  ['pm_card_chargeCustomerFail', '4000000000000341'],
+  ['pm_card_authenticationRequiredOnSetup', '4000002500003155'],
+  ['pm_card_authenticationRequired', '4000002760003184'],
+]);
+
+/** `4242 4242…` to what it stands for, or `undefined` for a number that is no test number. */
+export function findSource(typed: string): Source | undefined {
+  const number = typed.replaceAll(/[\s-]/g, '');
+  return [...CARDS, ...BANK_ACCOUNTS].find((source) => source.number === number);
+}
+
+/** Why a number that is no test number is refused; nothing of it is kept. */
+export function refusalOf(typed: string): Decline {
+  return isLuhn(typed.replaceAll(/[\s-]/g, '')) ? NOT_A_TEST_CARD : WRONG_NUMBER;
+}
+
+export function numberOfTestId(id: string): string | undefined {
+  return TEST_IDS.get(id);
+}
+
+function isLuhn(number: string): boolean {
+  if (!/^\d{12,19}$/.test(number)) return false;
+  const sum = Array.from(number)
+    .toReversed()
+    .reduce((total, digit, index) => {
+      const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+      return total + (value > 9 ? value - 9 : value);
+    }, 0);
+  return sum % 10 === 0;
+}
+
+function card(
+  number: string,
+  brand: string,
+  declines: Card['declines'] = 'never',
+  reason?: Decline,
+): Card {
+  return { type: 'card', number, brand, declines, decline: reason, needsCustomer: false };
+}
+
+function bankAccount(number: string, failure: Decline | undefined): BankAccount {
+  return { type: 'us_bank_account', number, failure };
+}
+
+function decline(code: string, declineCode: string | undefined, message: string): Decline {
+  return { code, declineCode, message };
+}

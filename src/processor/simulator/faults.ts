@@ -1,0 +1,54 @@
+/**
+ * Faults that tests queue for requests by method and path prefix; each is used up by the requests it hits.
+ * Kept in memory: a restart clears them.
+ */
+export type Fault = {
+  /** `POST`, or `*` for any. */
+  readonly method: string;
+  readonly path: string;
+  readonly times: number;
+} & (
+  | { readonly kind: 'error'; readonly status: number; readonly headers: Record<string, string> }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | { readonly kind: 'drop' }
+  | { readonly kind: 'do_then_drop' }
+  | { readonly kind: 'do_then_error'; readonly status: number }
+);
+
+/** What a fault does around the execution of a request. */
+export interface FaultAround {
+  readonly before: () => Promise<void>;
+  /** The status that the caller and its idempotency key get although the request was done. */
+  readonly answerInstead: number | undefined;
+}
+
+export class Faults {
+  #queued: Fault[] = [];
+
+  add(fault: Fault): void {
+    this.#queued.push(fault);
+  }
+
+  clear(): void {
+    this.#queued = [];
+  }
+
+  list(): readonly Fault[] {
+    return this.#queued;
+  }
+
+  /** The oldest fault for this request, one time of it used up. */
+  take(method: string, path: string): Fault | undefined {
+    const index = this.#queued.findIndex(
+      (fault) => ['*', method].includes(fault.method) && path.startsWith(fault.path),
+    );
+    const fault = this.#queued[index];
+    if (!fault) return undefined;
+    this.#queued.splice(
+      index,
+      1,
+      ...(fault.times > 1 ? [{ ...fault, times: fault.times - 1 }] : []),
+    );
+    return fault;
+  }
+}
