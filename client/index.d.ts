@@ -34,8 +34,8 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   tool: string;
   /** Dollars. Without it the price that the tool is registered with is charged. */
   amount?: number | undefined;
-  /** Kept with the charge. */
-  metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** Kept with the charge: at most 20 members, names of 40 and strings of 500 characters. */
+  metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of
    * making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call. Never use

@@ -1,0 +1,158 @@
+/** The client against the real API: what it promises must hold for the service that it is made for. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxError, type Charge } from '@farebox/client';
+import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
+import { createAccount, read, type Account } from './account.ts';
+
+interface Usage {
+  readonly charges: { id: string; receipt: string; amount: number }[];
+}
+
+describe('client: against the API', () => {
+  let stack: Stack;
+  let account: Account;
+  let farebox: Farebox;
+
+  before(async () => {
+    stack = await startStack();
+    account = await createAccount(stack.env, 100);
+    farebox = new Farebox({ secretKey: account.developerKey, baseUrl: stack.api.url });
+  });
+  after(() => stack?.stop());
+
+  const balance = async () => {
+    const url = `${stack.api.url}/v1/balance`;
+    return (await read<{ balance: number }>(url, account.consumerKey)).balance;
+  };
+
+  const chargeWith = (secretKey: string, apiKey: string) =>
+    new Farebox({ secretKey, baseUrl: stack.api.url }).charge({ apiKey, tool: 'x', amount: 1 });
+
+  it('charges, and the receipt and the balance agree with the books', async () => {
+    const { consumerId, consumerKey: apiKey, developerId } = account;
+    const before = await balance();
+    const charge = await farebox.charge({ apiKey, tool: 'search', amount: 0.5 });
+    assert.partialDeepStrictEqual(charge, { paid: true, replayed: false, tool: 'search' });
+    assert.partialDeepStrictEqual(charge, { amount: 0.5, consumerId, developerId });
+    assert.equal(charge.balance, before - 0.5);
+    assert.equal(await balance(), charge.balance);
+    const usage = await read<Usage>(`${stack.api.url}/v1/usage`, apiKey);
+    assert.equal(usage.charges.find(({ id }) => id === charge.id)?.receipt, charge.receipt);
+    assert.equal(new Date(charge.createdAt).toISOString(), charge.createdAt);
+  });
+
+  it('charges the same key once, and says the second time that it is a replay', async () => {
+    const request = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
+    const first = await farebox.charge({ ...request, idempotencyKey: 'job 7' });
+    const second = await farebox.charge({ ...request, idempotencyKey: 'job 7' });
+    assert.deepEqual(second, { ...first, replayed: true });
+    assert.equal(await balance(), first.balance);
+    await assert.rejects(farebox.charge({ ...request, amount: 2, idempotencyKey: 'job 7' }), {
+      code: 'idempotency_key_reused',
+      status: 422,
+    });
+  });
+
+  it('refuses a charge larger than the balance, with what is missing and where to get it', async () => {
+    const has = await balance();
+    const request = { apiKey: account.consumerKey, tool: 'search', amount: 1_000 };
+    await assert.rejects(farebox.charge(request), (error) => {
+      assert.ok(FareboxError.isInstance(error));
+      assert.equal(error.code, 'insufficient_balance');
+      assert.equal(error.status, 402);
+      assert.equal(error.balance, has);
+      assert.equal(error.required, 1_000);
+      assert.equal(error.shortfall, 1_000 - has);
+      assert.ok(error.topUpUrl?.startsWith(stack.api.url));
+      assert.ok(error.requestId && error.docUrl);
+      return true;
+    });
+    assert.equal(await balance(), has);
+  });
+
+  it('tells a bad consumer key from a bad secret key', async () => {
+    const { consumerKey, developerKey } = account;
+    await assert.rejects(chargeWith(developerKey, `${consumerKey}x`), { code: 'invalid_api_key' });
+    await assert.rejects(chargeWith(developerKey, developerKey), { code: 'invalid_api_key' });
+    await assert.rejects(chargeWith(`${developerKey}x`, consumerKey), {
+      code: 'invalid_secret_key',
+    });
+  });
+
+  it('charges by its price map, down to the smallest amount', async () => {
+    const prices = farebox.withPrices({ tiny: 0.000001, third: 0.333333 });
+    const before = await balance();
+    await prices.charge({ apiKey: account.consumerKey, tool: 'tiny' });
+    const charge = await prices.charge({ apiKey: account.consumerKey, tool: 'third' });
+    assert.equal(charge.amount, 0.333333);
+    assert.equal(Math.round((before - charge.balance) * 1e6), 333_334);
+  });
+
+  it('charges the registered price when no amount is given', async () => {
+    const response = await fetch(`${stack.api.url}/v1/tools`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${account.developerKey}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ name: 'translate', description: 'Translates', price: 0.25 }),
+    });
+    assert.equal(response.status, 201);
+    const charge = await farebox.charge({ apiKey: account.consumerKey, tool: 'translate' });
+    assert.equal(charge.amount, 0.25);
+  });
+
+  it('takes the money of each call once while the API is killed and started again', async () => {
+    const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
+    try {
+      await chargeThroughKills(api);
+    } finally {
+      await api.current.stop();
+    }
+  });
+
+  async function chargeThroughKills(api: { current: Server }): Promise<void> {
+    const { port } = new URL(api.current.url);
+    const spender = await createAccount(stack.env, 50);
+    const { developerKey: secretKey, consumerKey: apiKey } = spender;
+    const patient = new Farebox({
+      secretKey,
+      baseUrl: api.current.url,
+      timeoutMs: 3_000,
+      maxRetries: 9,
+    });
+    const charges: Charge[] = [];
+    const callers = Array.from({ length: 20 }, async () => {
+      for (let calls = 0; calls < 15; calls += 1) {
+        charges.push(await patient.charge({ apiKey, tool: 'search', amount: 0.01 }));
+      }
+    });
+    const all = Promise.all(callers);
+    for (const mark of [50, 150]) {
+      await Promise.race([all, until(() => charges.length >= mark)]);
+      api.current.kill('SIGKILL');
+      await api.current.exited;
+      api.current = await startApi({ env: { ...stack.env, PORT: port } });
+    }
+    await all;
+    assert.equal(new Set(charges.map(({ id }) => id)).size, 300);
+    const left = await read<{ balance: number }>(`${api.current.url}/v1/balance`, apiKey);
+    assert.equal(left.balance, 47);
+  }
+
+  it('finds out by the same key what became of a charge whose answer never came', async () => {
+    const { consumerKey: apiKey, developerKey: secretKey } = await createAccount(stack.env, 10);
+    const options = { secretKey, baseUrl: stack.api.url };
+    const hasty = new Farebox({ ...options, timeoutMs: 200, maxRetries: 1 });
+    const request = { apiKey, tool: 'search', amount: 4 };
+    stack.api.kill('SIGSTOP');
+    const error: unknown = await hasty.charge(request).catch((error: unknown) => error);
+    stack.api.kill('SIGCONT');
+    assert.ok(FareboxError.isInstance(error));
+    assert.equal(error.code, 'service_unavailable');
+    assert.equal(error.outcome, 'unknown');
+    const { idempotencyKey } = error;
+    const charge = await new Farebox(options).charge({ ...request, idempotencyKey });
+    assert.equal(charge.balance, 6);
+  });
+});

@@ -1,0 +1,192 @@
+/** The example, as its README runs it: tool server and consumer as processes, against a real stack. */
+import assert from 'node:assert/strict';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { createAccount, read, type Account } from '../client/account.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+
+const FOLDER = join(import.meta.dirname, '../../examples/mcp-tool-server');
+const text = 'Otters swim. Otters eat fish.';
+
+interface ChargeMeta {
+  readonly id: string;
+  readonly amount: number;
+  readonly balance: number;
+  readonly receipt: string;
+}
+
+/** Resolves with the URL that the server prints when it is ready. */
+async function startToolServer(fareboxUrl: string, secretKey: string) {
+  const child = spawn(process.execPath, [join(FOLDER, 'server.ts')], {
+    env: { FAREBOX_URL: fareboxUrl, FAREBOX_SECRET_KEY: secretKey, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    once(child, 'exit').then(([code]) => assert.fail(`the tool server ended with ${code}`)),
+  ])) as [string];
+  const [url] = /http:\S+/.exec(line) ?? assert.fail(`no URL in "${line}"`);
+  return { child, url: new URL(url) };
+}
+
+async function call(client: Client, name: string, args: Record<string, unknown> = { text }) {
+  const {
+    isError,
+    content,
+    structuredContent,
+    _meta: meta,
+  } = await client.callTool({
+    name,
+    arguments: args,
+  });
+  const [block] = content;
+  return {
+    isError: isError === true,
+    text: block?.type === 'text' ? block.text : assert.fail('no text for the model'),
+    structured: structuredContent as Record<string, unknown>,
+    charge: meta?.['farebox/charge'] as ChargeMeta | undefined,
+  };
+}
+
+describe('example: a paid MCP tool server', () => {
+  let stack: Stack | undefined;
+  let fareboxUrl: string;
+  let owner: Account;
+  let server: { child: ChildProcess; url: URL } | undefined;
+
+  before(async () => {
+    stack = await startStack();
+    fareboxUrl = stack.api.url;
+    owner = await createAccount(stack.env, 0);
+    server = await startToolServer(fareboxUrl, owner.developerKey);
+  });
+  after(async () => {
+    server?.child.kill();
+    await stack?.stop();
+  });
+
+  const newConsumer = (balance: number) => createAccount(stack?.env ?? {}, balance);
+
+  async function connect(headers: Record<string, string>, mode: 'legacy' | 'auto' = 'auto') {
+    assert(server);
+    const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+    await client.connect(
+      new StreamableHTTPClientTransport(server.url, { requestInit: { headers } }),
+    );
+    return client;
+  }
+
+  const balanceOf = async ({ consumerKey }: Account) =>
+    (await read<{ balance: number }>(`${fareboxUrl}/v1/balance`, consumerKey)).balance;
+
+  for (const mode of ['legacy', 'auto'] as const) {
+    it(`charges for a call and returns the receipt, to a client of the ${mode} protocol`, async () => {
+      const consumer = await newConsumer(1);
+      const client = await connect({ 'X-Service-Key': consumer.consumerKey }, mode);
+      const result = await call(client, 'word_count');
+      await client.close();
+      assert.equal(result.isError, false);
+      assert.deepEqual(result.structured, { words: 5, sentences: 2, characters: 29 });
+      assert.deepEqual(JSON.parse(result.text), result.structured);
+      assert.equal(result.charge?.amount, 0.01);
+      assert.equal(result.charge.balance, 0.99);
+      assert.equal(await balanceOf(consumer), 0.99);
+      const usage = await read<{ charges: ChargeMeta[] }>(
+        `${fareboxUrl}/v1/usage`,
+        consumer.consumerKey,
+      );
+      assert.equal(usage.charges[0]?.receipt, result.charge.receipt);
+    });
+  }
+
+  it('takes the key from a bearer token, for hosts that cannot send X-Service-Key', async () => {
+    const consumer = await newConsumer(1);
+    const client = await connect({ Authorization: `Bearer ${consumer.consumerKey}` });
+    assert.equal((await call(client, 'word_count')).charge?.balance, 0.99);
+    await client.close();
+  });
+
+  it('does not run a tool without a key', async () => {
+    const client = await connect({});
+    const result = await call(client, 'word_count');
+    await client.close();
+    assert.equal(result.isError, true);
+    assert.partialDeepStrictEqual(result.structured, { error: { code: 'invalid_api_key' } });
+    assert.match(result.text, /X-Service-Key/);
+    assert.equal(result.charge, undefined);
+  });
+
+  it('tells the model where to top up when the balance is too low', async () => {
+    const consumer = await newConsumer(1.5);
+    const client = await connect({ 'X-Service-Key': consumer.consumerKey });
+    const result = await call(client, 'summarize');
+    await client.close();
+    assert.equal(result.isError, true);
+    assert.partialDeepStrictEqual(result.structured, {
+      error: { code: 'insufficient_balance', balance: 1.5, required: 2, shortfall: 0.5 },
+    });
+    assert.match(result.text, /costs 2 USD and the balance is 1\.5 USD.*top up at http/);
+    assert.equal(await balanceOf(consumer), 1.5);
+  });
+
+  it('does not charge for a call with wrong arguments', async () => {
+    const consumer = await newConsumer(5);
+    const client = await connect({ 'X-Service-Key': consumer.consumerKey });
+    const result = await call(client, 'summarize', { text, sentences: 0 });
+    await client.close();
+    assert.equal(result.isError, true);
+    assert.equal(await balanceOf(consumer), 5);
+  });
+
+  it('does not run a tool while the billing service is away', async () => {
+    const away = await startToolServer(
+      `http://127.0.0.1:${await choosePort()}`,
+      owner.developerKey,
+    );
+    try {
+      const client = new Client({ name: 'test', version: '1.0.0' });
+      const requestInit = { headers: { 'X-Service-Key': owner.consumerKey } };
+      await client.connect(new StreamableHTTPClientTransport(away.url, { requestInit }));
+      const result = await call(client, 'word_count');
+      await client.close();
+      assert.equal(result.isError, true);
+      assert.partialDeepStrictEqual(result.structured, {
+        error: { code: 'service_unavailable', outcome: 'not_charged' },
+      });
+    } finally {
+      away.child.kill();
+    }
+  });
+
+  it('answers no web page', async () => {
+    assert(server);
+    const response = await fetch(server.url, {
+      method: 'POST',
+      headers: { origin: 'https://evil.example', 'content-type': 'application/json' },
+      body: '{}',
+    });
+    assert.equal(response.status, 403);
+  });
+
+  it('serves a consumer who runs dry, tops up through the checkout and goes on', async () => {
+    assert(server);
+    const consumer = await newConsumer(5);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, 'consumer.ts')], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        CONSUMER_KEY: consumer.consumerKey,
+        MCP_URL: server.url.href,
+      },
+    });
+    assert.match(stdout, /The balance is 5 USD/);
+    assert.match(stdout, /Refused: the balance of 1 USD does not cover 2 USD/);
+    assert.match(stdout, /credited: the balance is 6 USD/);
+    assert.match(stdout, /the same receipt:\nhmac_sha256\./);
+    assert.equal(await balanceOf(consumer), 4);
+  });
+});
