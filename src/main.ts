@@ -97,8 +97,12 @@ function chargeBatcher(
     execute: (drafts, onSent) =>
       ledger.connect((connection) => {
         onSent();
-        const replaySince = uuidFloor(Date.now() - REPLAY_DAYS * DAY_MS);
-        return postCharges(connection, drafts, receiptKey, replaySince);
+        const now = Date.now();
+        return postCharges(connection, drafts, receiptKey, {
+          fromId: uuidFloor(now - REPLAY_DAYS * DAY_MS),
+          // A day for processes whose clocks are ahead of this one's.
+          toId: uuidFloor(now + DAY_MS),
+        });
       }),
     onFailure,
     laneCount: LANES,

@@ -18,6 +18,7 @@ export const ERRORS = {
   card_declined: [402, 'The card was declined. Another card can be used at checkout.'],
   authentication_required: [402, 'The bank asks for its customer to confirm: pay at checkout.'],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
+  payment_failed: [402, 'The payment did not succeed; nothing was credited. Pay at checkout.'],
   no_saved_card: [402, 'There is no saved card yet. The first checkout saves one.'],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly ceiling that the owner consented to is reached.'],

@@ -1,6 +1,6 @@
 /** The whole stack of the HTTP API, from the outside in. */
 import { randomUUIDv7 } from 'node:crypto';
-import Router from '@koa/router';
+import { Router } from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';

@@ -14,8 +14,6 @@ export async function getEarnings(api: Api, { caller }: Request<undefined>): Pro
     caller.developerId,
     uuidFloor(now - (now % DAY_MS)),
   );
-  const sum = (amounts: readonly Micros[]) =>
-    dollarsOf(asMicros(amounts.reduce<number>((total, amount) => total + amount, 0)));
   // No prototype, so that a tool called __proto__ is a member like any other.
   const byTool = Object.create(null) as Record<string, number>;
   for (const { tool, total } of tools) byTool[tool] = dollarsOf(total);
@@ -28,4 +26,8 @@ export async function getEarnings(api: Api, { caller }: Request<undefined>): Pro
       byTool,
     },
   };
+}
+
+function sum(amounts: readonly Micros[]): number {
+  return dollarsOf(asMicros(amounts.reduce<number>((total, amount) => total + amount, 0)));
 }

@@ -52,13 +52,13 @@ const unchecked: RowParser<OutcomeRow> = {
 
 /**
  * Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there
- * twice. Returns the outcomes in the order of the drafts.
+ * twice. Idempotency keys are looked up among the charges whose ids lie within `replay`. Returns the outcomes in the order of the drafts.
  */
 export async function postCharges(
   connection: Connection,
   drafts: readonly ChargeDraft[],
   receiptKey: number,
-  replaySince: string,
+  replay: { readonly fromId: string; readonly toId: string },
 ): Promise<ChargeOutcome[]> {
   const rows = await connection.any(sql.prepared('post_charges', unchecked)`
     select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
@@ -98,7 +98,7 @@ export async function postCharges(
         drafts.map((d) => d.metadata),
         'text',
       )},
-      ${receiptKey}::int2, ${replaySince}::uuid)
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid)
   `);
   const outcomes: ChargeOutcome[] = [];
   for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);

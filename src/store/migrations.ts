@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { runner } from 'node-pg-migrate';
-import pg from 'pg';
+import { Client } from 'pg';
 import type { Logger } from 'pino';
 
 const DIRECTORY = new URL('../../migrations', import.meta.url).pathname;
@@ -20,7 +20,7 @@ export class NewerDatabaseError extends Error {
 
 /** Returns the names of the migrations that were applied now. */
 export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   await client.connect();
   try {
     await refuseNewer(client);
@@ -49,7 +49,7 @@ export async function migrate(databaseUrl: string, log: Logger): Promise<string[
   }
 }
 
-async function refuseNewer(client: pg.Client): Promise<void> {
+async function refuseNewer(client: Client): Promise<void> {
   const known = new Set((await readdir(DIRECTORY)).map((file) => file.replace(/\.sql$/, '')));
   const { rows } = await client.query<{ exists: boolean }>(
     `select to_regclass('${SCHEMA}.${TABLE}') is not null as exists`,

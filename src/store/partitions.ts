@@ -2,14 +2,14 @@
  * `charges` is partitioned by month of its id, a UUIDv7. A month that has no partition when it comes
  * falls into `charges_rest`; so months are made ahead, by migrate and at API start.
  */
-import pg from 'pg';
+import { Client } from 'pg';
 import { uuidFloor } from '../domain/ids.ts';
 
 const MONTHS_AHEAD = 3;
 
 /** Makes the partitions of this month and the next three, those that are missing. Idempotent. */
 export async function ensureChargePartitions(databaseUrl: string, nowMs: number): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   await client.connect();
   try {
     // One process at a time; the lock ends with the session.
@@ -23,7 +23,7 @@ export async function ensureChargePartitions(databaseUrl: string, nowMs: number)
   }
 }
 
-async function ensureMonth(client: pg.Client, year: number, month: number): Promise<void> {
+async function ensureMonth(client: Client, year: number, month: number): Promise<void> {
   const from = new Date(Date.UTC(year, month));
   const to = new Date(Date.UTC(year, month + 1));
   const name = `charges_${from.toISOString().slice(0, 7).replace('-', '_')}`;
