@@ -8,9 +8,9 @@ import { chownSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { startChild, type Child } from './child.ts';
+import { stopLeftover } from './leftover.ts';
 import { launchers, postgresBin, type Launcher } from './postgres-launcher.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -57,7 +57,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const env = { PATH: options.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
   await mkdir(join(dataDir, '..'), { recursive: true, mode: 0o700 });
   await refuseOtherVersion(dataDir);
-  await stopLeftover(dataDir);
+  await removeLeftover(dataDir);
   const launcher = await prepare(bin, dataDir, env);
   const settings = Object.entries({ ...SETTINGS, ...options.settings });
   const child = await startChild({
@@ -99,31 +99,10 @@ async function readPidFile(dataDir: string): Promise<string[]> {
   return text.split('\n');
 }
 
-/**
- * A server of a start that was killed is stopped: only a child of ours can be watched. The caller
- * holds the data directory, so a process that is no such server got the number by chance, after a
- * reboot or in a new container, and PostgreSQL would take it for its own.
- */
-async function stopLeftover(dataDir: string): Promise<void> {
-  const pid = Number((await readPidFile(dataDir))[0]);
-  if (!pid) return;
-  const isServer = async () => (await commandLineOf(pid)).includes(dataDir);
-  for (let waitedMs = 0; await isServer(); waitedMs += 50) {
-    if (waitedMs === 0) process.kill(pid, 'SIGINT');
-    if (waitedMs === 20_000) process.kill(pid, 'SIGKILL');
-    await delay(50);
-  }
+/** A lock file that names a process that is no server of ours would keep PostgreSQL from starting. */
+async function removeLeftover(dataDir: string): Promise<void> {
+  await stopLeftover(Number((await readPidFile(dataDir))[0]), dataDir, 'SIGINT');
   await rm(join(dataDir, 'postmaster.pid'), { force: true });
-}
-
-async function commandLineOf(pid: number): Promise<string> {
-  if (process.platform === 'linux') {
-    return await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  }
-  return await run('ps', ['-o', 'command=', '-p', String(pid)]).then(
-    ({ stdout }) => stdout,
-    () => '',
-  );
 }
 
 /** Makes the cluster when there is none yet; gives the way of running that works here. */

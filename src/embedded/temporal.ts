@@ -3,11 +3,12 @@
  * has acknowledged survives kill -9: the file has a write-ahead log that is synced at each commit.
  */
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SEARCH_ATTRIBUTES } from '../temporal/search-attributes.ts';
 import { startChild, type Child } from './child.ts';
+import { stopLeftover } from './leftover.ts';
 import { isPortOpen } from './ports.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -34,6 +35,10 @@ const run = promisify(execFile);
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
   const { program, dataDir, port, uiPort } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const pidFile = join(dataDir, 'server.pid');
+  const leftover = Number(await readFile(pidFile, 'utf8').catch(() => ''));
+  // Two servers on one file would be the end of it.
+  await stopLeftover(leftover, dataDir, 'SIGTERM');
   const address = `127.0.0.1:${port}`;
   // Not the caller's TEMPORAL_... settings, nor a profile from his home directory.
   const env = { PATH: options.env['PATH'], HOME: dataDir };
@@ -63,6 +68,7 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
     ready: async () =>
       (await isPortOpen(port)) && (await hasDefaultNamespace(program, address, env)),
   });
+  await writeFile(pidFile, String(child.pid));
   return { ...child, address, uiUrl: `http://127.0.0.1:${uiPort}` };
 }
 

@@ -1,0 +1,26 @@
+/** `farebox start`: everything on this machine, by one command. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { start } from '../embedded/start.ts';
+import { dataDirOption } from './data-dir-option.ts';
+
+export function register(program: Command): void {
+  program
+    .command('start')
+    .description('start PostgreSQL, Temporal, the payment simulator, a worker and the API')
+    .addOption(
+      new Option('--port <number>', 'where the API listens')
+        .env('PORT')
+        .default(8080)
+        .argParser(portOf),
+    )
+    .addOption(dataDirOption())
+    .action(async ({ port, dataDir }: { port: number; dataDir: string }) => {
+      await start({ port, dataDir, env: process.env });
+    });
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new InvalidArgumentError('It must be a number from 1 to 65535.');
+}

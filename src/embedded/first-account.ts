@@ -1,0 +1,52 @@
+/**
+ * The account that a fresh data directory begins with. Its keys are kept in the directory, because
+ * Farebox itself shows a key once, and who starts it the second time wants to use it as well.
+ */
+import { readJson, writeJson } from './data-dir.ts';
+
+export interface FirstAccount {
+  readonly consumerId: string;
+  readonly consumerKey: string;
+  readonly developerId: string;
+  readonly developerKey: string;
+  readonly legacyKey: string;
+}
+
+export const FIRST_EMAIL = 'you@example.com';
+const FIRST_BALANCE_DOLLARS = 10;
+const FILE = 'first-account.json';
+
+/** `farebox` runs a command of ours and gives what it prints. */
+export async function firstAccountOf(
+  dataDir: string,
+  farebox: (...args: readonly string[]) => Promise<string>,
+): Promise<FirstAccount> {
+  const kept = readJson(dataDir, FILE) as FirstAccount | undefined;
+  if (kept) return kept;
+  const create = (email: string) =>
+    farebox(
+      'account',
+      'create',
+      `--email=${email}`,
+      `--balance=${FIRST_BALANCE_DOLLARS}`,
+      '--json',
+    );
+  // Killed after it was made and before its keys were kept: those are lost, so there is another one.
+  const printed = await create(FIRST_EMAIL).catch(() =>
+    create(FIRST_EMAIL.replace('@', `+${Date.now()}@`)),
+  );
+  const account = JSON.parse(printed) as FirstAccount;
+  writeJson(dataDir, FILE, account);
+  return account;
+}
+
+/** For copy and paste. */
+export function chargeCommand(baseUrl: string, account: FirstAccount): string {
+  const body = JSON.stringify({ apiKey: account.consumerKey, tool: 'search', amount: 0.05 });
+  return [
+    `curl -sS ${baseUrl}/v1/charges`,
+    `-H 'Authorization: Bearer ${account.developerKey}'`,
+    `-H 'Content-Type: application/json'`,
+    `-d '${body}'`,
+  ].join(' \\\n  ');
+}
