@@ -1,0 +1,31 @@
+/** `farebox worker`: one worker process, which runs the workflows and hands over reports of payments. */
+import type { Command } from 'commander';
+import { pino } from 'pino';
+import { readConfig } from '../config.ts';
+import { runWorker } from '../temporal/worker.ts';
+import { untilStopped } from './until-stopped.ts';
+
+export function register(program: Command): void {
+  program
+    .command('worker')
+    .description('run a worker process; settings come from the environment')
+    .action(async () => {
+      const config = readConfig(process.env);
+      const log = pino({ level: config.logLevel, name: 'worker' });
+      const stopped = untilStopped();
+      const starting = new AbortController();
+      void stopped.then(() => starting.abort());
+      const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
+        if (starting.signal.aborted) return undefined;
+        throw error;
+      });
+      if (!worker) return;
+      log.info('the worker polls');
+      process.send?.({ ready: true });
+      try {
+        await Promise.race([stopped, worker.ended]);
+      } finally {
+        await worker.stop();
+      }
+    });
+}

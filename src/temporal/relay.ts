@@ -1,0 +1,140 @@
+/**
+ * Hands stored events of the payment processor to the workflows that wait for them. An event counts as
+ * handed over only after Temporal took it; until then it comes up again, whoever dies or is away.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import type { Database } from '../store/database.ts';
+import {
+  EVENTS_CHANNEL,
+  markHandedOver,
+  postponeProcessorEvents,
+  takeProcessorEvents,
+  type WaitingEvent,
+} from '../store/processor-events.ts';
+import { findTopUp, withdrawAbandoned } from '../store/top-ups.ts';
+import { reportPayment, type TemporalClient } from './client.ts';
+
+export interface RelayDeps {
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly temporal: TemporalClient;
+  readonly log: Logger;
+}
+
+const BATCH = 50;
+/** A notification wakes the relay at once; this is for those that were missed, and for retries. */
+const POLL_MS = 1_000;
+/** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
+const LEASE_MS = 15_000;
+const BACKOFF_MS_MAX = 60_000;
+const RECONNECT_MS = 1_000;
+const SWEEP_INTERVAL_MS = 60_000;
+/** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
+const ABANDONED_AFTER_MS = 600_000;
+
+export class Relay {
+  readonly #deps: RelayDeps;
+  readonly #stopping = new AbortController();
+  #wake: () => void = () => {};
+  #sweptAtMs = 0;
+  #ended: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#ended = Promise.all([this.#run(), this.#listen()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wake();
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      // Made before the look, so that a notification during it is not missed.
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve));
+      try {
+        await this.#sweep();
+        if ((await handOver(this.#deps)) === BATCH) continue;
+      } catch (error) {
+        this.#deps.log.warn({ err: error }, 'events could not be read; they wait');
+      }
+      await Promise.race([woken, this.#pause(POLL_MS)]);
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    if (performance.now() - this.#sweptAtMs < SWEEP_INTERVAL_MS && this.#sweptAtMs > 0) return;
+    this.#sweptAtMs = performance.now();
+    const count = await withdrawAbandoned(this.#deps.database, ABANDONED_AFTER_MS);
+    if (count > 0) this.#deps.log.info({ count }, 'withdrew top-ups that were never started');
+  }
+
+  /** A connection of its own, since a pool's are handed on; made again whenever it breaks. */
+  async #listen(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const client = new pg.Client({
+        connectionString: this.#deps.databaseUrl,
+        connectionTimeoutMillis: 5_000,
+        keepAlive: true,
+      });
+      try {
+        const ended = new Promise<void>((resolve) => {
+          client.once('error', () => resolve());
+          client.once('end', () => resolve());
+          this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        client.on('notification', () => this.#wake());
+        await client.connect();
+        await client.query(`listen ${EVENTS_CHANNEL}`);
+        await ended;
+      } catch (error) {
+        this.#deps.log.debug({ err: error }, 'cannot listen; polling goes on');
+      }
+      await client.end().catch(() => {});
+      await this.#pause(RECONNECT_MS);
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
+  }
+}
+
+/** Takes a batch and returns its size. What fails is put off, for longer each time. */
+async function handOver({ database, temporal, log }: RelayDeps): Promise<number> {
+  const events = await takeProcessorEvents(database, BATCH, LEASE_MS);
+  const byTopUp = Map.groupBy(events, (event) => event.topUpId);
+  await Promise.all(
+    [...byTopUp].map(async ([topUpId, group]) => {
+      const eventIds = group.map((event) => event.eventId);
+      try {
+        const topUp = await findTopUp(database, topUpId);
+        // What is credited cannot become paid; a workflow that had nothing to do would only cost.
+        if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
+          await reportPayment(temporal, topUp);
+        }
+        await markHandedOver(database, eventIds);
+      } catch (error) {
+        log.warn(
+          { err: error, topUpId },
+          'a report of a payment could not be handed over; it waits',
+        );
+        await postponeProcessorEvents(database, eventIds, backoffMs(group));
+      }
+    }),
+  );
+  return events.length;
+}
+
+/** Two seconds at first, so that a Temporal server that restarts costs a payment no more than that. */
+function backoffMs(events: readonly WaitingEvent[]): number {
+  const attempts = Math.max(...events.map((event) => event.attempts));
+  return Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX);
+}

@@ -1,0 +1,117 @@
+/**
+ * The composition root of a worker process: it runs the workflows and their activities, and the relay.
+ * It may start before Temporal does, and outlives restarts of Temporal and of Postgres.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { createLedgerActivities } from '../../activities/ledger.ts';
+import { createProcessorActivities } from '../../activities/processor.ts';
+import type { Config } from '../config.ts';
+import { createStripe } from '../processor/stripe.ts';
+import { createDatabase } from '../store/database.ts';
+import { connectionSecurity, createTemporalClient } from './client.ts';
+import { Relay } from './relay.ts';
+import { workflowBundle } from './workflow-bundle.ts';
+
+export interface RunningWorker {
+  /** Rejects if the worker ends by itself: it cannot go on, and its process should be started anew. */
+  readonly ended: Promise<void>;
+  /** Finishes the steps in hand, then ends. */
+  stop(): Promise<void>;
+}
+
+const DATABASE_CONNECTIONS = 10;
+const RECONNECT_MS = 1_000;
+/** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
+const SHUTDOWN_GRACE = '10s';
+
+/** Resolves when the worker polls for work, however long Temporal keeps it waiting until `signal`. */
+export async function runWorker(
+  config: Config,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<RunningWorker> {
+  installRuntime(log);
+  const database = await createDatabase(config.databaseUrl, {
+    maxPoolSize: DATABASE_CONNECTIONS,
+    onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
+  });
+  const temporal = createTemporalClient(config.temporal);
+  const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const release = async () => {
+    await relay.stop();
+    await temporal.close();
+    await database.end();
+  };
+  try {
+    const [workflows, connection] = await Promise.all([
+      workflowBundle(),
+      connect(config.temporal, log, signal),
+    ]);
+    const worker = await Worker.create({
+      connection,
+      namespace: config.temporal.namespace,
+      taskQueue: config.temporal.taskQueue,
+      workflowBundle: workflows,
+      activities: {
+        ...createLedgerActivities({ database, firstAskMs: config.firstAskMs }),
+        ...createProcessorActivities({
+          database,
+          stripe: createStripe(config.stripe),
+          baseUrl: config.baseUrl,
+          savesTestCard: config.savesTestCard,
+        }),
+      },
+      shutdownGraceTime: SHUTDOWN_GRACE,
+    });
+    const ended = worker.run();
+    relay.start();
+    return {
+      ended,
+      stop: async () => {
+        if (worker.getState() === 'RUNNING') worker.shutdown();
+        await ended.catch(() => {});
+        await release();
+        await connection.close();
+      },
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function connect(
+  config: Config['temporal'],
+  log: Logger,
+  signal: AbortSignal | undefined,
+): Promise<NativeConnection> {
+  for (;;) {
+    try {
+      return await NativeConnection.connect({
+        address: config.address,
+        ...connectionSecurity(config),
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      log.info({ err: error }, 'waiting for Temporal');
+      await delay(RECONNECT_MS, undefined, { signal });
+    }
+  }
+}
+
+let runtimeInstalled = false;
+
+/** One per process. Signals are for the process to handle, which ends things in an order of its own. */
+function installRuntime(log: Logger): void {
+  if (runtimeInstalled) return;
+  runtimeInstalled = true;
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
+      log[level === 'ERROR' ? 'error' : 'warn'](meta ?? {}, message);
+    }),
+    telemetryOptions: { logging: { filter: 'WARN', forward: {} } },
+  });
+}

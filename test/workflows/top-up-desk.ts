@@ -1,0 +1,155 @@
+/**
+ * A stack without the API's HTTP around its top-ups: the functions that its routes call, a server that
+ * takes the simulator's webhooks, and a worker process.
+ */
+import { createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { Type } from 'typebox';
+import { readConfig } from '../../src/config.ts';
+import type { Micros } from '../../src/domain/money.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { createStripe } from '../../src/processor/stripe.ts';
+import { recordWebhook } from '../../src/processor/webhook.ts';
+import { createAccounts } from '../../src/store/accounts.ts';
+import { createDatabase, row, sql } from '../../src/store/database.ts';
+import { getTopUp, type TopUp } from '../../src/store/top-ups.ts';
+import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
+import { requestTopUp, type TopUpRequest, type TopUpResult } from '../../src/temporal/top-ups.ts';
+import {
+  createTestDatabase,
+  startSimulator,
+  startWorker,
+  testEnvironment,
+  type Environment,
+} from '../support/stack.ts';
+
+export type Consumer = TopUpRequest['consumer'];
+export type TopUpDesk = Awaited<ReturnType<typeof openDesk>>;
+
+const booksRow = row(
+  Type.Object({
+    credited: Type.Integer(),
+    movements: Type.Integer(),
+    lots: Type.Integer(),
+    lotsMicros: Type.Integer(),
+  }),
+);
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+export async function openDesk(extra: Environment = {}) {
+  const testDatabase = await createTestDatabase();
+  const port = await choosePort();
+  const simulator = await startSimulator({ apiPort: port });
+  const env: Environment = {
+    ...(await testEnvironment(testDatabase)),
+    ...simulator.env,
+    PORT: String(port),
+    ...extra,
+  };
+  const config = readConfig(env);
+  const log = pino({ level: 'silent' });
+  const database = await createDatabase(config.databaseUrl, { maxPoolSize: 10, onError: () => {} });
+  const temporal = createTemporalClient(config.temporal);
+  const stripe = createStripe(config.stripe);
+  const webhooks = { database, stripe, webhookSecrets: config.stripe.webhookSecrets };
+  const server = createServer((request, response) => {
+    void buffer(request)
+      .then((body) => recordWebhook(webhooks, body, String(request.headers['stripe-signature'])))
+      .then(({ kind }) => response.writeHead(kind === 'stored' ? 200 : 400).end());
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  let accounts = 0;
+
+  return {
+    env,
+    config,
+    database,
+    temporal,
+    stripe,
+    webhooks,
+    simulator,
+    startWorker: () => startWorker({ env }),
+
+    async newConsumer(): Promise<Consumer> {
+      accounts += 1;
+      const result = await createAccounts(
+        database,
+        [{ email: `consumer-${accounts}@example.com`, balance: 0 as Micros }],
+        config,
+      );
+      if (result.kind !== 'created') throw new Error(result.kind);
+      const { accountId, consumerId } = result.accounts[0]!;
+      const ledger = await database.oneFirst(sql.type(row(Type.Object({ ledger: Type.Integer() })))`
+        select ledger from farebox.consumers where id = ${consumerId}
+      `);
+      return { ledger, consumerId, accountId };
+    },
+
+    request(
+      consumer: Consumer,
+      method: 'checkout' | 'direct',
+      dollars: number,
+      idempotencyKey?: string,
+    ): Promise<TopUpResult> {
+      const amountMicros = Math.round(dollars * 1e6) as Micros;
+      return requestTopUp(
+        { database, temporal, log },
+        { consumer, method, amountMicros, idempotencyKey },
+      );
+    },
+
+    /** Submits the form of the hosted page. */
+    async pay(sessionUrl: string | null, card = '4242424242424242'): Promise<number> {
+      const answer = await fetch(sessionUrl ?? '', {
+        method: 'POST',
+        body: new URLSearchParams({ card }),
+        redirect: 'manual',
+      });
+      return answer.status;
+    },
+
+    /** The simulator's controls: `POST /_simulator/<path>`. */
+    async control(path: string, body: object = {}): Promise<void> {
+      const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    },
+
+    async clearFaults(): Promise<void> {
+      await fetch(`${simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    },
+
+    books(consumer: Consumer) {
+      return database.one(sql.type(booksRow)`
+        select c.credited_micros as credited,
+          (select count(*) from farebox.movements m where m.consumer_id = c.id) as movements,
+          (select count(*) from farebox.lots l where l.consumer_id = c.id) as lots,
+          (select coalesce(sum(to_micros - from_micros), 0) from farebox.lots l
+            where l.consumer_id = c.id) as "lotsMicros"
+        from farebox.consumers c where ledger = ${consumer.ledger} and id = ${consumer.consumerId}
+      `);
+    },
+
+    topUp: (id: string): Promise<TopUp> => getTopUp(database, id),
+
+    waitingEvents: (): Promise<number> =>
+      database.oneFirst(sql.type(countRow)`
+        select count(*) as count from farebox.processor_events where handed_over_at is null
+      `),
+
+    workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
+
+    async close(): Promise<void> {
+      await temporal.close();
+      await database.end();
+      server.closeAllConnections();
+      server.close();
+      await simulator.stop();
+      await testDatabase.drop();
+    },
+  };
+}
