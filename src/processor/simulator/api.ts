@@ -76,7 +76,7 @@ function execute(
   try {
     return run(simulation, { id, idempotency_key: key ?? null }, (context) => {
       const params = new Params(parseForm(form));
-      const paths = params.strings('expand');
+      const paths = params.strings('expand') ?? [];
       const reply = route.handler(context, params, route.id);
       params.finish();
       if (reply.status === 200) expand(context.store, reply.body, paths);

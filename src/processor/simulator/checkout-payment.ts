@@ -20,6 +20,12 @@ export type PaymentResult =
       readonly decline: Decline;
     };
 
+const NOT_ACCEPTED: Decline = {
+  code: 'payment_method_not_available',
+  declineCode: undefined,
+  message: 'This way of paying is not accepted here.',
+};
+
 /** `number` is what the customer typed, `save` whether the card may be charged again later. */
 export function paySession(
   context: Context,
@@ -31,6 +37,9 @@ export function paySession(
   if (session.status !== 'open') return { kind: 'done', session };
   const source = findSource(number);
   if (!source) return { kind: 'declined', session, decline: refusalOf(number) };
+  if (!session.payment_method_types.includes(source.type)) {
+    return { kind: 'declined', session, decline: NOT_ACCEPTED };
+  }
 
   const intent = intentOf(context, session, save);
   const method = createPaymentMethod(context, source);
@@ -102,7 +111,7 @@ function intentOf(
     description: notes.intentDescription,
     metadata: notes.intentMetadata,
     setupFutureUsage: usage,
-    types: session.payment_method_types,
+    allowedTypes: session.payment_method_types,
   });
   session.payment_intent = intent.id;
   return intent;

@@ -38,6 +38,7 @@ export const createSession: Handler = (context, params) => {
     const message = 'You may only specify one of these parameters: customer, customer_email';
     throw invalidParam('customer', creation ? message.replace('_email', '_creation') : message);
   }
+  const allowedTypes = params.strings('allowed_payment_method_types') ?? null;
   const intent = params.object('payment_intent_data');
   const saving = params.object('saved_payment_method_options');
   saving?.ignore('allow_redisplay_filters', 'payment_method_remove');
@@ -58,11 +59,12 @@ export const createSession: Handler = (context, params) => {
     customer_email: email ?? null,
     expires_at: expiresAt(params, context.now),
     metadata: params.metadata(),
-    payment_method_types: types(params),
+    allowed_payment_method_types: allowedTypes,
+    payment_method_types: allowedTypes ?? ['card', 'us_bank_account'],
     success_url: params.url('success_url') ?? null,
   };
   if (session.success_url === null) throw params.missing('success_url');
-  params.oneOf('ui_mode', ['hosted', 'hosted_page']);
+  params.oneOf('ui_mode', ['hosted_page']);
   params.ignore('adaptive_pricing', 'allow_promotion_codes', 'automatic_tax', 'branding_settings');
   params.ignore('billing_address_collection', 'custom_text', 'invoice_creation', 'locale');
   params.ignore('customer_update', 'payment_method_options', 'submit_type', 'tax_id_collection');
@@ -165,11 +167,6 @@ function expiresAt(params: Params, now: number): number {
     throw invalidParam('expires_at', 'The `expires_at` timestamp must be less than 24 hours away.');
   }
   return time;
-}
-
-function types(params: Params): string[] {
-  const asked = params.strings('payment_method_types');
-  return asked.length > 0 ? asked : ['card', 'us_bank_account'];
 }
 
 function blankSession(context: Context, amount: number): Stripe.Checkout.Session {

@@ -121,9 +121,10 @@ export class Params {
     });
   }
 
-  strings(name: string): string[] {
+  /** `undefined` when it was not sent, or sent empty. */
+  strings(name: string): string[] | undefined {
     const value = this.#take(name);
-    if (value === undefined || value === '') return [];
+    if (value === undefined || value === '') return undefined;
     const items = typeof value === 'string' ? [value] : Object.values(value);
     return items.map((item) => {
       if (typeof item === 'object') throw invalidParam(this.pathOf(name), 'Invalid array');

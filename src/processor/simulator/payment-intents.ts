@@ -27,7 +27,8 @@ export interface IntentFields {
   readonly description: string | null;
   readonly metadata: Stripe.Metadata;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
-  readonly types: readonly string[];
+  /** The types of payment method that may pay it; cards only when null. */
+  readonly allowedTypes: string[] | null;
 }
 
 export function newIntent(context: Context, fields: IntentFields): Stripe.PaymentIntent {
@@ -35,7 +36,7 @@ export function newIntent(context: Context, fields: IntentFields): Stripe.Paymen
   const intent: Stripe.PaymentIntent = {
     id,
     object: 'payment_intent',
-    allowed_payment_method_types: null,
+    allowed_payment_method_types: fields.allowedTypes,
     amount: fields.amount,
     amount_capturable: 0,
     amount_received: 0,
@@ -63,7 +64,7 @@ export function newIntent(context: Context, fields: IntentFields): Stripe.Paymen
     payment_method: null,
     payment_method_configuration_details: null,
     payment_method_options: {},
-    payment_method_types: [...fields.types],
+    payment_method_types: fields.allowedTypes ?? ['card'],
     payment_record: null,
     processing: null,
     receipt_email: null,
@@ -172,7 +173,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     description: params.string('description') ?? null,
     metadata: params.metadata(),
     setupFutureUsage: params.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
-    types: typesIn(params),
+    allowedTypes: params.strings('allowed_payment_method_types') ?? null,
   });
   params.ignore('automatic_payment_methods', 'capture_method', 'confirmation_method');
   params.ignore(
@@ -189,7 +190,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     throw refused('off_session can only be set when confirm is true.', undefined, 'off_session');
   }
   if (method) {
-    checkOwner(intent, method);
+    checkMethod(intent, method);
     intent.payment_method = method.id;
     intent.status = 'requires_confirmation';
     context.store.update(intent);
@@ -275,14 +276,21 @@ function confirmed(
       'payment_intent_unexpected_state',
     );
   }
-  checkOwner(intent, method);
+  checkMethod(intent, method);
   const decline = confirm(context, intent, method, presence);
   if (!decline) return ok(intent);
   const facts = { charge: intent.latest_charge, payment_intent: intent, payment_method: method };
   return { status: 402, body: { error: { ...cardError(decline), ...facts } } };
 }
 
-function checkOwner(intent: Stripe.PaymentIntent, method: Stripe.PaymentMethod): void {
+function checkMethod(intent: Stripe.PaymentIntent, method: Stripe.PaymentMethod): void {
+  if (!intent.payment_method_types.includes(method.type)) {
+    throw refused(
+      `The PaymentMethod provided (${method.type}) is not allowed for this PaymentIntent.`,
+      'payment_intent_incompatible_payment_method',
+      'payment_method',
+    );
+  }
   if (method.customer !== null && method.customer !== intent.customer) {
     throw refused(
       `The PaymentMethod ${method.id} belongs to a Customer: include that Customer on the PaymentIntent.`,
@@ -314,9 +322,4 @@ function methodIn(context: Context, params: Params): Stripe.PaymentMethod | unde
 function presenceIn(params: Params): Presence {
   const text = params.oneOf('off_session', ['true', 'false', 'one_off', 'recurring']);
   return text === undefined || text === 'false' ? 'unknown' : 'off_session';
-}
-
-function typesIn(params: Params): string[] {
-  const types = params.strings('payment_method_types');
-  return types.length > 0 ? types : ['card'];
 }
