@@ -71,7 +71,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts,
     topUps: { database, temporal, log },
     webhooks: { database, stripe, webhookSecrets: config.stripe.webhookSecrets },
-    isTemporalUp: temporal.isUp,
+    isTemporalUp: () => temporal.isUp(),
   });
   const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
   return {

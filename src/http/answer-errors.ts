@@ -10,9 +10,9 @@ export function answerErrors(log: Logger, docsUrl: string): Middleware {
       await next();
     } catch (error) {
       const known = apiErrorOf(error);
-      if (known.status >= 500) {
-        log.error({ err: error, requestId: ctx.state['requestId'] }, `answered ${known.code}`);
-      }
+      const requestId: unknown = ctx.state['requestId'];
+      if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
+      if (known.status === 503) log.warn({ requestId }, known.message);
       sendError(ctx, known, docsUrl);
     }
   };

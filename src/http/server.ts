@@ -24,6 +24,7 @@ export async function listen(
   { host, port }: { host: string; port: number },
   docsUrl: string,
 ): Promise<ListeningServer> {
+  const answer = app.callback();
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -31,7 +32,7 @@ export async function listen(
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       noDelay: true,
     },
-    app.callback(),
+    (request, response) => void answer(request, response),
   );
   server.maxConnections = CONNECTIONS_MAX;
   answerUnparsable(server, docsUrl);
