@@ -33,6 +33,8 @@ export class SimulatorProcess {
   static async start(
     webhookUrl: string,
     earlier?: { readonly directory: string; readonly port: number },
+    // Long enough that only the controls settle a debit.
+    settleSeconds = 3_600,
   ): Promise<SimulatorProcess> {
     const directory = earlier?.directory ?? (await mkdtemp(join(tmpdir(), 'simulator-')));
     const child = fork(MAIN, {
@@ -43,8 +45,7 @@ export class SimulatorProcess {
         SIMULATOR_SECRET_KEY: SECRET_KEY,
         SIMULATOR_WEBHOOK_URL: webhookUrl,
         SIMULATOR_WEBHOOK_SECRET: WEBHOOK_SECRET,
-        // Long enough that only the controls settle a debit here.
-        SIMULATOR_SETTLE_SECONDS: '3600',
+        SIMULATOR_SETTLE_SECONDS: String(settleSeconds),
       },
     });
     const [message] = (await once(child, 'message')) as [{ ready: true; port: number }];

@@ -115,7 +115,7 @@ export function expireDueSessions(context: Context): void {
 }
 
 /** The attempt that was declined, if there was one, ends with the session. */
-export function expire(context: Context, session: Stripe.Checkout.Session): void {
+function expire(context: Context, session: Stripe.Checkout.Session): void {
   if (typeof session.payment_intent === 'string') {
     cancel(context, getIntent(context, session.payment_intent), 'automatic');
   }

@@ -17,7 +17,7 @@
  */
 import type Stripe from 'stripe';
 import { settleDebit } from './checkout-payment.ts';
-import { expire, getSession } from './checkout-sessions.ts';
+import { getSession } from './checkout-sessions.ts';
 import type { Context } from './context.ts';
 import { closeDispute, openDispute } from './disputes.ts';
 import { noSuch, refused } from './errors.ts';
@@ -81,9 +81,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     run(simulation, null, (context) => {
       const session = getSession(context, id);
       if (session.status !== 'open') throw refused(`${id} has a status of ${session.status}.`);
-      session.expires_at = context.now;
-      expire(context, session);
-      return session;
+      context.store.update({ ...session, expires_at: context.now }, context.now);
+      return getSession(context, id);
     }),
 };
 
