@@ -3,7 +3,7 @@
  * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
  */
 import { ApplicationFailure } from '@temporalio/activity';
-import Stripe from 'stripe';
+import { Stripe } from 'stripe';
 import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,

@@ -3,7 +3,7 @@
  * parameters from that row alone, so that a call whose answer was lost can be made again as it was.
  * No retries here: Temporal makes them.
  */
-import Stripe from 'stripe';
+import { Stripe } from 'stripe';
 import type { Config } from '../config.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
@@ -34,9 +34,8 @@ export function createStripe(config: Config['stripe']): Stripe {
 
 export async function createCustomer(stripe: Stripe, accountId: string): Promise<string> {
   const account = wireId('account', accountId);
-  const customer = await stripe.customers.create(
-    { metadata: { account_id: account } },
-    { idempotencyKey: `${account}/customer` },
+  const customer = await keyed(`${account}/customer`, (options) =>
+    stripe.customers.create({ metadata: { account_id: account } }, options),
   );
   return customer.id;
 }
@@ -55,10 +54,8 @@ export async function saveTestCard(
   accountId: string,
   customerId: string,
 ): Promise<string> {
-  const card = await stripe.paymentMethods.attach(
-    TEST_CARD,
-    { customer: customerId },
-    { idempotencyKey: `${wireId('account', accountId)}/test-card` },
+  const card = await keyed(`${wireId('account', accountId)}/test-card`, (options) =>
+    stripe.paymentMethods.attach(TEST_CARD, { customer: customerId }, options),
   );
   return card.id;
 }
@@ -71,27 +68,27 @@ export async function createSession(
   baseUrl: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
-  const session = await stripe.checkout.sessions.create(
-    {
-      mode: 'payment',
-      customer: customerId,
-      client_reference_id: id,
-      metadata: { top_up_id: id },
-      payment_intent_data: { metadata: { top_up_id: id }, setup_future_usage: 'off_session' },
-      line_items: [
-        {
-          quantity: 1,
-          price_data: {
-            currency: 'usd',
-            unit_amount: getCents(topUp),
-            product_data: { name: 'Farebox balance' },
-          },
+  const params: Stripe.Checkout.SessionCreateParams = {
+    mode: 'payment',
+    customer: customerId,
+    client_reference_id: id,
+    metadata: { top_up_id: id },
+    payment_intent_data: { metadata: { top_up_id: id }, setup_future_usage: 'off_session' },
+    line_items: [
+      {
+        quantity: 1,
+        price_data: {
+          currency: 'usd',
+          unit_amount: getCents(topUp),
+          product_data: { name: 'Farebox balance' },
         },
-      ],
-      success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
-      cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
-    },
-    { idempotencyKey: `${id}/session` },
+      },
+    ],
+    success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
+    cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
+  };
+  const session = await keyed(`${id}/session`, (options) =>
+    stripe.checkout.sessions.create(params, options),
   );
   if (session.url === null) throw new Error(`${session.id} came without a URL`);
   return { id: session.id, url: session.url };
@@ -117,17 +114,15 @@ export async function createIntent(
   customerId: string,
 ): Promise<Stripe.PaymentIntent> {
   const id = wireId('topUp', topUp.id);
-  return stripe.paymentIntents.create(
-    {
-      amount: getCents(topUp),
-      currency: 'usd',
-      customer: customerId,
-      allowed_payment_method_types: ['card'],
-      description: 'Farebox balance',
-      metadata: { top_up_id: id },
-    },
-    { idempotencyKey: `${id}/intent` },
-  );
+  const params: Stripe.PaymentIntentCreateParams = {
+    amount: getCents(topUp),
+    currency: 'usd',
+    customer: customerId,
+    allowed_payment_method_types: ['card'],
+    description: 'Farebox balance',
+    metadata: { top_up_id: id },
+  };
+  return keyed(`${id}/intent`, (options) => stripe.paymentIntents.create(params, options));
 }
 
 export async function readIntent(stripe: Stripe, intentId: string): Promise<Stripe.PaymentIntent> {
@@ -141,10 +136,12 @@ export async function confirmIntent(
   cardId: string,
 ): Promise<Stripe.PaymentIntent> {
   try {
-    return await stripe.paymentIntents.confirm(
-      intentId,
-      { payment_method: cardId, off_session: true },
-      { idempotencyKey: `${intentId}/confirm/${cardId}` },
+    return await keyed(`${intentId}/confirm/${cardId}`, (options) =>
+      stripe.paymentIntents.confirm(
+        intentId,
+        { payment_method: cardId, off_session: true },
+        options,
+      ),
     );
   } catch (error) {
     if (!(error instanceof Stripe.errors.StripeCardError)) throw error;
@@ -155,6 +152,34 @@ export async function confirmIntent(
 /** Unless it was paid or canceled meanwhile; what it is now is for the caller to read. */
 export async function cancelIntent(stripe: Stripe, intentId: string): Promise<void> {
   await unlessTooLate(stripe.paymentIntents.cancel(intentId));
+}
+
+/**
+ * Makes a POST that its key makes happen once. Stripe keeps even a 500 under the key and answers it for
+ * a day, so after such an answer the next key is used. No call here needs more protection than that: a
+ * second customer, session or intent is used by nobody, and an intent takes its money once.
+ */
+async function keyed<T>(
+  key: string,
+  call: (options: { readonly idempotencyKey: string }) => Promise<T>,
+): Promise<T> {
+  for (let round = 1; ; round += 1) {
+    try {
+      return await call({ idempotencyKey: round === 1 ? key : `${key}/${round}` });
+    } catch (error) {
+      if (round === KEYS_MAX || !isKeptFailure(error)) throw error;
+    }
+  }
+}
+
+const KEYS_MAX = 5;
+
+function isKeptFailure(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeError &&
+    (error.statusCode ?? 0) >= 500 &&
+    error.headers?.['idempotent-replayed'] === 'true'
+  );
 }
 
 async function unlessTooLate(call: Promise<unknown>): Promise<void> {

@@ -2,7 +2,7 @@
  * What the payment processor's objects say about a top-up. Pure. Only what was paid in full, in the
  * right currency and for this very top-up counts as paid; anything else that looks paid is an error.
  */
-import type Stripe from 'stripe';
+import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
@@ -29,7 +29,7 @@ const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)
 
 /** Why a top-up from the saved card failed, for its consumer: each message names the way out. */
 export const FAILURES = {
-  card_declined: `The card was declined. ${CHECKOUT}, where another card can be used.`,
+  card_declined: `The payment was declined. ${CHECKOUT}, where another card can be used.`,
   card_expired: `The saved card has expired. ${CHECKOUT}, which saves the new card.`,
   authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which saves the card.`,
@@ -72,6 +72,9 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
       return intent.last_payment_error === null
         ? { kind: 'open' }
         : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error.code)) };
+    case 'processing':
+    case 'requires_confirmation':
+    case 'requires_capture':
     default:
       return { kind: 'open' };
   }

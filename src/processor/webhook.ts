@@ -2,7 +2,7 @@
  * The processor's webhook (specification section 6): verified on the raw bytes, stored, acknowledged.
  * An event is a nudge, never the truth: what was paid is asked of the processor, by the workflow.
  */
-import Stripe from 'stripe';
+import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { recordProcessorEvent } from '../store/processor-events.ts';

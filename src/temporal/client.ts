@@ -7,7 +7,6 @@ import {
   Client,
   Connection,
   defaultGrpcRetryOptions,
-  isGrpcServiceError,
   makeGrpcRetryInterceptor,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
@@ -109,7 +108,7 @@ export function startDirectTopUp(
 /** Nudges the workflow, and starts it again when it is gone: only this may restart a closed one. */
 export async function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
-    temporal.client.workflow.signalWithStart<typeof topUpWorkflow, []>('topUp', {
+    temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       signal: paymentReported,
@@ -145,10 +144,6 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
   const topUpId = wireId('topUp', topUp.id);
   const consumerId = wireId('consumer', topUp.consumerId);
   const dollars = dollarsOf(topUp.amountMicros);
-  const attribute = (name: SearchAttributeName, value: string) => ({
-    key: { name, type: 'KEYWORD' as const },
-    value,
-  });
   return {
     workflowId: topUpWorkflowId(topUp.id),
     taskQueue: temporal.taskQueue,
@@ -156,18 +151,21 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
     staticSummary: `Top-up of ${dollars} dollars, ${topUp.method}`,
     staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, made by ${topUp.method}.`,
     typedSearchAttributes: [
-      attribute('TopUpStatus', topUp.status),
-      attribute('ConsumerId', consumerId),
-      attribute('WaitingFor', 'processor'),
-      {
-        key: { name: 'AmountDollars' satisfies SearchAttributeName, type: 'DOUBLE' as const },
-        value: dollars,
-      },
+      keyword('TopUpStatus', topUp.status),
+      keyword('ConsumerId', consumerId),
+      keyword('WaitingFor', 'processor'),
+      double('AmountDollars', dollars),
     ],
   };
 }
 
-const DEADLINE_EXCEEDED = 4;
+function keyword(name: SearchAttributeName, value: string) {
+  return { key: { name, type: 'KEYWORD' as const }, value };
+}
+
+function double(name: SearchAttributeName, value: number) {
+  return { key: { name, type: 'DOUBLE' as const }, value };
+}
 
 function answerOf(error: unknown): Answer<never> {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return { kind: 'timed_out' };
@@ -177,10 +175,6 @@ function answerOf(error: unknown): Answer<never> {
     error instanceof WorkflowUpdateFailedError
   ) {
     return { kind: 'closed' };
-  }
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  if (isGrpcServiceError(cause) && Number(cause.code) === DEADLINE_EXCEEDED) {
-    return { kind: 'timed_out' };
   }
   return { kind: 'unavailable', error };
 }

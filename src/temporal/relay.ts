@@ -3,7 +3,7 @@
  * handed over only after Temporal took it; until then it comes up again, whoever dies or is away.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import { Client } from 'pg';
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
 import {
@@ -79,7 +79,7 @@ export class Relay {
   /** A connection of its own, since a pool's are handed on; made again whenever it breaks. */
   async #listen(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      const client = new pg.Client({
+      const client = new Client({
         connectionString: this.#deps.databaseUrl,
         connectionTimeoutMillis: 5_000,
         keepAlive: true,

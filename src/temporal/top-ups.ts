@@ -84,7 +84,11 @@ function resultOf(topUp: TopUp): TopUpResult {
           message: topUp.failureMessage ?? 'The payment failed.',
         },
       };
-    default:
+    case 'completed':
+    case 'partially_refunded':
+    case 'refunded':
+    case 'disputed':
+    case 'charged_back':
       return { kind: 'completed', topUp };
   }
 }

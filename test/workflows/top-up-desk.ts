@@ -2,12 +2,16 @@
  * A stack without the API's HTTP around its top-ups: the functions that its routes call, a server that
  * takes the simulator's webhooks, and a worker process.
  */
+import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { Type } from 'typebox';
+import type { Stripe } from 'stripe';
+import { wireId } from '../../src/domain/ids.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Micros } from '../../src/domain/money.ts';
+import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { createStripe } from '../../src/processor/stripe.ts';
 import { recordWebhook } from '../../src/processor/webhook.ts';
@@ -21,6 +25,7 @@ import {
   startSimulator,
   startWorker,
   testEnvironment,
+  until,
   type Environment,
 } from '../support/stack.ts';
 
@@ -99,6 +104,13 @@ export async function openDesk(extra: Environment = {}) {
       );
     },
 
+    /** A checkout that can be paid. */
+    async checkout(consumer: Consumer, dollars: number): Promise<TopUp> {
+      const result = await this.request(consumer, 'checkout', dollars);
+      assert.ok(result.kind === 'pending' && result.topUp.sessionUrl !== null, result.kind);
+      return result.topUp;
+    },
+
     /** Submits the form of the hosted page. */
     async pay(sessionUrl: string | null, card = '4242424242424242'): Promise<number> {
       const answer = await fetch(sessionUrl ?? '', {
@@ -119,8 +131,13 @@ export async function openDesk(extra: Environment = {}) {
       if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     },
 
-    async clearFaults(): Promise<void> {
-      await fetch(`${simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    /** What the processor took, as whole payments: what the books must agree with. */
+    async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {
+      const answer = await fetch(`${simulator.url}/_simulator/payments`);
+      const { payments } = (await answer.json()) as { payments: Stripe.PaymentIntent[] };
+      return payments.filter(
+        (payment) => payment.metadata['top_up_id'] === wireId('topUp', topUp.id),
+      );
     },
 
     books(consumer: Consumer) {
@@ -135,6 +152,10 @@ export async function openDesk(extra: Environment = {}) {
     },
 
     topUp: (id: string): Promise<TopUp> => getTopUp(database, id),
+
+    async statusBecomes(topUp: Pick<TopUp, 'id'>, status: TopUpStatus): Promise<void> {
+      await until(async () => (await getTopUp(database, topUp.id)).status === status);
+    },
 
     waitingEvents: (): Promise<number> =>
       database.oneFirst(sql.type(countRow)`
