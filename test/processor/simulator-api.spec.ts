@@ -153,6 +153,15 @@ describe("the simulator's API", () => {
       assert.equal(second.payment_intent?.id, first.payment_intent?.id);
     });
 
+    it('remember a refusal that was about the state of things', async () => {
+      const intent = await stripe.paymentIntents.create({ amount: 500, currency: 'usd' });
+      const path = `/v1/payment_intents/${intent.id}/confirm`;
+      const first = await post(path, '', 'key-9');
+      assert.equal(first.status, 400);
+      await stripe.paymentIntents.confirm(intent.id, { payment_method: 'pm_card_visa' });
+      assert.equal((await post(path, '', 'key-9')).text, first.text);
+    });
+
     it('forget what was refused before it began', async () => {
       assert.equal(
         (await post('/v1/payment_intents', 'amount=x&currency=usd', 'key-4')).status,

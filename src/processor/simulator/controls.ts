@@ -14,6 +14,8 @@
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /sessions/:id/expire-now  expires an open session, as its time would
+ *
+ * Faults and webhook settings are kept in memory: a restart clears them, and what was held goes out.
  */
 import type Stripe from 'stripe';
 import { settleDebit } from './checkout-payment.ts';

@@ -60,6 +60,8 @@ export function createSimulatorServer(simulation: Simulation): Server {
 
   return createServer((incoming, response) => {
     serve(incoming, response).catch((error: unknown) => {
+      // Its sender left before all of it was here (or sends too much): nobody waits for an answer.
+      if (!incoming.complete) return incoming.socket.destroy();
       process.stderr.write(`simulator: ${error instanceof Error ? error.stack : String(error)}\n`);
       if (response.headersSent) incoming.socket.destroy();
       else send(response, json(outage(500)));

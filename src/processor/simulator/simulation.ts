@@ -1,5 +1,5 @@
 /**
- * What the processes of the simulator share: the store, the webhooks, and the one way to change anything
+ * What the parts of the simulator share: the store, the webhooks, and the one way to change anything
  * (`run`: a transaction, after which the webhooks that it owes go out).
  */
 import type { Context } from './context.ts';

@@ -201,7 +201,7 @@ export class Store {
 
   /** What is owed and due by `nowMs`: soonest first, or in random order. */
   owedBy(nowMs: number, limit: number, random = false): OwedWebhook[] {
-    const order = random ? 'random()' : 'next_at_ms, seq';
+    const order = random ? 'random()' : 'next_at_ms, owed_webhooks.rowid';
     const query = `select event_id as "eventId", body ->> '$.type' as type, body, attempts,
         first_at_ms as "firstAtMs", next_at_ms as "nextAtMs"
       from owed_webhooks join objects on objects.id = event_id
