@@ -2,8 +2,9 @@
  * One request of the API from its text to its answer: key, route, parameters, then the handler in one
  * transaction with the answer that its idempotency key keeps.
  */
+import type { Answer, Reply } from './answers.ts';
 import { expand } from './expand.ts';
-import { ApiError, outage, unauthorized, unknownRoute, type Reply } from './errors.ts';
+import { ApiError, outage, unauthorized, unknownRoute } from './errors.ts';
 import type { FaultAround } from './faults.ts';
 import { parseForm } from './form.ts';
 import { fingerprintOf, type IdempotencyKeys } from './idempotency.ts';
@@ -21,18 +22,12 @@ export interface ApiRequest {
   readonly idempotencyKey: string | undefined;
 }
 
-export interface ApiAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 export async function answerApi(
   simulation: Simulation,
   keys: IdempotencyKeys,
   request: ApiRequest,
   fault: FaultAround,
-): Promise<ApiAnswer> {
+): Promise<Answer> {
   const id = newId('req');
   const key = request.method === 'POST' ? request.idempotencyKey : undefined;
   const headers = { 'Request-Id': id, ...(key !== undefined && { 'Idempotency-Key': key }) };

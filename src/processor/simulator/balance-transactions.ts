@@ -1,6 +1,7 @@
 /** Balance transactions: one for each movement of money, with the fee that Stripe would take of it. */
 import type Stripe from 'stripe';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { noSuch } from './errors.ts';
 import { newId } from './ids.ts';
 import { listPage } from './lists.ts';

@@ -16,7 +16,7 @@ export interface Decline {
   readonly message: string;
 }
 
-export interface Card {
+interface Card {
   readonly type: 'card';
   readonly number: string;
   readonly brand: string;
@@ -27,7 +27,7 @@ export interface Card {
   readonly needsCustomer: boolean;
 }
 
-export interface BankAccount {
+interface BankAccount {
   readonly type: 'us_bank_account';
   readonly number: string;
   /** Why the debit fails, days later on Stripe. */

@@ -3,14 +3,15 @@
  * How the page pays one is in checkout-payment.ts.
  */
 import type Stripe from 'stripe';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { getCustomer } from './customers.ts';
 import { invalidParam, noSuch, refused } from './errors.ts';
 import { record } from './events.ts';
 import { newId } from './ids.ts';
 import { listPage } from './lists.ts';
 import type { Params } from './params.ts';
-import { AMOUNT_CENTS, cancel, getIntent } from './payment-intents.ts';
+import { cancel, checkAmount, getIntent } from './payment-intents.ts';
 
 const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
 /** A request that asks for exactly 30 minutes arrives a little later than its clock was read. */
@@ -143,14 +144,7 @@ function lineItems(params: Params): { amount: number; title: string } {
   });
   if (items.length === 0) throw params.missing('line_items');
   const amount = items.reduce((sum, item) => sum + item.amount, 0);
-  if (amount < AMOUNT_CENTS.min) {
-    const message = "The Checkout Session's total amount due must add up to at least $0.50 usd";
-    throw refused(message, 'amount_too_small');
-  }
-  if (amount > AMOUNT_CENTS.max) {
-    const message = "The Checkout Session's total amount due must be no more than $999,999.99";
-    throw refused(message, 'amount_too_large');
-  }
+  checkAmount(amount, "The Checkout Session's total amount due");
   return { amount, title: items.map(({ name }) => name).join(', ') };
 }
 

@@ -1,6 +1,6 @@
 /** What every operation of the simulator works with: one transaction, one instant, one request. */
 import type { Params } from './params.ts';
-import type { Reply } from './errors.ts';
+import type { Reply } from './answers.ts';
 import type { Store } from './store.ts';
 
 export interface Context {
@@ -17,7 +17,3 @@ export interface Context {
 
 /** Answers one API request; `id` is the one in the path, or empty. */
 export type Handler = (context: Context, params: Params, id: string) => Reply;
-
-export function ok(body: unknown): Reply {
-  return { status: 200, body };
-}

@@ -1,6 +1,7 @@
 /** Customers: who a saved card belongs to. */
 import type Stripe from 'stripe';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { noSuch } from './errors.ts';
 import { record } from './events.ts';
 import { newId } from './ids.ts';

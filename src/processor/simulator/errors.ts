@@ -2,6 +2,8 @@
  * Errors in Stripe's shape. What is thrown did nothing: the transaction around it is rolled back.
  * A declined card is not thrown, because the declined attempt is kept; see payment-intents.ts.
  */
+import type { Reply } from './answers.ts';
+
 export interface ErrorBody {
   readonly error: {
     readonly type: 'api_error' | 'card_error' | 'idempotency_error' | 'invalid_request_error';
@@ -11,12 +13,6 @@ export interface ErrorBody {
     readonly doc_url?: string | undefined;
     readonly [fact: string]: unknown;
   };
-}
-
-/** An answer of the API: a status and what becomes its JSON body. */
-export interface Reply {
-  readonly status: number;
-  readonly body: unknown;
 }
 
 export class ApiError extends Error {

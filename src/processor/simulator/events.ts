@@ -2,8 +2,8 @@
  * Events: a snapshot of an object, stored and owed to the webhook in the transaction that changed it.
  */
 import type Stripe from 'stripe';
+import { ok } from './answers.ts';
 import type { Context, Handler } from './context.ts';
-import { ok } from './context.ts';
 import { noSuch } from './errors.ts';
 import { newId } from './ids.ts';
 import { listPage } from './lists.ts';

@@ -3,6 +3,7 @@
  * The payment and its webhooks are committed before it answers. A client that takes HTML is sent on to
  * the success URL; any other gets JSON, since it would only lose itself there.
  */
+import type { Answer } from './answers.ts';
 import { ApiError } from './errors.ts';
 import { getSession, notesOfSession } from './checkout-sessions.ts';
 import { paySession } from './checkout-payment.ts';
@@ -17,16 +18,7 @@ export interface PageRequest {
   readonly accept: string;
 }
 
-export interface PageAnswer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-export async function answerPage(
-  simulation: Simulation,
-  request: PageRequest,
-): Promise<PageAnswer> {
+export async function answerPage(simulation: Simulation, request: PageRequest): Promise<Answer> {
   try {
     if (request.method === 'GET') return show(simulation, request.sessionId);
     if (request.method === 'POST') return pay(simulation, request, await fieldsOf(request));
@@ -37,14 +29,14 @@ export async function answerPage(
   }
 }
 
-function show(simulation: Simulation, id: string): PageAnswer {
+function show(simulation: Simulation, id: string): Answer {
   return run(simulation, null, (context) => {
     const session = getSession(context, id);
     return page(200, sessionPage(session, notesOfSession(context, id)));
   });
 }
 
-function pay(simulation: Simulation, request: PageRequest, fields: Fields): PageAnswer {
+function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answer {
   const asHtml = request.accept.includes('text/html');
   return run(simulation, null, (context) => {
     const result = paySession(context, request.sessionId, fields.card, fields.save);
@@ -84,10 +76,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function page(status: number, body: string): PageAnswer {
+function page(status: number, body: string): Answer {
   return { status, body, headers: PAGE_HEADERS };
 }
 
-function json(status: number, body: unknown): PageAnswer {
+function json(status: number, body: unknown): Answer {
   return { status, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
 }

@@ -6,9 +6,10 @@
 import type Stripe from 'stripe';
 import { AUTHENTICATION_REQUIRED, type Decline } from './cards.ts';
 import { createCharge } from './charges.ts';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok, type Reply } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { getCustomer } from './customers.ts';
-import { noSuch, refused, type Reply } from './errors.ts';
+import { noSuch, refused } from './errors.ts';
 import { record } from './events.ts';
 import { newId, randomText } from './ids.ts';
 import { listPage } from './lists.ts';
@@ -16,7 +17,7 @@ import type { Params } from './params.ts';
 import { attachTo, cardError, sourceOfMethod, usePaymentMethod } from './payment-methods.ts';
 
 /** Stripe's bounds for dollars. */
-export const AMOUNT_CENTS = { min: 50, max: 99_999_999 } as const;
+const AMOUNT_CENTS = { min: 50, max: 99_999_999 } as const;
 
 /** Whether the customer is there to authenticate: on the hosted page yes, with a saved card no. */
 export type Presence = 'on_session' | 'off_session' | 'unknown';
@@ -164,7 +165,7 @@ export const createPaymentIntent: Handler = (context, params) => {
   const amount = params.integer('amount');
   if (amount === undefined) throw params.missing('amount');
   params.currency();
-  checkAmount(amount, 'amount');
+  checkAmount(amount, 'Amount', 'amount');
   const customer = params.string('customer');
   if (customer !== undefined) getCustomer(context, customer, 'customer');
   const intent = newIntent(context, {
@@ -254,12 +255,12 @@ export function getIntent(context: Context, id: string, param?: string): Stripe.
   return intent;
 }
 
-export function checkAmount(amount: number, param: string): void {
-  if (amount < AMOUNT_CENTS.min) {
-    throw refused('Amount must be at least $0.50 usd', 'amount_too_small', param);
+export function checkAmount(cents: number, what: string, param?: string): void {
+  if (cents < AMOUNT_CENTS.min) {
+    throw refused(`${what} must be at least $0.50 usd`, 'amount_too_small', param);
   }
-  if (amount > AMOUNT_CENTS.max) {
-    throw refused('Amount must be no more than $999,999.99', 'amount_too_large', param);
+  if (cents > AMOUNT_CENTS.max) {
+    throw refused(`${what} must be no more than $999,999.99`, 'amount_too_large', param);
   }
 }
 

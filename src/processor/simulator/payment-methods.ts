@@ -1,7 +1,8 @@
 /** Payment methods: cards (and bank accounts, made by the hosted page only) and whose they are. */
 import type Stripe from 'stripe';
 import { findSource, numberOfTestId, type Decline, type Source } from './cards.ts';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { getCustomer } from './customers.ts';
 import { ApiError, noSuch, refused } from './errors.ts';
 import { record } from './events.ts';

@@ -2,7 +2,8 @@
 import type Stripe from 'stripe';
 import { move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
-import { ok, type Context, type Handler } from './context.ts';
+import { ok } from './answers.ts';
+import type { Context, Handler } from './context.ts';
 import { noSuch, refused } from './errors.ts';
 import { record } from './events.ts';
 import { newId } from './ids.ts';

@@ -1,6 +1,7 @@
 /** The HTTP server: the API under /v1/, the hosted pages under /pay/, the controls under /_simulator/. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Answer, Reply } from './answers.ts';
 import { answerApi } from './api.ts';
 import { answerControl } from './controls.ts';
 import { ApiError, outage, refused } from './errors.ts';
@@ -11,12 +12,6 @@ import { answerPage } from './pay.ts';
 import type { Simulation } from './simulation.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 interface Received {
   readonly method: string;
@@ -130,10 +125,7 @@ async function receive(incoming: IncomingMessage): Promise<Received> {
   };
 }
 
-function json(
-  { status, body }: { status: number; body: unknown },
-  headers: Record<string, string> = {},
-): Answer {
+function json({ status, body }: Reply, headers: Record<string, string> = {}): Answer {
   return { status, body: JSON.stringify(body), headers };
 }
 
