@@ -47,8 +47,8 @@ interface Run {
   askAfterMs: number;
   /** Steps in a row that used up their attempts. */
   failures: number;
-  /** Steps tried so far, whether they failed or not. */
-  attempts: number;
+  /** Waiting for a report, a timer or an operator; no step is under way. */
+  resting: boolean;
   nudged: boolean;
   retryAsked: boolean;
   cancelAsked: boolean;
@@ -117,7 +117,6 @@ async function attempt(run: Run, step: Exclude<Step, 'end'>): Promise<Step> {
     const next = await STEPS[step](run);
     run.failures = 0;
     run.stuck = null;
-    if (step !== 'wait') run.attempts += 1;
     return next;
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
@@ -214,11 +213,13 @@ function following(run: Run, verdict: Verdict): Step {
 
 /** Returns early, with true, when anything was said to the workflow; what was said counts as read. */
 async function pause(run: Run, step: Step, timeoutMs: number, summary: string): Promise<boolean> {
+  run.resting = true;
   const woken = await condition(
     () => run.nudged || run.retryAsked || (run.cancelAsked && CANCELLABLE.has(step)),
     timeoutMs,
     { summary },
   );
+  run.resting = false;
   run.nudged = false;
   run.retryAsked = false;
   return woken;
@@ -229,7 +230,6 @@ function becomeStuck(run: Run, step: Step, error: ActivityFailure): void {
   const mismatch = cause instanceof ApplicationFailure && cause.type === 'payment_mismatch';
   const inDatabase = ['open', 'credit', 'expire', 'fail'].includes(step);
   run.failures += 1;
-  run.attempts += 1;
   run.waitingFor = mismatch ? 'operator' : inDatabase ? 'database' : 'processor';
   run.stuck = {
     step,
@@ -262,9 +262,8 @@ function listen(run: Run): void {
   setHandler(
     messages.retry,
     async () => {
-      const before = run.attempts;
       run.retryAsked = true;
-      await condition(() => run.attempts > before || run.ended);
+      await condition(() => run.ended || (!run.retryAsked && run.resting));
       return progressOf(run);
     },
     { description: 'For operators: tries the step that fails, or asks the processor, now.' },
@@ -273,9 +272,7 @@ function listen(run: Run): void {
     messages.cancel,
     async () => {
       run.cancelAsked = true;
-      await condition(() => run.ended || !run.cancelAsked);
-      const before = run.attempts;
-      await condition(() => run.ended || run.attempts > before);
+      await condition(() => run.ended || (!run.cancelAsked && run.resting));
       return progressOf(run);
     },
     {
@@ -300,7 +297,7 @@ function newRun(topUpId: string): Run {
     stuck: null,
     askAfterMs: ASK_INTERVAL_MS_MAX,
     failures: 0,
-    attempts: 0,
+    resting: false,
     nudged: false,
     retryAsked: false,
     cancelAsked: false,

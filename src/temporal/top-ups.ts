@@ -60,7 +60,8 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   const start = method === 'checkout' ? startCheckout : startDirectTopUp;
   const answer = await start(deps.temporal, topUp, { timeoutMs: ANSWER_TIMEOUT_MS });
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
-    deps.log.warn({ topUpId: topUp.id, answer }, 'no answer from the workflow of a top-up');
+    const err = answer.kind === 'unavailable' ? answer.error : undefined;
+    deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
     // Either this deletes the row, and a workflow that starts after all finds none and ends, or the
     // workflow has opened it, and goes on.
     if (await withdrawTopUp(deps.database, topUp.id)) return { kind: 'unavailable' };

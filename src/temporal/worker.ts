@@ -23,6 +23,8 @@ export interface RunningWorker {
 
 const DATABASE_CONNECTIONS = 10;
 const RECONNECT_MS = 1_000;
+/** How long a task waits for the worker that has its workflow in memory, which may have been killed. */
+const STICKY_TIMEOUT = '2s';
 /** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
 const SHUTDOWN_GRACE = '10s';
 
@@ -64,6 +66,7 @@ export async function runWorker(
         }),
       },
       shutdownGraceTime: SHUTDOWN_GRACE,
+      stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const ended = worker.run();
     relay.start();

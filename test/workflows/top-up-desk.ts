@@ -96,10 +96,11 @@ export async function openDesk(extra: Environment = {}) {
       method: 'checkout' | 'direct',
       dollars: number,
       idempotencyKey?: string,
+      temporalClient = temporal,
     ): Promise<TopUpResult> {
       const amountMicros = Math.round(dollars * 1e6) as Micros;
       return requestTopUp(
-        { database, temporal, log },
+        { database, temporal: temporalClient, log },
         { consumer, method, amountMicros, idempotencyKey },
       );
     },
