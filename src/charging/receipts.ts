@@ -4,9 +4,9 @@
  * the last dot. Each developer has a key of its own, derived from the master secret of that key id, so
  * that a developer can verify offline and no developer can sign for another.
  */
-import { hash, hkdfSync } from 'node:crypto';
+import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { uuidTimeMs, wireId } from '../domain/ids.ts';
+import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
 
 /** A charge as its row has it; ids are UUIDs. */
 export interface ReceiptSubject {
@@ -17,6 +17,10 @@ export interface ReceiptSubject {
   readonly amountMicros: number;
   /** Number of the master secret that signs. */
   readonly receiptKey: number;
+}
+
+export interface VerifiedCharge extends ReceiptSubject {
+  readonly createdAt: string;
 }
 
 const BLOCK = 64;
@@ -50,10 +54,25 @@ export class ReceiptSigner {
     return `${signed}.${this.#macOf(charge.receiptKey, charge.developerId).digest(signed)}`;
   }
 
-  /** The key that a developer verifies with, as base64url; undefined for a secret that is not known. */
-  developerKey(receiptKey: number, developerId: string): string | undefined {
-    const secret = this.#secrets.get(receiptKey);
-    return secret && deriveKey(secret, developerId).toString('base64url');
+  /** What a receipt says, when it is one of ours and unchanged to the byte; else undefined. */
+  verify(receipt: string): VerifiedCharge | undefined {
+    const [, keyText, payload] =
+      /^hmac_sha256\.(\d{1,4})\.([\w-]+)\.[\w-]{43}$/.exec(receipt) ?? [];
+    if (keyText === undefined || payload === undefined) return undefined;
+    const receiptKey = Number(keyText);
+    const said = parse(payload);
+    if (!said || !this.#secrets.has(receiptKey)) return undefined;
+    const charge = { ...said, receiptKey };
+    // Signing again and comparing the whole leaves no second spelling that would pass.
+    return isEqual(this.sign(charge), receipt) ? charge : undefined;
+  }
+
+  /** The keys that a developer verifies with, as base64url, by their ids. */
+  developerKeys(developerId: string): { readonly id: number; readonly key: string }[] {
+    return [...this.#secrets].map(([id, secret]) => ({
+      id,
+      key: deriveKey(secret, developerId).toString('base64url'),
+    }));
   }
 
   #macOf(receiptKey: number, developerId: string): Hmac {
@@ -68,6 +87,29 @@ export class ReceiptSigner {
     this.#macs.set(name, mac);
     return mac;
   }
+}
+
+/** The payload's members as UUIDs and micros; undefined for anything that we would not have written. */
+function parse(payload: string): Omit<VerifiedCharge, 'receiptKey'> | undefined {
+  let said: Record<string, unknown>;
+  try {
+    said = Object(JSON.parse(Buffer.from(payload, 'base64url').toString()));
+  } catch {
+    return undefined;
+  }
+  const { tool, micros, createdAt } = said;
+  const id = uuidOf('charge', String(said['id']));
+  const consumerId = uuidOf('consumer', String(said['consumerId']));
+  const developerId = uuidOf('developer', String(said['developerId']));
+  if (!id || !consumerId || !developerId) return undefined;
+  if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
+  if (!Number.isSafeInteger(micros)) return undefined;
+  return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt };
+}
+
+/** In constant time; hashing first makes the lengths equal. */
+function isEqual(a: string, b: string): boolean {
+  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 }
 
 function deriveKey(secret: string, developerId: string): Buffer {

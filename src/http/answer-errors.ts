@@ -19,7 +19,7 @@ export function answerErrors(log: Logger, docsUrl: string): Middleware {
 }
 
 /** A failure of the database on a read means that nothing happened; what is not known is ours. */
-function apiErrorOf(error: unknown): ApiError {
+export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isDatabaseAway(error)) {
     return new ApiError(

@@ -9,7 +9,7 @@ export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'ke
   readonly keyUse: KeyUse;
 }
 
-export type Role = 'consumer' | 'developer';
+export type Role = 'consumer' | 'developer' | 'either';
 
 /** The owner of the key. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
 export async function authenticate(
@@ -19,15 +19,24 @@ export async function authenticate(
 ): Promise<KeyOwner> {
   const header = request.headers.authorization ?? '';
   const key = /^Bearer +(\S+)$/i.exec(header)?.[1];
-  const owner = key === undefined ? undefined : await findKeyOwner(deps, key, role);
+  const owner = key === undefined ? undefined : await ownerInRole(deps, key, role);
   if (owner) {
     deps.keyUse.note(owner.keyId);
     return owner;
   }
-  throw role === 'consumer'
-    ? new ApiError('invalid_api_key', 'Send a consumer key: Authorization: Bearer <consumer key>.')
-    : new ApiError(
+  throw role === 'developer'
+    ? new ApiError(
         'invalid_secret_key',
         'Send a developer secret key: Authorization: Bearer <secret key>.',
-      );
+      )
+    : new ApiError('invalid_api_key', 'Send a consumer key: Authorization: Bearer <consumer key>.');
+}
+
+async function ownerInRole(
+  deps: AuthenticationDeps,
+  key: string,
+  role: Role,
+): Promise<KeyOwner | undefined> {
+  if (role !== 'either') return findKeyOwner(deps, key, role);
+  return (await findKeyOwner(deps, key, 'consumer')) ?? findKeyOwner(deps, key, 'developer');
 }

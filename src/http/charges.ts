@@ -11,6 +11,19 @@ import { chargeFilterOf, paged, pageOf } from './query.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
+  const { isReplay, body } = await makeCharge(api, request);
+  return {
+    status: 201,
+    ...(isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    body,
+  };
+}
+
+/** The body of the 201, or an ApiError for every refusal and for what could not be decided. */
+export async function makeCharge(
+  api: Api,
+  request: Pick<Request<ChargeBody>, 'caller' | 'body' | 'idempotencyKey' | 'isAbandoned'>,
+): Promise<{ readonly isReplay: boolean; readonly body: object }> {
   const result = await charge(api, {
     developerId: request.caller.developerId,
     body: request.body,
@@ -19,8 +32,7 @@ export async function postCharge(api: Api, request: Request<ChargeBody>): Promis
   });
   if (result.kind !== 'charged') throw refusalOf(api, result);
   return {
-    status: 201,
-    ...(result.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    isReplay: result.isReplay,
     body: {
       ...wireCharge(api, result.charge),
       consumerId: wireId('consumer', result.charge.consumerId),

@@ -12,7 +12,7 @@ import { readJson } from './body.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { bodyValidator } from './validation.ts';
 
-/** Far more than any request of ours needs. */
+/** Far more than a request for one thing needs. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 export interface Request<Body = unknown> {
@@ -22,6 +22,7 @@ export interface Request<Body = unknown> {
   readonly query: ParsedUrlQuery;
   readonly params: Readonly<Record<string, string>>;
   readonly idempotencyKey: string | undefined;
+  readonly requestId: string;
   /** Whether the client has gone, so that nobody would see the answer. */
   readonly isAbandoned: () => boolean;
 }
@@ -46,6 +47,7 @@ interface Reading {
 interface Writing<T extends TSchema> {
   readonly role: Role;
   readonly body: T;
+  readonly bodyBytesMax?: number;
   readonly handle: (api: Api, request: Request<Static<T>>) => Promise<Answer>;
 }
 
@@ -68,7 +70,7 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
     middleware: (api) => async (ctx) => {
       // The caller first: a stranger learns nothing, and nothing of his is parsed.
       const caller = await authenticate(api, ctx.req, route.role);
-      const body = validate(await readJson(ctx.req, BODY_BYTES_MAX));
+      const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
       send(ctx, await route.handle(api, requestOf(ctx, caller, body)));
     },
   };
@@ -83,6 +85,7 @@ function requestOf<Body>(ctx: Context, caller: KeyOwner, body: Body): Request<Bo
     },
     params: (ctx as Context & { params?: Record<string, string> }).params ?? {},
     idempotencyKey: idempotencyKeyOf(ctx.req),
+    requestId: String(ctx.state['requestId']),
     isAbandoned: () => ctx.req.socket.destroyed,
   };
 }

@@ -11,11 +11,19 @@ export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   const isRepeated =
     Array.isArray(key) ||
     (key.includes(',') && (request.headersDistinct['idempotency-key']?.length ?? 0) > 1);
-  if (isRepeated || !FORM.test(key)) {
-    throw new ApiError(
-      'invalid_idempotency_key',
-      'Idempotency-Key must be one header of 1 to 255 visible ASCII characters.',
-    );
-  }
+  if (isRepeated) throw invalid();
+  return checkedKey(key);
+}
+
+/** The key itself, when it has the form that a key must have. */
+export function checkedKey(key: string): string {
+  if (!FORM.test(key)) throw invalid();
   return key;
+}
+
+function invalid(): ApiError {
+  return new ApiError(
+    'invalid_idempotency_key',
+    'An idempotency key is 1 to 255 visible ASCII characters, sent once.',
+  );
 }

@@ -1,20 +1,31 @@
 /** The table of routes: what the service can be asked, and who may ask it. */
-import { ChargeBody } from '../schemas/charges.ts';
+import { ChargeBatchBody, ChargeBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody } from '../schemas/developers.ts';
+import { VerifyBody } from '../schemas/receipts.ts';
+import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
 import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
 import { getEarnings } from './earnings.ts';
 import { get, post, type Endpoint } from './endpoint.ts';
+import { getReceiptKeys, verifyReceipt } from './receipts.ts';
 import { getTools, postTool } from './tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
 
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
   post('/v1/charges', { role: 'developer', body: ChargeBody, handle: postCharge }),
+  post('/v1/charges/batch', {
+    role: 'developer',
+    body: ChargeBatchBody,
+    bodyBytesMax: BATCH_BYTES_MAX,
+    handle: postChargeBatch,
+  }),
   get('/v1/charges', { role: 'developer', handle: listCharges }),
   get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
+  post('/v1/receipts/verify', { role: 'either', body: VerifyBody, handle: verifyReceipt }),
+  get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)
   get('/v1/balance', { role: 'consumer', handle: getBalance }),
   get('/v1/usage', { role: 'consumer', handle: getUsage }),

@@ -21,6 +21,20 @@ export const ChargeBody = Type.Object({
 });
 export type ChargeBody = Static<typeof ChargeBody>;
 
+export const BATCH_CHARGES_MAX = 1_000;
+
+/** Each member is checked by itself, so that one that is malformed does not fail its neighbours. */
+export const ChargeBatchBody = Type.Object({
+  charges: Type.Array(Type.Unknown(), { minItems: 1, maxItems: BATCH_CHARGES_MAX }),
+});
+export type ChargeBatchBody = Static<typeof ChargeBatchBody>;
+
+/** A member: the single call's body, with its idempotency key in it. */
+export const BatchedCharge = Type.Object({
+  ...ChargeBody.properties,
+  idempotencyKey: Type.Optional(Type.String()),
+});
+
 const chargeFields = {
   id: Type.String(),
   tool: Type.String(),
@@ -51,3 +65,10 @@ const DeveloperCharge = Type.Object({
 
 export const ChargesAnswer = Type.Object({ charges: Type.Array(DeveloperCharge), ...PageMarks });
 export const DeveloperChargeAnswer = DeveloperCharge;
+
+/** In the order of the request: the single call's body and status each. */
+export const ChargeBatchAnswer = Type.Object({
+  results: Type.Array(
+    Type.Object({ status: Type.Integer(), replayed: Type.Optional(Type.Literal(true)) }),
+  ),
+});
