@@ -1,0 +1,115 @@
+/** Specification section 6: what the processor's webhook accepts, and what it keeps. */
+import assert from 'node:assert/strict';
+import { Type } from 'typebox';
+import { createStripe } from '../../src/processor/stripe.ts';
+import { recordWebhook, type WebhookDeps } from '../../src/processor/webhook.ts';
+import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+
+const eventRow = row(
+  Type.Object({
+    id: Type.String(),
+    type: Type.String(),
+    objectId: Type.Union([Type.String(), Type.Null()]),
+    topUpId: Type.Union([Type.String(), Type.Null()]),
+    handedOver: Type.Boolean(),
+  }),
+);
+
+describe('the webhook of the payment processor', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let deps: WebhookDeps;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = await createDatabase(testDatabase.url, { maxPoolSize: 4, onError: () => {} });
+    deps = {
+      database,
+      stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
+      webhookSecrets: ['whsec_new', 'whsec_old'],
+    };
+  });
+
+  after(async () => {
+    await database.end();
+    await testDatabase.drop();
+  });
+
+  it('stores an event once, however often it comes', async () => {
+    const body = event('evt_1', 'payment_intent.succeeded', {
+      id: 'pi_1',
+      object: 'payment_intent',
+    });
+    for (let n = 0; n < 3; n += 1) assert.deepEqual(await post(body), { kind: 'stored' });
+    assert.deepEqual(await find('evt_1'), {
+      id: 'evt_1',
+      type: 'payment_intent.succeeded',
+      objectId: 'pi_1',
+      topUpId: null,
+      handedOver: true,
+    });
+  });
+
+  it('accepts either secret during a rotation', async () => {
+    const body = event('evt_2', 'customer.created', { id: 'cus_1' });
+    assert.deepEqual(await post(body, { secret: 'whsec_old' }), { kind: 'stored' });
+  });
+
+  it('stores types and top-ups that it does not know', async () => {
+    await post(event('evt_3', 'something.new', { nothing: 'here' }));
+    const stranger = { metadata: { top_up_id: 'tu_01a1fd3e11307735a9c9eeaa940085c9' } };
+    await post(event('evt_4', 'checkout.session.completed', stranger));
+    assert.equal((await find('evt_3'))?.handedOver, true);
+    assert.equal((await find('evt_4'))?.handedOver, true);
+  });
+
+  it('keeps nothing of the customer', async () => {
+    await post(
+      event('evt_5', 'checkout.session.completed', {
+        id: 'cs_1',
+        customer_details: { email: 'someone@example.com' },
+      }),
+    );
+    const stored = await database.oneFirst(sql.type(row(Type.Object({ text: Type.String() })))`
+      select to_jsonb(e)::text as text from farebox.processor_events e where id = 'evt_5'
+    `);
+    assert.doesNotMatch(stored, /someone@example\.com/);
+  });
+
+  const forgeries: readonly [string, (body: string) => Promise<unknown>][] = [
+    ['signed with another secret', (body) => post(body, { secret: 'whsec_wrong' })],
+    ['without a signature', (body) => recordWebhook(deps, Buffer.from(body), undefined)],
+    ['with nonsense for a signature', (body) => recordWebhook(deps, Buffer.from(body), 't=1,v1=0')],
+    ['changed after it was signed', (body) => post(body, { sent: body.replace('evt_', 'evu_') })],
+    ['signed more than five minutes ago', (body) => post(body, { ageSeconds: 330 })],
+  ];
+  for (const [what, attempt] of forgeries) {
+    it(`refuses an event ${what}`, async () => {
+      const body = event('evt_forged', 'checkout.session.completed', { id: 'cs_1' });
+      assert.deepEqual(await attempt(body), { kind: 'invalid_signature' });
+      assert.equal(await find('evt_forged'), null);
+    });
+  }
+
+  function event(id: string, type: string, object: object): string {
+    return JSON.stringify({ id, object: 'event', type, data: { object } });
+  }
+
+  function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {
+    const signature = deps.stripe.webhooks.generateTestHeaderString({
+      payload: body,
+      secret,
+      timestamp: Math.floor(Date.now() / 1000) - ageSeconds,
+    });
+    return recordWebhook(deps, Buffer.from(sent), signature);
+  }
+
+  function find(id: string) {
+    return database.maybeOne(sql.type(eventRow)`
+      select id, type, object_id as "objectId", top_up_id as "topUpId",
+        handed_over_at is not null as "handedOver"
+      from farebox.processor_events where id = ${id}
+    `);
+  }
+});
