@@ -74,9 +74,16 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   });
 }
 
+export function readStripeConfig(env: Environment): StripeConfig {
+  return Object.freeze({
+    secretKey: required(env, 'STRIPE_SECRET_KEY'),
+    apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
+    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+  });
+}
+
 export function readConfig(env: Environment): Config {
   const port = integer(env, 'PORT', 8080, 1, 65_535);
-  const stripeKey = required(env, 'STRIPE_SECRET_KEY');
   return Object.freeze({
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
@@ -84,11 +91,7 @@ export function readConfig(env: Environment): Config {
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
     masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
     temporal: readTemporalConfig(env),
-    stripe: Object.freeze({
-      secretKey: stripeKey,
-      apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
-      webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
-    }),
+    stripe: readStripeConfig(env),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
   });

@@ -1,0 +1,137 @@
+/**
+ * The books, proved from the rows alone. Each check is one query that returns offenders, so an empty result
+ * is the proof; they run in one snapshot, beside traffic.
+ */
+import { Type } from 'typebox';
+import { row, sql, type Connection, type Database } from './database.ts';
+
+export interface Finding {
+  /** The invariant that does not hold. */
+  readonly check: string;
+  /** What it does not hold for, by kind and UUID. */
+  readonly subject: string;
+  readonly detail: string;
+}
+
+/** Enough to see what is wrong; the count of all is in the report. */
+const OFFENDERS_MAX = 20;
+
+const offender = row(Type.Object({ subject: Type.String(), detail: Type.String() }));
+
+/** Every check, by the sentence that it proves. */
+const CHECKS = {
+  'no balance is negative': sql.fragment`
+    select 'consumer ' || id as subject, 'balance ' || credited_micros - spent_micros - held_micros as detail
+    from farebox.consumers where credited_micros - spent_micros - held_micros < 0`,
+
+  'credited is the sum of movements': sql.fragment`
+    select 'consumer ' || c.id, 'credited ' || c.credited_micros || ', movements ' || coalesce(m.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.movements group by 1, 2
+    ) m on m.ledger = c.ledger and m.consumer_id = c.id
+    where c.credited_micros <> coalesce(m.micros, 0)`,
+
+  'spent is the sum of charges': sql.fragment`
+    select 'consumer ' || c.id, 'spent ' || c.spent_micros || ', charges ' || coalesce(h.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2
+    ) h on h.ledger = c.ledger and h.consumer_id = c.id
+    where c.spent_micros <> coalesce(h.micros, 0)`,
+
+  'charges follow each other without gap or overlap': sql.fragment`
+    select 'charge ' || id, 'begins at ' || spent_micros - amount_micros || ', the one before ends at ' || before
+    from (
+      select id, spent_micros, amount_micros, coalesce(lag(spent_micros) over (
+        partition by ledger, consumer_id order by spent_micros), 0) as before
+      from farebox.charges
+    ) c where spent_micros - amount_micros <> before`,
+
+  'lots follow each other and end at credited': sql.fragment`
+    select 'consumer ' || c.id, 'lots of ' || coalesce(l.micros, 0) || ' end at ' || coalesce(l.ends, 0)
+      || ', ' || coalesce(l.gaps, 0) || ' gaps, credited ' || c.credited_micros
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(to_micros - from_micros) as micros, max(to_micros) as ends,
+        count(*) filter (where from_micros <> before) as gaps
+      from (
+        select *, coalesce(lag(to_micros) over (
+          partition by ledger, consumer_id order by from_micros, to_micros), 0) as before
+        from farebox.lots
+      ) p group by 1, 2
+    ) l on l.ledger = c.ledger and l.consumer_id = c.id
+    where c.credited_micros <> coalesce(l.micros, 0) or c.credited_micros <> coalesce(l.ends, 0)
+      or coalesce(l.gaps, 0) <> 0`,
+
+  'a charge has a consumer': sql.fragment`
+    select 'consumer ' || h.consumer_id, count(*) || ' charges' from farebox.charges h
+    where not exists (
+      select from farebox.consumers c where c.ledger = h.ledger and c.id = h.consumer_id
+    ) group by h.consumer_id`,
+
+  'an idempotency key made one charge': sql.fragment`
+    select 'consumer ' || min(consumer_id::text), count(*) || ' charges with one key'
+    from farebox.charges where idempotency_hash is not null
+    group by idempotency_hash having count(*) > 1`,
+
+  'a completed top-up is credited once, in full': sql.fragment`
+    select 'top-up ' || t.id, t.status || ' of ' || t.amount_micros || ', credited '
+      || coalesce(m.micros, 0) || ' by ' || coalesce(m.movements, 0) || ' movements'
+    from farebox.top_ups t left join (
+      select ledger, top_up_id, sum(amount_micros) as micros, count(*) as movements
+      from farebox.movements where kind = 'top_up' group by 1, 2
+    ) m on m.ledger = t.ledger and m.top_up_id = t.id
+    where case when t.status in ('pending', 'expired', 'failed') then m.movements is not null
+      else m.movements is distinct from 1 or m.micros <> t.amount_micros end`,
+
+  'a credit names its top-up and its consumer': sql.fragment`
+    select 'movement ' || m.id, 'top-up ' || m.top_up_id from farebox.movements m
+    where m.kind = 'top_up' and not exists (
+      select from farebox.top_ups t
+      where t.id = m.top_up_id and t.ledger = m.ledger and t.consumer_id = m.consumer_id
+    )`,
+} as const;
+
+export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
+
+/** Reads everything, so it takes as long as there are charges. Empty: the books are whole. */
+export async function auditLedger(database: Database): Promise<Finding[]> {
+  return database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      set transaction isolation level repeatable read, read only
+    `);
+    await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+    const findings: Finding[] = [];
+    for (const check of CHECK_NAMES) {
+      const offenders = await tx.any(sql.type(offender)`
+        select subject, detail from (${CHECKS[check]}) as offenders (subject, detail)
+        limit ${OFFENDERS_MAX}
+      `);
+      findings.push(...offenders.map((found) => ({ check, ...found })));
+    }
+    return findings;
+  });
+}
+
+const CreditedTopUp = Type.Object({ id: Type.String(), amountMicros: Type.Integer() });
+
+/** Of these top-ups those that are credited, with what they were credited. */
+export async function findCredited(
+  connection: Connection,
+  topUpIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await connection.any(sql.type(row(CreditedTopUp))`
+    select top_up_id as id, sum(amount_micros)::int8 as "amountMicros" from farebox.movements
+    where kind = 'top_up' and top_up_id = any(${sql.array(topUpIds, 'uuid')}) group by top_up_id
+  `);
+  return new Map(rows.map(({ id, amountMicros }) => [id, amountMicros]));
+}
+
+/** Credited top-ups that the processor must know of: all but those that were booked by hand. */
+export async function listCreditedThroughProcessor(
+  connection: Connection,
+): Promise<readonly { id: string; amountMicros: number }[]> {
+  return connection.any(sql.type(row(CreditedTopUp))`
+    select t.id, m.amount_micros as "amountMicros" from farebox.movements m
+    join farebox.top_ups t on t.id = m.top_up_id and t.ledger = m.ledger
+    where m.kind = 'top_up' and t.method <> 'manual'
+  `);
+}
