@@ -2,17 +2,26 @@
  * The commands. Each file of commands/ registers one; what fails prints its message alone and exits
  * with 1. bin/farebox runs this under Node 24.
  */
-import { program } from 'commander';
-import * as account from './commands/account.ts';
-import * as api from './commands/api.ts';
-import * as env from './commands/env.ts';
-import * as key from './commands/key.ts';
-import * as migrate from './commands/migrate.ts';
-import * as start from './commands/start.ts';
-import * as worker from './commands/worker.ts';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+import { program, type Command } from 'commander';
 
+/** Only the one that is asked for is loaded: all of them take a second, and a start runs four. */
+const commands: Readonly<Record<string, () => Promise<{ register(program: Command): void }>>> = {
+  start: () => import('./commands/start.ts'),
+  api: () => import('./commands/api.ts'),
+  worker: () => import('./commands/worker.ts'),
+  migrate: () => import('./commands/migrate.ts'),
+  account: () => import('./commands/account.ts'),
+  key: () => import('./commands/key.ts'),
+  doctor: () => import('./commands/doctor.ts'),
+  env: () => import('./commands/env.ts'),
+};
+
+enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
 program.name('farebox').description('Prepaid-balance billing for tool servers.');
-for (const command of [start, api, worker, migrate, account, key, env]) command.register(program);
+const asked = commands[process.argv[2] ?? ''];
+for (const load of asked ? [asked] : Object.values(commands)) (await load()).register(program);
 
 // Who started us with a channel would also stop us: when he is gone, nobody else will.
 if (process.channel) {
