@@ -40,15 +40,20 @@ export function isPortOpen(port: number): Promise<boolean> {
   });
 }
 
-/** Which process listens there, as `node (process 123)`, where the system lets us know. */
+/** Which process listens there, as `node server.js (process 123)`, where the system lets us know. */
 export function findPortHolder(port: number): string | undefined {
   try {
     const inode = listeningInode(port);
     const pid = inode && readdirSync('/proc').find((entry) => holdsSocket(entry, inode));
-    return pid && `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
+    return pid && `${commandOf(pid)} (process ${pid})`;
   } catch {
     return undefined; // not Linux, or it ended meanwhile
   }
+}
+
+/** Its beginning: which program it is, and not what secrets it may have been given. */
+function commandOf(pid: string): string {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, 3).join(' ').trim();
 }
 
 function listeningInode(port: number): string | undefined {

@@ -1,0 +1,201 @@
+/**
+ * The parts of a start, each with what the others must know of it: its settings. A part whose setting
+ * is given (DATABASE_URL, TEMPORAL_ADDRESS, STRIPE_SECRET_KEY) is a real one, and none is started.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startChild, type Child } from './child.ts';
+import { secretsOf, type Ports } from './data-dir.ts';
+import { findPortHolder, isPortFree } from './ports.ts';
+import { startPostgres } from './postgres.ts';
+import type { Progress } from './progress.ts';
+import { findTemporal } from './temporal-binary.ts';
+import { startTemporal } from './temporal.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+export type Settings = Readonly<Record<string, string>>;
+
+export interface StartOptions {
+  readonly port: number;
+  readonly dataDir: string;
+  readonly env: Environment;
+}
+
+/** What every part is started with. */
+export interface Context extends StartOptions {
+  readonly ports: Ports;
+  readonly progress: Progress;
+  /** Starts it and keeps it running until the end. */
+  readonly keep: <T extends Child>(start: () => Promise<T>) => Promise<T>;
+}
+
+const CLI = join(import.meta.dirname, '../cli.ts');
+const SIMULATOR = join(import.meta.dirname, '../processor/simulator/main.ts');
+
+/** A start that was killed a moment ago may still be letting go of its port. */
+const LET_GO_MS = 2_000;
+
+/** What others may have set for all processes of ours, and a command beside the start must know too. */
+const SHARED_SETTINGS = [
+  'KEY_PREFIX',
+  'LEDGERS',
+  'HOST',
+  'STRIPE_API_BASE',
+  'TEMPORAL_NAMESPACE',
+  'TEMPORAL_TASK_QUEUE',
+  'TEMPORAL_TLS',
+  'TEMPORAL_API_KEY',
+];
+
+export async function startDatabase(context: Context): Promise<Settings> {
+  const { dataDir, env, ports, progress } = context;
+  if (env['DATABASE_URL']) return { DATABASE_URL: env['DATABASE_URL'] };
+  progress.say('PostgreSQL', 'starting');
+  const { url, version } = await context.keep(() =>
+    startPostgres({
+      dataDir: join(dataDir, 'postgres'),
+      logFile: logFile(dataDir, 'postgres'),
+      env,
+      port: ports.postgres,
+    }),
+  );
+  progress.say('PostgreSQL', `${version} on port ${ports.postgres}`, 'done');
+  return { DATABASE_URL: url };
+}
+
+export async function startTemporalServer(context: Context): Promise<Settings> {
+  const { dataDir, env, ports, progress } = context;
+  if (env['TEMPORAL_ADDRESS']) return { TEMPORAL_ADDRESS: env['TEMPORAL_ADDRESS'] };
+  progress.say('Temporal', 'starting');
+  const program = await findTemporal(env, (line) => progress.say('Temporal', line));
+  const { address, uiUrl } = await context.keep(() =>
+    startTemporal({
+      program,
+      dataDir: join(dataDir, 'temporal'),
+      logFile: logFile(dataDir, 'temporal'),
+      env,
+      port: ports.temporal,
+      uiPort: ports.temporalUi,
+    }),
+  );
+  progress.say('Temporal', `on port ${ports.temporal}, UI on port ${ports.temporalUi}`, 'done');
+  return { TEMPORAL_ADDRESS: address, TEMPORAL_UI_URL: uiUrl };
+}
+
+export async function startProcessor(context: Context): Promise<Settings> {
+  const { dataDir, env, ports, progress } = context;
+  if (env['STRIPE_SECRET_KEY']) return stripeSettings(env['STRIPE_SECRET_KEY'], env);
+  progress.say('Simulator', 'starting');
+  const port = ports.simulator;
+  await refuseTakenPort(
+    port,
+    undefined,
+    'the payment simulator keeps its port, which is in the session URLs that it gave out. Free it, ' +
+      `or delete ${join(dataDir, 'ports.json')} to have another one`,
+  );
+  const { simulatorKey, webhookSecret } = secretsOf(dataDir);
+  await mkdir(join(dataDir, 'simulator'), { recursive: true, mode: 0o700 });
+  await context.keep(() =>
+    startChild({
+      name: 'The payment simulator',
+      command: [process.execPath, SIMULATOR],
+      env: {
+        ...env,
+        SIMULATOR_PORT: String(port),
+        SIMULATOR_DB: join(dataDir, 'simulator', 'simulator.db'),
+        SIMULATOR_SECRET_KEY: simulatorKey,
+        SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${context.port}/webhooks/stripe`,
+        SIMULATOR_WEBHOOK_SECRET: webhookSecret,
+      },
+      logFile: logFile(dataDir, 'simulator'),
+      ready: 'message',
+    }),
+  );
+  progress.say('Simulator', `on port ${port}`, 'done');
+  return {
+    STRIPE_SECRET_KEY: simulatorKey,
+    STRIPE_WEBHOOK_SECRET: webhookSecret,
+    STRIPE_API_BASE: `http://127.0.0.1:${port}`,
+    DEFAULT_CONSENT_CEILING: '1000',
+    SAVE_TEST_CARD: 'true',
+  };
+}
+
+function stripeSettings(secretKey: string, env: Environment): Settings {
+  const webhookSecret = env['STRIPE_WEBHOOK_SECRET'];
+  if (webhookSecret) {
+    return { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret };
+  }
+  throw new Error(
+    'STRIPE_SECRET_KEY is set, so STRIPE_WEBHOOK_SECRET must be set too; without both, payments ' +
+      'are simulated',
+  );
+}
+
+/** What every process of ours gets whatever the parts are. */
+export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
+  const given = SHARED_SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
+  return {
+    ...Object.fromEntries(given),
+    PORT: String(port),
+    BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
+    MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
+  };
+}
+
+export async function startOurs(
+  context: Context,
+  name: 'api' | 'worker',
+  settings: Settings,
+): Promise<void> {
+  const { dataDir, env, progress } = context;
+  const shown = name === 'api' ? 'API' : 'Worker';
+  progress.say(shown, 'starting');
+  await context.keep(() =>
+    startChild({
+      name: `The ${shown}`,
+      command: [process.execPath, CLI, name],
+      env: { ...env, ...settings },
+      logFile: logFile(dataDir, name),
+      ready: 'message',
+    }),
+  );
+  progress.say(shown, name === 'api' ? `on port ${context.port}` : 'polls for work', 'done');
+}
+
+/** Runs one of our commands to its end; what it says when it fails is the error. */
+export async function farebox(
+  { env }: StartOptions,
+  settings: Settings,
+  ...args: readonly string[]
+): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], {
+      env: { ...env, ...settings },
+    });
+    return stdout;
+  } catch (error) {
+    const said = (error as { stderr?: string }).stderr?.trim().replace(/^farebox: /, '');
+    throw new Error(said || `farebox ${args[0]}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+export async function refuseTakenPort(
+  port: number,
+  host: string | undefined,
+  advice: string,
+): Promise<void> {
+  for (let waitedMs = 0; waitedMs <= LET_GO_MS; waitedMs += 100) {
+    if (await isPortFree(port, host)) return;
+    await delay(100);
+  }
+  const holder = findPortHolder(port);
+  throw new Error(`port ${port} is taken${holder ? ` by ${holder}` : ''}: ${advice}`);
+}
+
+function logFile(dataDir: string, name: string): string {
+  return join(dataDir, 'logs', `${name}.log`);
+}
