@@ -3,7 +3,7 @@
  * It may start before Temporal does, and outlives restarts of Temporal and of Postgres.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
@@ -12,6 +12,7 @@ import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from './client.ts';
 import { Relay } from './relay.ts';
+import { installRuntime } from './runtime.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export interface RunningWorker {
@@ -102,19 +103,4 @@ async function connect(
       await delay(RECONNECT_MS, undefined, { signal });
     }
   }
-}
-
-let runtimeInstalled = false;
-
-/** One per process. Signals are for the process to handle, which ends things in an order of its own. */
-function installRuntime(log: Logger): void {
-  if (runtimeInstalled) return;
-  runtimeInstalled = true;
-  Runtime.install({
-    shutdownSignals: [],
-    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
-      log[level === 'ERROR' ? 'error' : 'warn'](meta ?? {}, message);
-    }),
-    telemetryOptions: { logging: { filter: 'WARN', forward: {} } },
-  });
 }

@@ -16,6 +16,10 @@ const eventRow = row(
   }),
 );
 
+function event(id: string, type: string, object: object): string {
+  return JSON.stringify({ id, object: 'event', type, data: { object } });
+}
+
 describe('the webhook of the payment processor', () => {
   let testDatabase: TestDatabase;
   let database: Database;
@@ -90,10 +94,6 @@ describe('the webhook of the payment processor', () => {
       assert.deepEqual(await attempt(body), { kind: 'invalid_signature' });
       assert.equal(await find('evt_forged'), null);
     });
-  }
-
-  function event(id: string, type: string, object: object): string {
-    return JSON.stringify({ id, object: 'event', type, data: { object } });
   }
 
   function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {

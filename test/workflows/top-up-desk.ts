@@ -17,6 +17,7 @@ import { createStripe } from '../../src/processor/stripe.ts';
 import { recordWebhook } from '../../src/processor/webhook.ts';
 import { createAccounts } from '../../src/store/accounts.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
+import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups.ts';
 import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
 import { requestTopUp, type TopUpRequest, type TopUpResult } from '../../src/temporal/top-ups.ts';
@@ -120,6 +121,12 @@ export async function openDesk(extra: Environment = {}) {
         redirect: 'manual',
       });
       return answer.status;
+    },
+
+    /** Onto the customer that an earlier top-up, whatever became of it, made at the processor. */
+    async saveCard(consumer: Consumer, card: string): Promise<void> {
+      const customer = await findProcessorCustomer(database, consumer.accountId);
+      await stripe.paymentMethods.attach(card, { customer: customer ?? '' });
     },
 
     /** The simulator's controls: `POST /_simulator/<path>`. */

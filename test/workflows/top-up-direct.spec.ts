@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
 import { setConsentCeiling } from '../../src/store/accounts.ts';
-import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
 import type { Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
@@ -129,8 +128,7 @@ describe('a direct top-up', () => {
     const consumer = await desk.newConsumer();
     const failed = await desk.request(consumer, 'direct', 1);
     assert.equal(failed.kind, 'failed');
-    const customer = await findProcessorCustomer(desk.database, consumer.accountId);
-    await desk.stripe.paymentMethods.attach(card, { customer: customer! });
+    await desk.saveCard(consumer, card);
     return consumer;
   }
 });

@@ -1,0 +1,148 @@
+/**
+ * Records a history of each path that a top-up can take, for the release that package.json names:
+ * `node test/histories/record.ts`. Done once for each release; test/workflows/replay.spec.ts replays
+ * all of them, so that no change to workflow code breaks what is running.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { Micros } from '../../src/domain/money.ts';
+import { sql } from '../../src/store/database.ts';
+import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups.ts';
+import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
+import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
+import { until } from '../support/stack.ts';
+import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+
+/** Each brings a top-up to its end and returns it. */
+const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'id'>>>> = {
+  async 'checkout-reported'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.pay(topUp.sessionUrl);
+    return topUp;
+  },
+
+  async 'checkout-unprompted'(desk) {
+    await desk.control('webhooks', { mode: 'drop' });
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await until(async () => (await eventCount(desk, topUp, 'EVENT_TYPE_TIMER_FIRED')) >= 2);
+    await desk.pay(topUp.sessionUrl);
+    await desk.statusBecomes(topUp, 'completed');
+    await desk.control('webhooks', { mode: 'deliver' });
+    return topUp;
+  },
+
+  async 'checkout-expired'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.control(`sessions/${topUp.sessionId}/expire-now`);
+    return topUp;
+  },
+
+  async 'checkout-canceled'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.workflow(topUp.id).executeUpdate('cancel');
+    return topUp;
+  },
+
+  async 'checkout-canceled-by-temporal'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.workflow(topUp.id).cancel();
+    return topUp;
+  },
+
+  async 'checkout-stuck-then-retried'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.control('webhooks', { mode: 'drop' });
+    await setAmount(desk, topUp, 26_000_000);
+    await desk.pay(topUp.sessionUrl);
+    await desk.workflow(topUp.id).executeUpdate('retry');
+    await setAmount(desk, topUp, 25_000_000);
+    await desk.workflow(topUp.id).executeUpdate('retry');
+    await desk.control('webhooks', { mode: 'deliver' });
+    return topUp;
+  },
+
+  async 'checkout-reported-again-after-its-end'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.pay(topUp.sessionUrl);
+    await desk.statusBecomes(topUp, 'completed');
+    await desk.workflow(topUp.id).result();
+    await reportPayment(desk.temporal, topUp);
+    return topUp;
+  },
+
+  async 'checkout-withdrawn'(desk) {
+    const consumer = await desk.newConsumer();
+    const amountMicros = 25_000_000 as Micros;
+    const admitted = await admitTopUp(desk.database, { ...consumer, method: 'checkout', amountMicros });
+    if (admitted.kind !== 'admitted') throw new Error(admitted.kind);
+    await withdrawTopUp(desk.database, admitted.topUp.id);
+    await startCheckout(desk.temporal, admitted.topUp, { timeoutMs: 10_000 });
+    return admitted.topUp;
+  },
+
+  async 'direct-completed'(desk) {
+    const result = await desk.request(await desk.newConsumer(), 'direct', 12.5);
+    if (result.kind !== 'completed') throw new Error(result.kind);
+    return result.topUp;
+  },
+
+  async 'direct-declined'(desk) {
+    const consumer = await desk.newConsumer();
+    await desk.request(consumer, 'direct', 1);
+    await desk.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    const result = await desk.request(consumer, 'direct', 12.5);
+    if (result.kind !== 'failed') throw new Error(result.kind);
+    return result.topUp;
+  },
+};
+
+async function eventCount(
+  desk: TopUpDesk,
+  topUp: Pick<TopUp, 'id'>,
+  type: string,
+): Promise<number> {
+  const history = await desk.workflow(topUp.id).fetchHistory();
+  const { events } = JSON.parse(historyToJSON(history)) as { events: { eventType: string }[] };
+  return events.filter((event) => event.eventType === type).length;
+}
+
+async function setAmount(desk: TopUpDesk, topUp: TopUp, amountMicros: number): Promise<void> {
+  await desk.database.query(sql.typeAlias('nothing')`
+    update farebox.top_ups set amount_micros = ${amountMicros} where id = ${topUp.id}
+  `);
+}
+
+/** Where it was recorded is nobody's business, and no part of what is replayed. */
+function withoutPlaces(history: string): string {
+  const places = new Set(['identity', 'stackTrace']);
+  const reviver = (key: string, value: unknown) => (places.has(key) ? 'recorded' : value);
+  return JSON.stringify(JSON.parse(history, reviver), null, 1);
+}
+
+async function record(folder: string): Promise<void> {
+  const desk = await openDesk({ FIRST_ASK_MS: '500' });
+  const worker = await desk.startWorker();
+  try {
+    for (const [name, path] of Object.entries(PATHS)) {
+      const topUp = await path(desk);
+      await desk.workflow(topUp.id).result();
+      const history = historyToJSON(await desk.workflow(topUp.id).fetchHistory());
+      await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+    }
+  } finally {
+    await worker.stop();
+    await desk.close();
+  }
+}
+
+const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
+const { version } = JSON.parse(manifest) as { version: string };
+const folder = join(import.meta.dirname, version);
+await mkdir(folder, { recursive: true });
+await mochaGlobalSetup();
+try {
+  await record(folder);
+} finally {
+  await mochaGlobalTeardown();
+}
