@@ -1,0 +1,99 @@
+/** Money: dollars on the wire and micro-dollars inside are one to one, and nothing is ever rounded. */
+import assert from 'node:assert/strict';
+import * as fc from 'fast-check';
+import {
+  asMicros,
+  centsOf,
+  CHARGE_MICROS_MAX,
+  dollarsOf,
+  MANUAL_MICROS_MAX,
+  microsOfCents,
+  microsOfDollars,
+} from '../../src/domain/money.ts';
+
+/** Any amount that a balance or a total can come to: two billion dollars either way. */
+const LARGEST = 2_000_000_000_000_000;
+const anyMicros = fc.oneof(
+  fc.integer({ min: -LARGEST, max: LARGEST }),
+  fc.integer({ min: 0, max: 2_000_000 }),
+);
+
+/** Whole micros as a person writes them: all digits, no exponent. */
+function decimalOf(micros: number): string {
+  const digits = String(micros).padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+describe('money', () => {
+  it('comes back from the text of its JSON as the same micro-dollars', () => {
+    fc.assert(
+      fc.property(anyMicros, (micros) => {
+        const wire = JSON.stringify({ amount: dollarsOf(asMicros(micros)) });
+        assert.equal(microsOfDollars(JSON.parse(wire).amount) === micros, true);
+      }),
+      { examples: [[0], [1], [-1], [MANUAL_MICROS_MAX], [LARGEST], [-LARGEST]] },
+    );
+  });
+
+  it('is read as written: any decimal of up to six places is that many micro-dollars', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: LARGEST }), (micros) => {
+        assert.equal(microsOfDollars(JSON.parse(decimalOf(micros))), micros);
+      }),
+      { examples: [[100_000], [290_000], [1_005_000], [4_350_000], [CHARGE_MICROS_MAX - 1]] },
+    );
+  });
+
+  it('is refused when it is finer than a micro-dollar, however little is left over', () => {
+    const finer = fc.tuple(
+      fc.integer({ min: 0, max: CHARGE_MICROS_MAX }),
+      fc.integer({ min: 1, max: 999 }),
+    );
+    fc.assert(
+      fc.property(finer, ([micros, thousandths]) => {
+        const text = decimalOf(micros) + String(thousandths).padStart(3, '0');
+        assert.equal(microsOfDollars(JSON.parse(text)), undefined);
+      }),
+      { examples: [[[0, 1]], [[0, 999]], [[CHARGE_MICROS_MAX, 1]]] },
+    );
+  });
+
+  it('never becomes another amount: what is accepted is the very number that was given', () => {
+    fc.assert(
+      fc.property(fc.double(), (dollars) => {
+        const micros = microsOfDollars(dollars);
+        if (micros !== undefined) assert.equal(dollarsOf(micros) === dollars, true);
+      }),
+      { examples: [[1e-7], [0.1 + 0.2], [-Infinity], [Number.NaN], [2 ** 53]] },
+    );
+  });
+
+  it('has no two amounts that print alike', () => {
+    const pair = fc.tuple(anyMicros, fc.integer({ min: 1, max: 1_000 }));
+    fc.assert(
+      fc.property(pair, ([micros, more]) => {
+        assert.notEqual(
+          JSON.stringify(dollarsOf(asMicros(micros))),
+          JSON.stringify(dollarsOf(asMicros(micros + more))),
+        );
+      }),
+    );
+  });
+
+  it('is whole cents or not cents at all', () => {
+    fc.assert(
+      fc.property(anyMicros, (micros) => {
+        const cents = centsOf(asMicros(micros));
+        assert.equal(cents === undefined, micros % 10_000 !== 0);
+        if (cents !== undefined) assert.equal(microsOfCents(cents) === micros, true);
+      }),
+      { examples: [[10_000], [10_001], [0]] },
+    );
+  });
+
+  it('throws on a sum that is no safe integer, for no row may hold one', () => {
+    for (const value of [0.5, 2 ** 53, -(2 ** 53), Number.NaN, Infinity]) {
+      assert.throws(() => asMicros(value), RangeError);
+    }
+  });
+});

@@ -1,0 +1,47 @@
+/** Accounts made straight in the database, as `farebox account create` makes them, but quickly and many. */
+import { randomUUID } from 'node:crypto';
+import { wireId } from '../../src/domain/ids.ts';
+import { asMicros, microsOfDollars } from '../../src/domain/money.ts';
+import { createAccounts } from '../../src/store/accounts.ts';
+import { createDatabase } from '../../src/store/database.ts';
+
+/** Ids as on the wire, keys in plain text. */
+export interface TestAccount {
+  readonly email: string;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly consumerKey: string;
+  readonly developerKey: string;
+  readonly legacyKey: string;
+}
+
+export async function createTestAccounts(
+  databaseUrl: string,
+  count: number,
+  balanceDollars: number,
+): Promise<TestAccount[]> {
+  const balance = asMicros(microsOfDollars(balanceDollars) ?? Number.NaN);
+  const requested = Array.from({ length: count }, () => ({
+    email: `${randomUUID()}@example.com`,
+    balance,
+  }));
+  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
+  try {
+    const result = await createAccounts(database, requested, {
+      keyPrefix: 'fare',
+      ledgerCount: 16,
+      consentCeiling: undefined,
+    });
+    if (result.kind !== 'created') throw new Error(`${result.email} is taken`);
+    return result.accounts.map((account, index) => ({
+      email: requested[index]?.email ?? '',
+      consumerId: wireId('consumer', account.consumerId),
+      developerId: wireId('developer', account.developerId),
+      consumerKey: account.consumerKey,
+      developerKey: account.developerKey,
+      legacyKey: account.legacyKey,
+    }));
+  } finally {
+    await database.end();
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * API processes over one database, without a worker and without a processor: charging and reading need
+ * neither, and so their tests have neither.
+ */
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { startApi, createTestDatabase, type Environment, type Server } from './stack.ts';
+import { createTestAccounts, type TestAccount } from './accounts.ts';
+
+/** What a request may change: equal before and after means that it did nothing. */
+export interface Books {
+  readonly credited: string;
+  readonly spent: string;
+  readonly charges: string;
+  readonly tools: string;
+}
+
+export interface TestApi extends Server {
+  /** All of the processes; the first of them is this one. */
+  readonly processes: readonly [Server, ...Server[]];
+  readonly env: Environment;
+  readonly databaseUrl: string;
+  /** For looking at rows, and for holding locks. */
+  readonly sql: Client;
+  createAccount(balanceDollars: number): Promise<TestAccount>;
+  books(): Promise<Books>;
+}
+
+export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
+  const database = await createTestDatabase();
+  const env: Environment = {
+    DATABASE_URL: database.url,
+    // Nobody listens there.
+    TEMPORAL_ADDRESS: '127.0.0.1:9',
+    STRIPE_API_BASE: 'http://127.0.0.1:9',
+    STRIPE_SECRET_KEY: 'sk_test_none',
+    STRIPE_WEBHOOK_SECRET: 'whsec_none',
+    MASTER_SECRET: randomBytes(32).toString('base64url'),
+  };
+  const servers = await Promise.all(Array.from({ length: processes }, () => startApi({ env })));
+  const sql = new Client({ connectionString: database.url });
+  await sql.connect();
+  const [first, ...more] = servers;
+  if (!first) throw new Error('a test API has at least one process');
+  return {
+    ...first,
+    processes: [first, ...more],
+    env,
+    databaseUrl: database.url,
+    sql,
+    createAccount: async (balanceDollars) =>
+      (await createTestAccounts(database.url, 1, balanceDollars))[0] as TestAccount,
+    books: async () => {
+      const { rows } = await sql.query<Books>(`
+        select coalesce(sum(credited_micros), 0)::text as credited,
+          coalesce(sum(spent_micros), 0)::text as spent,
+          (select count(*) from farebox.charges)::text as charges,
+          (select count(*) from farebox.tools)::text as tools
+        from farebox.consumers
+      `);
+      return rows[0] as Books;
+    },
+    stop: async () => {
+      await sql.end();
+      await Promise.all(servers.map((server) => server.stop()));
+      await database.drop();
+    },
+  };
+}
