@@ -3,7 +3,7 @@
  * data; what the batcher cannot decide it throws (batcher.ts).
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
-import { kindOfKey } from '../domain/api-keys.ts';
+import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { ReceiptSubject, ReceiptSigner } from './receipts.ts';
@@ -45,14 +45,16 @@ export type ChargeResult =
 
 export async function charge(deps: ChargingDeps, request: ChargeRequest): Promise<ChargeResult> {
   const { body, developerId } = request;
-  const consumer = await findConsumer(deps, body.apiKey);
+  const owner = findConsumer(deps, body.apiKey);
+  // Only what is not in memory is waited for: each wait is a turn of the event loop.
+  const consumer = owner instanceof Promise ? await owner : owner;
   if (!consumer) return { kind: 'invalid_api_key' };
   deps.keyUse.note(consumer.keyId);
 
   const asked = body.amount === undefined ? undefined : chargeable(body.amount);
   if (body.amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
-  const found = deps.tools.find(developerId, body.tool);
-  const tool = found instanceof Promise ? await found : found;
+  const tool =
+    deps.tools.peek(developerId, body.tool) ?? (await deps.tools.find(developerId, body.tool));
   if (!tool && asked === undefined) return { kind: 'unknown_tool' };
   if (!tool && !(await deps.tools.note(developerId, body.tool))) return { kind: 'unknown_tool' };
   const amountMicros = asked ?? tool?.price;
@@ -98,24 +100,27 @@ export async function charge(deps: ChargingDeps, request: ChargeRequest): Promis
 }
 
 /** The consumer that a key belongs to; undefined for anything but a consumer key that is in force. */
-async function findConsumer(deps: ChargingDeps, apiKey: unknown): Promise<KeyOwner | undefined> {
-  if (typeof apiKey !== 'string') return undefined;
-  return findKeyOwner(deps, apiKey, 'consumer');
+function findConsumer(deps: ChargingDeps, apiKey: unknown) {
+  return typeof apiKey === 'string' ? findKeyOwner(deps, apiKey, 'consumer') : undefined;
 }
 
-/** Looked up by hash; a key that is not well formed never reaches the database. */
+/** Looked up by hash, in memory first; a key that is not well formed never reaches the database. */
 export function findKeyOwner(
   deps: Pick<ChargingDeps, 'keyPrefix' | 'keys'>,
   key: string,
   kind: KeyOwner['kind'],
 ): KeyOwner | undefined | Promise<KeyOwner | undefined> {
+  if (key.length > KEY_LENGTH_MAX) return undefined;
+  const hashed = hash('sha256', key);
+  const known = deps.keys.peek(hashed);
+  if (known) return inForce(known, kind);
   if (kindOfKey(deps.keyPrefix, key) !== kind) return undefined;
-  const owner = deps.keys.get(hash('sha256', key));
-  return owner instanceof Promise ? owner.then(unlessExpired) : unlessExpired(owner);
+  return deps.keys.load(hashed).then((owner) => owner && inForce(owner, kind));
 }
 
-function unlessExpired(owner: KeyOwner | undefined): KeyOwner | undefined {
-  return owner?.expiresAt != null && Date.parse(owner.expiresAt) <= Date.now() ? undefined : owner;
+function inForce(owner: KeyOwner, kind: KeyOwner['kind']): KeyOwner | undefined {
+  const isExpired = owner.expiresAt !== null && Date.parse(owner.expiresAt) <= Date.now();
+  return owner.kind === kind && !isExpired ? owner : undefined;
 }
 
 function chargeable(dollars: number): Micros | undefined {

@@ -48,21 +48,17 @@ export class FreshCache<T extends object> {
     clearTimeout(this.#timer);
   }
 
-  /** At once when it is in memory, so that the hot path does not wait a turn. */
-  get(key: string): T | Promise<T | undefined> {
-    if (performance.now() < this.#trustedUntil) {
-      const entry = this.#entries.get(key);
-      if (entry) return entry;
-    }
-    return this.#load(key);
+  /** What is in memory and trusted, at once: the hot path waits for nothing. */
+  peek(key: string): T | undefined {
+    return performance.now() < this.#trustedUntil ? this.#entries.get(key) : undefined;
   }
 
   forget(key: string): void {
     this.#entries.delete(key);
   }
 
-  /** What is missed in one turn of the event loop is read in one query. */
-  async #load(key: string): Promise<T | undefined> {
+  /** From the database. What is asked for in one turn of the event loop is read in one query. */
+  async load(key: string): Promise<T | undefined> {
     this.#misses ??= this.#collect();
     this.#misses.keys.add(key);
     const rows = await this.#misses.rows;

@@ -39,8 +39,13 @@ export class ToolPrices {
     this.#cache.stop();
   }
 
-  find(developerId: string, name: string): KnownTool | undefined | Promise<KnownTool | undefined> {
-    return this.#cache.get(nameOf({ developerId, name }));
+  /** What is in memory, at once. */
+  peek(developerId: string, name: string): KnownTool | undefined {
+    return this.#cache.peek(nameOf({ developerId, name }));
+  }
+
+  find(developerId: string, name: string): Promise<KnownTool | undefined> {
+    return this.#cache.load(nameOf({ developerId, name }));
   }
 
   /** After this process changed a tool, so that its own next charge sees it. */

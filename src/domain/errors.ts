@@ -45,6 +45,8 @@ export interface RefusalDetails {
   readonly param?: string;
   readonly facts?: ErrorFacts;
   readonly retryAfterSeconds?: number;
+  /** The methods that the path takes. */
+  readonly allow?: string;
 }
 
 /** What a client is told. Thrown in the HTTP layer only; the store returns refusals as data. */
@@ -63,10 +65,11 @@ export class ApiError extends Error {
 }
 
 /** The `type` member: a coarse class that a client can branch on without knowing every code. */
-export function errorTypeOf(status: number): string {
+export function errorTypeOf(code: ErrorCode): string {
+  const status = ERRORS[code][0];
+  if (code.startsWith('idempotency_')) return 'idempotency_error';
   if (status === 401) return 'authentication_error';
   if (status === 402) return 'payment_error';
-  if (status === 409 || status === 422) return 'idempotency_error';
   if (status === 429) return 'rate_limit_error';
   return status < 500 ? 'invalid_request_error' : 'api_error';
 }

@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { failureOf } from '../charging/flush-failure.ts';
 import { ApiError, errorTypeOf } from '../domain/errors.ts';
+import { requestIdOf, respondJson } from './respond.ts';
 
 export function answerErrors(log: Logger, docsUrl: string): Middleware {
   return async (ctx, next) => {
@@ -10,7 +11,7 @@ export function answerErrors(log: Logger, docsUrl: string): Middleware {
       await next();
     } catch (error) {
       const known = apiErrorOf(error);
-      const requestId: unknown = ctx.state['requestId'];
+      const requestId = requestIdOf(ctx);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
       if (known.status === 503) log.warn({ requestId }, known.message);
       sendError(ctx, known, docsUrl);
@@ -43,22 +44,23 @@ function isDatabaseAway(error: unknown): boolean {
   );
 }
 
-export function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
+function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   const { retryAfterSeconds } = error.details;
-  ctx.status = error.status;
-  ctx.type = 'application/json';
-  if (retryAfterSeconds !== undefined) ctx.set('Retry-After', String(retryAfterSeconds));
-  if (error.status === 401) ctx.set('WWW-Authenticate', 'Bearer');
-  ctx.body = JSON.stringify(errorBody(error, docsUrl, String(ctx.state['requestId'])));
+  const headers: Record<string, string> = {};
+  if (error.details.allow !== undefined) headers['Allow'] = error.details.allow;
+  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';
   // What was not read of a body too large would be taken for the next request.
-  if (error.code === 'payload_too_large') ctx.set('Connection', 'close');
+  if (error.code === 'payload_too_large') headers['Connection'] = 'close';
+  const body = errorBody(error, docsUrl, requestIdOf(ctx));
+  respondJson(ctx, { status: error.status, body, headers });
 }
 
 export function errorBody(error: ApiError, docsUrl: string, requestId: string): object {
   const { param, facts } = error.details;
   return {
     error: {
-      type: errorTypeOf(error.status),
+      type: errorTypeOf(error.code),
       code: error.code,
       message: error.message,
       ...(param === undefined ? {} : { param }),

@@ -14,14 +14,22 @@ export function createApp(api: Api): Koa {
   const app = new Koa();
   app.use(nameRequest);
   app.use(answerErrors(api.log, `${api.config.baseUrl}/docs/errors`));
+  const routes: readonly Route[] = [
+    ...ENDPOINTS.map(({ method, path, middleware }) => ({
+      method,
+      path,
+      middleware: middleware(api),
+    })),
+    { method: 'post', path: '/webhooks/stripe', middleware: postStripeWebhook(api) },
+    { method: 'get', path: '/healthz', middleware: getHealth },
+    { method: 'get', path: '/readyz', middleware: getReadiness(api) },
+    { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    { method: 'get', path: '/top-up', middleware: topUpPage },
+    { method: 'get', path: '/top-up.js', middleware: topUpScript },
+  ];
   const router = new Router();
-  for (const { method, path, middleware } of ENDPOINTS) router[method](path, middleware(api));
-  router.post('/webhooks/stripe', postStripeWebhook(api));
-  router.get('/healthz', getHealth);
-  router.get('/readyz', getReadiness(api));
-  router.get('/docs/errors', errorsPage);
-  router.get('/top-up', topUpPage);
-  router.get('/top-up.js', topUpScript);
+  for (const { method, path, middleware } of routes) router[method](path, middleware);
+  app.use(routeExact(routes));
   app.use(router.routes());
   app.use(refuseUnknown(router));
   // Koa would print the error and answer in plain text; everything is answered above.
@@ -29,12 +37,27 @@ export function createApp(api: Api): Koa {
   return app;
 }
 
-const nameRequest: Middleware = async (ctx, next) => {
-  const requestId = `req_${randomUUIDv7().replaceAll('-', '')}`;
-  ctx.state['requestId'] = requestId;
-  ctx.set('X-Request-Id', requestId);
-  await next();
+interface Route {
+  readonly method: 'get' | 'post';
+  readonly path: string;
+  readonly middleware: Middleware;
+}
+
+const nameRequest: Middleware = (ctx, next) => {
+  ctx.state['requestId'] = `req_${randomUUIDv7().replaceAll('-', '')}`;
+  return next();
 };
+
+/** A path that a route names to the letter needs one look-up, not a walk over every route's pattern. */
+function routeExact(routes: readonly Route[]): Middleware {
+  const exact = new Map(
+    routes.map(({ method, path, middleware }) => [`${method.toUpperCase()} ${path}`, middleware]),
+  );
+  return (ctx, next) => {
+    const middleware = exact.get(`${ctx.req.method} ${ctx.req.url}`);
+    return middleware ? middleware(ctx, next) : next();
+  };
+}
 
 /** 405 with Allow where the path exists under other methods, else 404. */
 function refuseUnknown(router: Router): Middleware {
@@ -43,7 +66,7 @@ function refuseUnknown(router: Router): Middleware {
       .filter(({ path, regexp }) => path !== '' && regexp?.test(ctx.path))
       .flatMap((layer) => layer.methods);
     if (methods.length === 0) throw new ApiError('not_found', 'There is nothing at this path.');
-    ctx.set('Allow', [...new Set(methods)].join(', '));
-    throw new ApiError('method_not_allowed', `This path takes ${methods.join(', ')}.`);
+    const allow = [...new Set(methods)].join(', ');
+    throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { allow });
   };
 }

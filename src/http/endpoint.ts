@@ -10,7 +10,10 @@ import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './api.ts';
 import { readJson } from './body.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
+import { requestIdOf, respondJson, type Answer } from './respond.ts';
 import { bodyValidator } from './validation.ts';
+
+export type { Answer };
 
 /** Far more than a request for one thing needs. */
 const BODY_BYTES_MAX = 64 * 1024;
@@ -25,12 +28,6 @@ export interface Request<Body = unknown> {
   readonly requestId: string;
   /** Whether the client has gone, so that nobody would see the answer. */
   readonly isAbandoned: () => boolean;
-}
-
-export interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Endpoint {
@@ -57,7 +54,7 @@ export function get(path: string, { role, handle }: Reading): Endpoint {
     path,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
-      send(ctx, await handle(api, requestOf(ctx, caller, undefined)));
+      respondJson(ctx, await handle(api, requestOf(ctx, caller, undefined)));
     },
   };
 }
@@ -71,7 +68,7 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
       // The caller first: a stranger learns nothing, and nothing of his is parsed.
       const caller = await authenticate(api, ctx.req, route.role);
       const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-      send(ctx, await route.handle(api, requestOf(ctx, caller, body)));
+      respondJson(ctx, await route.handle(api, requestOf(ctx, caller, body)));
     },
   };
 }
@@ -85,14 +82,7 @@ function requestOf<Body>(ctx: Context, caller: KeyOwner, body: Body): Request<Bo
     },
     params: (ctx as Context & { params?: Record<string, string> }).params ?? {},
     idempotencyKey: idempotencyKeyOf(ctx.req),
-    requestId: String(ctx.state['requestId']),
+    requestId: requestIdOf(ctx),
     isAbandoned: () => ctx.req.socket.destroyed,
   };
-}
-
-export function send(ctx: Context, answer: Answer): void {
-  ctx.status = answer.status;
-  if (answer.headers) ctx.set(answer.headers);
-  ctx.type = 'application/json';
-  ctx.body = JSON.stringify(answer.body);
 }

@@ -3,13 +3,13 @@ import type { Middleware } from 'koa';
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../store/database.ts';
 import type { Api } from './api.ts';
-import { send } from './endpoint.ts';
+import { respondJson } from './respond.ts';
 
 /** A dependency that has not answered by then counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 export const getHealth: Middleware = async (ctx) => {
-  send(ctx, { status: 200, body: { status: 'ok' } });
+  respondJson(ctx, { status: 200, body: { status: 'ok' } });
 };
 
 /** 200 when charges can be taken, for which Postgres alone is needed; the rest is for information. */
@@ -19,7 +19,7 @@ export function getReadiness(api: Api): Middleware {
       inTime(isDatabaseUp(api.database)),
       inTime(api.isTemporalUp()),
     ]);
-    send(ctx, {
+    respondJson(ctx, {
       status: postgres ? 200 : 503,
       body: {
         status: postgres ? 'ready' : 'unavailable',

@@ -1,6 +1,7 @@
 /** The few pages for people: what error codes mean, and where a consumer tops up. */
 import type { Middleware } from 'koa';
 import { ERRORS } from '../domain/errors.ts';
+import { respond } from './respond.ts';
 
 const STYLE =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;' +
@@ -65,9 +66,7 @@ const CSP =
 const serve =
   (type: string, body: string): Middleware =>
   async (ctx) => {
-    ctx.set('Content-Security-Policy', CSP);
-    ctx.type = type;
-    ctx.body = body;
+    respond(ctx, 200, `${type}; charset=utf-8`, body, { 'Content-Security-Policy': CSP });
   };
 
 export const errorsPage = serve('text/html', CODES);

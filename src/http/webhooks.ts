@@ -4,7 +4,7 @@ import { ApiError } from '../domain/errors.ts';
 import { recordWebhook } from '../processor/webhook.ts';
 import type { Api } from './api.ts';
 import { readBody } from './body.ts';
-import { send } from './endpoint.ts';
+import { respondJson } from './respond.ts';
 
 /** Stripe's largest events are some hundred kilobytes. */
 const BODY_BYTES_MAX = 512 * 1024;
@@ -17,6 +17,6 @@ export function postStripeWebhook(api: Api): Middleware {
     if (result.kind === 'invalid_signature') {
       throw new ApiError('invalid_signature', 'The Stripe-Signature header does not fit the body.');
     }
-    send(ctx, { status: 200, body: { received: true } });
+    respondJson(ctx, { status: 200, body: { received: true } });
   };
 }
