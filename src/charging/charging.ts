@@ -1,6 +1,6 @@
 /**
- * One charge from request to outcome: whose key, which tool, how much; then the batcher. Refusals are
- * data; what the batcher cannot decide it throws (batcher.ts).
+ * A charge from request to outcome, in two steps: prepared (whose key, which tool, how much), then posted
+ * through the batcher. Refusals are data; what cannot be decided the batcher throws.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
@@ -8,6 +8,7 @@ import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { ReceiptSubject, ReceiptSigner } from './receipts.ts';
 import type { KeyOwner } from '../store/api-keys.ts';
+import type { ChargeDraft } from '../store/charges.ts';
 import type { ChargeBatcher } from './batcher.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { KeyUse } from './key-use.ts';
@@ -26,7 +27,6 @@ export interface ChargeRequest {
   readonly developerId: string;
   readonly body: ChargeBody;
   readonly idempotencyKey: string | undefined;
-  readonly isAbandoned: () => boolean;
 }
 
 export type ChargeResult =
@@ -43,7 +43,16 @@ export type ChargeResult =
   | { readonly kind: 'unknown_tool' }
   | { readonly kind: 'idempotency_key_reused' };
 
-export async function charge(deps: ChargingDeps, request: ChargeRequest): Promise<ChargeResult> {
+/** A charge that can be decided, or why it cannot be. */
+export type PreparedCharge =
+  | { readonly kind: 'ready'; readonly draft: ChargeDraft }
+  | Exclude<ChargeResult, { kind: 'charged' | 'insufficient_balance' | 'idempotency_key_reused' }>;
+
+/** Whose key, which tool, how much. Nothing has happened yet. */
+export async function prepareCharge(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+): Promise<PreparedCharge> {
   const { body, developerId } = request;
   const owner = findConsumer(deps, body.apiKey);
   // Only what is not in memory is waited for: each wait is a turn of the event loop.
@@ -61,17 +70,28 @@ export async function charge(deps: ChargingDeps, request: ChargeRequest): Promis
   if (amountMicros === undefined) return { kind: 'amount_required' };
 
   const { ledger, consumerId } = consumer;
-  const draft = {
-    id: randomUUIDv7(),
-    ledger,
-    consumerId,
-    developerId,
-    tool: body.tool,
-    amountMicros,
-    ...identityOf(request, consumerId),
-    metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+  return {
+    kind: 'ready',
+    draft: {
+      id: randomUUIDv7(),
+      ledger,
+      consumerId,
+      developerId,
+      tool: body.tool,
+      amountMicros,
+      ...identityOf(request, consumerId),
+      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+    },
   };
-  const outcome = await deps.batcher.post(draft, request.isAbandoned);
+}
+
+/** Decides it, in order with the consumer's others that were posted before. */
+export async function postPrepared(
+  deps: Pick<ChargingDeps, 'batcher'>,
+  draft: ChargeDraft,
+  isAbandoned: () => boolean,
+): Promise<ChargeResult> {
+  const outcome = await deps.batcher.post(draft, isAbandoned);
   switch (outcome.kind) {
     case 'posted':
     case 'replayed':
@@ -80,9 +100,9 @@ export async function charge(deps: ChargingDeps, request: ChargeRequest): Promis
         isReplay: outcome.kind === 'replayed',
         charge: {
           id: outcome.id,
-          consumerId,
-          developerId,
-          tool: body.tool,
+          consumerId: draft.consumerId,
+          developerId: draft.developerId,
+          tool: draft.tool,
           amountMicros: outcome.amountMicros,
           receiptKey: outcome.receiptKey,
         },
@@ -92,7 +112,7 @@ export async function charge(deps: ChargingDeps, request: ChargeRequest): Promis
       return {
         kind: 'insufficient_balance',
         balance: outcome.balanceMicros,
-        required: amountMicros,
+        required: draft.amountMicros,
       };
     case 'key_reused':
       return { kind: 'idempotency_key_reused' };

@@ -18,7 +18,9 @@ export async function authenticate(
   role: Role,
 ): Promise<KeyOwner> {
   const header = request.headers.authorization ?? '';
-  const key = header.startsWith('Bearer ') ? header.slice(7).trim() : /^Bearer +(\S+)$/i.exec(header)?.[1];
+  const key = header.startsWith('Bearer ')
+    ? header.slice(7).trim()
+    : /^Bearer +(\S+)$/i.exec(header)?.[1];
   const owner = key === undefined ? undefined : await ownerInRole(deps, key, role);
   if (owner) {
     deps.keyUse.note(owner.keyId);

@@ -1,9 +1,10 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
 import { ApiError } from '../domain/errors.ts';
 import { BatchedCharge, type ChargeBatchBody } from '../schemas/charges.ts';
+import type { ChargeDraft } from '../store/charges.ts';
 import { apiErrorOf, errorBody } from './answer-errors.ts';
 import type { Api } from './api.ts';
-import { makeCharge } from './charges.ts';
+import { draftOf, makeCharge } from './charges.ts';
 import type { Answer, Request } from './endpoint.ts';
 import { checkedKey } from './idempotency-key.ts';
 import { bodyValidator } from './validation.ts';
@@ -24,33 +25,48 @@ export async function postChargeBatch(
       'A batch has no key of its own: give each charge an idempotencyKey.',
     );
   }
+  const { caller, isAbandoned } = request;
+  const asErrors = (error: unknown) => errorResult(api, request, error);
+  const drafts = await Promise.all(
+    request.body.charges.map((member) =>
+      draftOfMember(api, caller.developerId, member).catch(asErrors),
+    ),
+  );
+  // All drafts first, so that the charges are posted in the order in which they were sent.
   const results = await Promise.all(
-    request.body.charges.map((member) => resultOf(api, request, member)),
+    drafts.map(async (draft) =>
+      'status' in draft ? draft : made(api, draft, isAbandoned).catch(asErrors),
+    ),
   );
   return { status: 200, body: { results } };
 }
 
-async function resultOf(
+async function made(
   api: Api,
-  request: Request<ChargeBatchBody>,
-  member: unknown,
-): Promise<object> {
-  try {
-    const body = validate(member);
-    const { idempotencyKey } = body;
-    const { isReplay, body: made } = await makeCharge(api, {
-      caller: request.caller,
-      body,
-      idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
-      isAbandoned: request.isAbandoned,
-    });
-    return { status: 201, ...(isReplay ? { replayed: true } : {}), ...made };
-  } catch (error) {
-    const known = apiErrorOf(error);
-    if (known.code === 'internal_error') {
-      api.log.error({ err: error, requestId: request.requestId }, 'a charge of a batch failed');
-    }
-    const docsUrl = `${api.config.baseUrl}/docs/errors`;
-    return { status: known.status, ...errorBody(known, docsUrl, request.requestId) };
-  }
+  draft: ChargeDraft,
+  isAbandoned: () => boolean,
+): Promise<{ status: number }> {
+  const { isReplay, body } = await makeCharge(api, draft, isAbandoned);
+  return { status: 201, ...(isReplay ? { replayed: true } : {}), ...body };
+}
+
+async function draftOfMember(api: Api, developerId: string, member: unknown): Promise<ChargeDraft> {
+  const body = validate(member);
+  const { idempotencyKey } = body;
+  return draftOf(api, {
+    developerId,
+    body,
+    idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
+  });
+}
+
+function errorResult(
+  api: Api,
+  { requestId }: Request<ChargeBatchBody>,
+  error: unknown,
+): { status: number } {
+  const known = apiErrorOf(error);
+  if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
+  const docsUrl = `${api.config.baseUrl}/docs/errors`;
+  return { status: known.status, ...errorBody(known, docsUrl, requestId) };
 }

@@ -1,35 +1,50 @@
 /** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
-import { charge, type ChargeResult } from '../charging/charging.ts';
+import {
+  postPrepared,
+  prepareCharge,
+  type ChargeRequest,
+  type ChargeResult,
+} from '../charging/charging.ts';
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
-import { findDeveloperCharge, listDeveloperCharges, type StoredCharge } from '../store/charges.ts';
+import {
+  findDeveloperCharge,
+  listDeveloperCharges,
+  type ChargeDraft,
+  type StoredCharge,
+} from '../store/charges.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
 import { chargeFilterOf, paged, pageOf } from './query.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
-  const { isReplay, body } = await makeCharge(api, request);
+  const { caller, body, idempotencyKey, isAbandoned } = request;
+  const draft = await draftOf(api, { developerId: caller.developerId, body, idempotencyKey });
+  const made = await makeCharge(api, draft, isAbandoned);
   return {
     status: 201,
-    ...(isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
-    body,
+    ...(made.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    body: made.body,
   };
+}
+
+/** Nothing has happened yet. Throws the ApiError that the request deserves when it cannot be made. */
+export async function draftOf(api: Api, request: ChargeRequest): Promise<ChargeDraft> {
+  const prepared = await prepareCharge(api, request);
+  if (prepared.kind !== 'ready') throw refusalOf(api, prepared);
+  return prepared.draft;
 }
 
 /** The body of the 201, or an ApiError for every refusal and for what could not be decided. */
 export async function makeCharge(
   api: Api,
-  request: Pick<Request<ChargeBody>, 'caller' | 'body' | 'idempotencyKey' | 'isAbandoned'>,
+  draft: ChargeDraft,
+  isAbandoned: () => boolean,
 ): Promise<{ readonly isReplay: boolean; readonly body: object }> {
-  const result = await charge(api, {
-    developerId: request.caller.developerId,
-    body: request.body,
-    idempotencyKey: request.idempotencyKey,
-    isAbandoned: request.isAbandoned,
-  });
+  const result = await postPrepared(api, draft, isAbandoned);
   if (result.kind !== 'charged') throw refusalOf(api, result);
   return {
     isReplay: result.isReplay,
