@@ -1,3 +1,4 @@
+/** The simulator's API as the stripe package sees it: keys, errors, idempotency, injected faults. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';

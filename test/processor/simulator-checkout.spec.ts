@@ -1,3 +1,4 @@
+/** The hosted page, from an open session to paid, declined or expired. */
 import assert from 'node:assert/strict';
 import type Stripe from 'stripe';
 import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';

@@ -1,3 +1,4 @@
+/** Customers, saved cards, payment intents, refunds and disputes, through the stripe package. */
 import assert from 'node:assert/strict';
 import { Stripe } from 'stripe';
 import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';

@@ -1,3 +1,4 @@
+/** Signed reports of what happened: delivered, retried, still owed after kill -9. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

