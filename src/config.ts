@@ -1,8 +1,7 @@
 /**
- * The environment, read once into one frozen, checked Config. No other module reads process.env.
+ * The environment, read once into one frozen, checked Config. Only entry points touch process.env.
  * docs/settings.md lists every setting.
  */
-import { resolve } from 'node:path';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 
 /** What concerns the ledger alone: enough for the commands that only need Postgres. */
@@ -95,11 +94,6 @@ export function readConfig(env: Environment): Config {
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
   });
-}
-
-/** Where the embedded start keeps its data: `DATA_DIR`, `.farebox` in the working directory. */
-export function dataDirOf(env: Environment): string {
-  return resolve(env['DATA_DIR'] ?? '.farebox');
 }
 
 /** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */

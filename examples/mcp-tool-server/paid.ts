@@ -6,7 +6,7 @@ import { FareboxError, serviceKeyOf, type PricedFarebox } from '@farebox/client'
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 
 /** Where a result carries its charge: `{ id, amount, balance, receipt }`. */
-export const CHARGE_META = 'farebox/charge';
+const CHARGE_META = 'farebox/charge';
 
 type ToolOutput = Record<string, unknown>;
 
