@@ -1,0 +1,60 @@
+/** Consumers and charges as the charge statement is given them, without accounts and keys around them. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Client } from 'pg';
+import { uuidFloor } from '../../src/domain/ids.ts';
+import { asMicros } from '../../src/domain/money.ts';
+import { postCharges, type ChargeDraft, type ChargeOutcome } from '../../src/store/charges.ts';
+import type { Connection } from '../../src/store/database.ts';
+
+export const RECEIPT_KEY = 3;
+const DAY_MS = 86_400_000;
+
+export interface Consumer {
+  readonly ledger: number;
+  readonly consumerId: string;
+}
+
+export async function newConsumers(
+  client: Client,
+  count: number,
+  creditedMicros: number,
+): Promise<Consumer[]> {
+  const consumers = Array.from({ length: count }, (_, index) => ({
+    ledger: index % 2,
+    consumerId: randomUUIDv7(),
+  }));
+  for (const { ledger, consumerId } of consumers) {
+    await client.query(
+      'insert into farebox.consumers (ledger, id, credited_micros) values ($1, $2, $3)',
+      [ledger, consumerId, creditedMicros],
+    );
+  }
+  return consumers;
+}
+
+export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number): ChargeDraft {
+  return {
+    id: randomUUIDv7(),
+    ledger,
+    consumerId,
+    developerId: '01900000-0000-7000-8000-000000000001',
+    tool: 'search',
+    amountMicros: asMicros(amountMicros),
+    idempotencyHash: null,
+    fingerprint: null,
+    metadata: null,
+  };
+}
+
+export function post(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+): Promise<ChargeOutcome[]> {
+  return postCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+}
+
+/** Among the charges of which days keys are looked up. */
+export function replayWindow(): { readonly fromId: string; readonly toId: string } {
+  const now = Date.now();
+  return { fromId: uuidFloor(now - DAY_MS), toId: uuidFloor(now + DAY_MS) };
+}

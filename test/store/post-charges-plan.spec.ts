@@ -1,0 +1,127 @@
+/** How Postgres runs the charge statement: what a charge costs must not grow with the charges there are. */
+import assert from 'node:assert/strict';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { Client } from 'pg';
+import type { ChargeDraft } from '../../src/store/charges.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { ensureChargePartitions } from '../../src/store/partitions.ts';
+import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { newConsumers, newDraft, post, replayWindow, type Consumer } from './charge-drafts.ts';
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Actual Rows': number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+function nodesOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+function isReadOfCharges(node: PlanNode): boolean {
+  return (node['Relation Name'] ?? '').startsWith('charges') && node['Node Type'] !== 'ModifyTable';
+}
+
+describe('post_charges: its plan', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let client: Client;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    await ensureChargePartitions(testDatabase.url, Date.now());
+    database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
+    client = new Client({ connectionString: testDatabase.url });
+    await client.connect();
+  });
+
+  after(async () => {
+    await client.end();
+    await database.end();
+    await testDatabase.drop();
+  });
+
+  it('finds a key without reading the consumer’s other charges, whenever its plan was made', async () => {
+    const [consumer] = (await newConsumers(client, 1, 1_000_000)) as [Consumer];
+    const keyed = () => ({
+      ...newDraft(consumer, 1),
+      idempotencyHash: randomUUID(),
+      fingerprint: 1,
+    });
+    const made = keyed();
+    const asked = () => [{ ...made, id: randomUUIDv7() }, keyed()];
+    const [early, late] = [await explainingClient(), await explainingClient()];
+    try {
+      await plansOf(early, [keyed()]);
+      await post(database, [made]);
+      for (let n = 0; n < 10; n += 1) {
+        await post(database, Array.from({ length: 500 }, keyed));
+      }
+      assertProbes(await plansOf(early, asked()));
+      await client.query('analyze farebox.charges');
+      assertProbes(await plansOf(late, asked()));
+    } finally {
+      await early.end();
+      await late.end();
+    }
+  });
+
+  async function explainingClient(): Promise<Client> {
+    const explaining = new Client({ connectionString: testDatabase.url });
+    await explaining.connect();
+    await explaining.query(`
+      load 'auto_explain';
+      set auto_explain.log_min_duration = 0;
+      set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on;
+      set auto_explain.log_format = json;
+      set client_min_messages = log;
+    `);
+    return explaining;
+  }
+});
+
+/** The statements inside the function as they ran, from auto_explain. */
+async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Promise<PlanNode[]> {
+  const plans: PlanNode[] = [];
+  const onNotice = ({ message }: { message: string | undefined }) => {
+    const json = /plan:\n([^]*)$/.exec(message ?? '')?.[1];
+    if (json !== undefined) plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
+  };
+  explaining.on('notice', onNotice);
+  const column = (name: keyof ChargeDraft) => drafts.map((draft) => draft[name]);
+  const { fromId, toId } = replayWindow();
+  await explaining.query(
+    `select * from farebox.post_charges($1::int2[], $2::uuid[], $3::uuid[], $4::uuid[],
+       $5::text[], $6::int8[], $7::uuid[], $8::int8[], $9::text[], 1::int2, $10::uuid, $11::uuid)`,
+    [
+      column('ledger'),
+      column('consumerId'),
+      column('id'),
+      column('developerId'),
+      column('tool'),
+      column('amountMicros'),
+      column('idempotencyHash'),
+      column('fingerprint'),
+      column('metadata'),
+      fromId,
+      toId,
+    ],
+  );
+  explaining.off('notice', onNotice);
+  return plans;
+}
+
+/** Every read of charges goes through the index of hashes, and finds at most the charge of a key. */
+function assertProbes(plans: readonly PlanNode[]): void {
+  const reads = plans.flatMap(nodesOf).filter(isReadOfCharges);
+  assert.ok(reads.length > 0);
+  for (const read of reads) {
+    assert.match(read['Index Name'] ?? read['Node Type'], /idempotency_hash_idx$/);
+    assert.equal(read['Rows Removed by Filter'] ?? 0, 0);
+    assert.ok(read['Actual Rows'] <= 1);
+  }
+}
