@@ -1,5 +1,5 @@
 /** The HTTP server under the app: its limits, and an end without cutting anybody off. */
-import { createServer, type Server } from 'node:http';
+import { createServer, ServerResponse, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
@@ -25,8 +25,18 @@ export async function listen(
   docsUrl: string,
 ): Promise<ListeningServer> {
   const answer = app.callback();
+  let isClosing = false;
+  // While the server closes, each answer is the last on its line and says so: a client that never pauses
+  // would hold the line until it is cut, with a charge of his on it.
+  class Response extends ServerResponse {
+    override writeHead(status: number, ...rest: [never?, never?]): this {
+      if (isClosing) this.shouldKeepAlive = false;
+      return super.writeHead(status, ...rest);
+    }
+  }
   const server = createServer(
     {
+      ServerResponse: Response,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -40,7 +50,13 @@ export async function listen(
     server.once('error', reject);
     server.listen(port, host, resolve);
   });
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      isClosing = true;
+      return close(server);
+    },
+  };
 }
 
 /** What is not HTTP gets an answer in our shape too, and the connection is closed. */

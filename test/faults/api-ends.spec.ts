@@ -1,0 +1,168 @@
+/** An API process that ends, in good order or not, while charges are in its hands. */
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { uuidOf, wireId } from '../../src/domain/ids.ts';
+import { ChargeAnswer, DeveloperChargeAnswer } from '../../src/schemas/charges.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { proveBooks } from '../support/books.ts';
+import { bodyOf, call, type Answer } from '../support/http.ts';
+import { startApi, until, type Server } from '../support/stack.ts';
+import { holdConsumer } from './locks.ts';
+
+describe('the end of an API process', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let victim: Server;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(200);
+    victim = await startApi({ env: api.env });
+    // Its key and its tool are known there, so that a charge goes to the ledger at once.
+    await charge(victim, 'warm-up');
+  });
+  afterEach(() => victim.stop());
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await api.stop();
+  });
+
+  const charge = (server: Server, idempotencyKey: string): Promise<Answer> =>
+    call(server, 'POST', '/v1/charges', {
+      key: account.developerKey,
+      headers: { 'idempotency-key': idempotencyKey },
+      body: { apiKey: account.consumerKey, tool: 'search', amount: 1 },
+    });
+
+  /** Charges of this consumer, oldest first, with the balance after each in micros. */
+  const stored = async () =>
+    (
+      await api.sql.query<{ id: string; balance: string }>(
+        `select id, balance_micros as balance from farebox.charges where consumer_id = $1 order by id`,
+        [uuidOf('consumer', account.consumerId)],
+      )
+    ).rows;
+
+  it('is answered again, by another process, for what was committed when it was killed', async () => {
+    const keys = Array.from({ length: 20 }, (_, index) => `job ${index}`);
+    const held = await holdConsumer(api.databaseUrl, account.consumerId);
+    const first = charge(victim, 'job first');
+    await held.waited(1);
+    const others = keys.map((key) => charge(victim, key));
+    const lines = Promise.allSettled([first, ...others]);
+    // Stopped, it cannot read the outcome that Postgres commits, let alone answer.
+    victim.kill('SIGSTOP');
+    await held.release();
+    await until(async () => (await stored()).length === 2);
+    victim.kill('SIGKILL');
+    for (const line of await lines) assert.equal(line.status, 'rejected');
+
+    const committed = (await stored())[1];
+    const answer = await charge(api, 'job first');
+    const replay = bodyOf(answer, 201, ChargeAnswer);
+    assert.equal(answer.headers.get('idempotency-replayed'), 'true');
+    assert.equal(replay.id, wireId('charge', committed?.id ?? ''));
+    assert.equal(replay.balance, Number(committed?.balance) / 1e6);
+    const { receipt } = bodyOf(
+      await call(api, 'GET', `/v1/charges/${replay.id}`, { key: account.developerKey }),
+      200,
+      DeveloperChargeAnswer,
+    );
+    assert.equal(replay.receipt, receipt);
+    // What it had not sent to Postgres yet was never made, and is made now, once.
+    for (const key of keys) {
+      const again = await charge(api, key);
+      assert.equal(again.status, 201);
+      assert.equal(again.headers.get('idempotency-replayed'), null);
+    }
+    assert.equal((await stored()).length, 22);
+  });
+
+  it('takes nobody with it who is in its hands when it is told to stop', async () => {
+    // On lines that are open already, so that each request is in its hands when it answers the next.
+    const agent = new Agent({ keepAlive: true, maxSockets: 50 });
+    const post = (key: string) => chargeThrough(agent, victim, account, key);
+    await Promise.all(Array.from({ length: 50 }, (_, index) => post(`opens ${index}`)));
+    const held = await holdConsumer(api.databaseUrl, account.consumerId);
+    const inFlight = Array.from({ length: 50 }, (_, index) => post(`job ${index}`));
+    await held.waited(1);
+    for (let calls = 0; calls < 3; calls += 1) await call(victim, 'GET', '/healthz');
+    victim.kill('SIGTERM');
+    await until(() => call(victim, 'GET', '/healthz').then(() => false, () => true));
+    await held.release();
+    for (const answer of await Promise.all(inFlight)) assert.equal(answer.status, 201);
+    assert.equal(await victim.exited, 'exit code 0');
+    agent.destroy();
+    assert.equal((await stored()).length, 1 + 50 + 50);
+  });
+
+  it('cuts off no charge that it made, of clients that never pause', async () => {
+    const rich = await api.createAccount(1_000);
+    const agent = new Agent({ keepAlive: true, maxSockets: 30 });
+    const answered = new Set<string>();
+    let told = 0;
+    let dropped = 0;
+    const clients = Array.from({ length: 30 }, async (_, client) => {
+      for (let calls = 0; ; calls += 1) {
+        try {
+          const answer = await chargeThrough(agent, victim, rich, `${client}/${calls}`);
+          assert.equal(answer.status, 201);
+          answered.add(answer.body.id);
+          if (answer.isLast) told += 1;
+        } catch (error) {
+          if (!(error instanceof Error && 'code' in error)) throw error;
+          return void (dropped += 1);
+        }
+      }
+    });
+    await until(() => answered.size > 300);
+    victim.kill('SIGTERM');
+    await Promise.all(clients);
+    assert.equal(await victim.exited, 'exit code 0');
+    agent.destroy();
+    assert.equal(dropped, 30);
+    assert.ok(told > 0, 'no client was told that its line ends');
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.charges where consumer_id = $1',
+      [uuidOf('consumer', rich.consumerId)],
+    );
+    assert.deepEqual(new Set(rows.map(({ id }) => wireId('charge', id))), answered);
+  });
+});
+
+/** Through an agent that keeps lines open, and says when a line is cut. */
+function chargeThrough(
+  agent: Agent,
+  server: Server,
+  account: TestAccount,
+  idempotencyKey: string,
+): Promise<{ status: number; isLast: boolean; body: { id: string } }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      `${server.url}/v1/charges`,
+      {
+        agent,
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${account.developerKey}`,
+          'content-type': 'application/json',
+          'idempotency-key': idempotencyKey,
+        },
+      },
+      (response) => {
+        const { statusCode: status = 0, headers } = response;
+        const isLast = headers.connection === 'close';
+        json(response).then(
+          (body) => resolve({ status, isLast, body: body as { id: string } }),
+          reject,
+        );
+      },
+    );
+    sent.on('error', reject);
+    sent.end(JSON.stringify({ apiKey: account.consumerKey, tool: 'search', amount: 1 }));
+  });
+}

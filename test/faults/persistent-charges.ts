@@ -1,0 +1,103 @@
+/**
+ * Clients that charge under faults as the documentation tells them to: each charge has a key, and is sent
+ * again with it until it is decided. Notes whatever an answer said that was not so.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TestAccount } from '../support/accounts.ts';
+import { call, type Answer } from '../support/http.ts';
+import type { Server } from '../support/stack.ts';
+
+/** What an attempt may come to while parts of the service are away. */
+export type Outcome = '201' | '201 replayed' | '402' | '503' | 'outcome_unknown' | 'dropped';
+
+const RETRY_MS = 50;
+
+export class PersistentCharges {
+  /** Ids of the charges that were answered with 201. */
+  readonly made = new Set<string>();
+  readonly violations: string[] = [];
+  readonly #outcomes = new Map<Outcome, number>();
+  readonly #server: Pick<Server, 'url'>;
+  readonly #developerKey: string;
+  #isStopped = false;
+  #keys = 0;
+
+  constructor(server: Pick<Server, 'url'>, developerKey: string) {
+    this.#server = server;
+    this.#developerKey = developerKey;
+  }
+
+  count(outcome: Outcome): number {
+    return this.#outcomes.get(outcome) ?? 0;
+  }
+
+  /** Begins no further charge; those under way are decided still. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** One charge after the other. */
+  async makeUntilStopped(account: TestAccount, amount: number): Promise<void> {
+    while (!this.#isStopped) await this.#make(account, amount);
+  }
+
+  async #make(account: TestAccount, amount: number): Promise<void> {
+    this.#keys += 1;
+    const key = `job ${this.#keys}`;
+    // Until an attempt may have reached the ledger, there is nothing to replay.
+    let isUnknown = false;
+    for (;;) {
+      const answer = await this.#attempt(account, amount, key);
+      const outcome = outcomeOf(answer);
+      if (outcome === undefined) {
+        this.violations.push(`${answer?.status}: ${JSON.stringify(answer?.body)}`);
+        return;
+      }
+      this.#outcomes.set(outcome, this.count(outcome) + 1);
+      if (outcome === '201 replayed' && !isUnknown) {
+        this.violations.push(`${key} was made by an attempt that did nothing, as it said`);
+      }
+      if (outcome === '503' && !answer?.headers.has('retry-after')) {
+        this.violations.push('a 503 without Retry-After');
+      }
+      if (outcome === '201' || outcome === '201 replayed') {
+        this.#note((answer?.body as { id: string }).id);
+      }
+      if (outcome.startsWith('201') || outcome === '402') return;
+      isUnknown ||= outcome !== '503';
+      await delay(RETRY_MS);
+    }
+  }
+
+  #note(id: string): void {
+    if (this.made.has(id)) this.violations.push(`${id} was the answer to two keys`);
+    this.made.add(id);
+  }
+
+  /** Undefined when the line broke. */
+  async #attempt(account: TestAccount, amount: number, key: string): Promise<Answer | undefined> {
+    try {
+      return await call(this.#server, 'POST', '/v1/charges', {
+        key: this.#developerKey,
+        headers: { 'idempotency-key': key },
+        body: { apiKey: account.consumerKey, tool: 'search', amount },
+      });
+    } catch (error) {
+      // fetch: the line broke. Anything else is a bug of the test.
+      if (error instanceof TypeError && error.cause !== undefined) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Undefined for an answer that no fault excuses. */
+function outcomeOf(answer: Answer | undefined): Outcome | undefined {
+  if (!answer) return 'dropped';
+  const code = (answer.body as { error?: { code?: string } }).error?.code;
+  if (answer.status === 201) {
+    return answer.headers.has('idempotency-replayed') ? '201 replayed' : '201';
+  }
+  if (answer.status === 402) return '402';
+  if (answer.status === 503) return '503';
+  return answer.status === 500 && code === 'outcome_unknown' ? 'outcome_unknown' : undefined;
+}

@@ -1,0 +1,119 @@
+/** One idempotency key sent several times at once, wherever it arrives: one charge, the same answer for all. */
+import assert from 'node:assert/strict';
+import { ChargeBatchAnswer } from '../../src/schemas/charges.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { proveBooks } from '../support/books.ts';
+import { bodyOf, call } from '../support/http.ts';
+import type { Server } from '../support/stack.ts';
+import { holdConsumer } from './locks.ts';
+
+interface Result {
+  readonly status: number;
+  readonly replayed?: true;
+  readonly balance?: number;
+  readonly error?: { readonly code: string };
+}
+
+describe('the same key at the same time', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(10);
+  });
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await api.stop();
+  });
+
+  const body = (amount = 4) => ({ apiKey: account.consumerKey, tool: 'search', amount });
+
+  const charge = (server: Server, idempotencyKey: string) =>
+    call(server, 'POST', '/v1/charges', {
+      key: account.developerKey,
+      headers: { 'idempotency-key': idempotencyKey },
+      body: body(),
+    });
+
+  const batch = async (server: Server, charges: readonly object[]): Promise<Result[]> => {
+    const answer = await call(server, 'POST', '/v1/charges/batch', {
+      key: account.developerKey,
+      body: { charges },
+    });
+    return bodyOf(answer, 200, ChargeBatchAnswer).results;
+  };
+
+  /** Sends on both processes, each with its statement waiting for the consumer before either may go on. */
+  async function onBothAtOnce<T>(send: (server: Server) => Promise<T>): Promise<[T, T]> {
+    // Its key and its tool are known to both, so that nothing but the statement is left to wait for.
+    for (const server of api.processes) await charge(server, 'warm-up');
+    const held = await holdConsumer(api.databaseUrl, account.consumerId);
+    const [one, other] = api.processes as readonly [Server, Server];
+    const both = Promise.all([send(one), send(other)]);
+    await held.waited(2);
+    await held.release();
+    return both;
+  }
+
+  const balance = async () =>
+    (await call(api, 'GET', '/v1/balance', { key: account.consumerKey })).body as {
+      balance: number;
+    };
+
+  function assertOneIsReplay(results: readonly Result[]): void {
+    const withoutMark = results.map(({ replayed, ...result }) => result);
+    for (const result of withoutMark) assert.deepEqual(result, withoutMark[0]);
+    assert.equal(results[0]?.status, 201);
+    assert.equal(results.filter(({ replayed }) => !replayed).length, 1);
+  }
+
+  it('makes one charge of two in one batch', async () => {
+    const twice = { ...body(), idempotencyKey: 'job 1' };
+    const results = await batch(api, [twice, twice, { ...body(1), idempotencyKey: 'job 1' }]);
+    assertOneIsReplay(results.slice(0, 2));
+    assert.equal(results[2]?.error?.code, 'idempotency_key_reused');
+    assert.equal((await balance()).balance, 6);
+  });
+
+  it('makes one charge of a hundred at once on one process', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => charge(api, 'job 2')));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]));
+    assert.equal(new Set(answers.map((answer) => JSON.stringify(answer.body))).size, 1);
+    const fresh = answers.filter(({ headers }) => !headers.has('idempotency-replayed'));
+    assert.equal(fresh.length, 1);
+    assert.equal((await balance()).balance, 6);
+  });
+
+  it('makes one charge of two on two processes', async () => {
+    const answers = await onBothAtOnce((server) => charge(server, 'job 3'));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [201, 201],
+    );
+    assert.deepEqual(answers[0].body, answers[1].body);
+    assert.deepEqual(
+      answers.map(({ headers }) => headers.get('idempotency-replayed')).toSorted(),
+      ['true', null].toSorted(),
+    );
+    assert.equal((await balance()).balance, 2);
+  });
+
+  it('makes each charge once when two processes are sent the same batch', async () => {
+    const charges = ['a', 'b', 'c'].map((idempotencyKey) => ({ ...body(1), idempotencyKey }));
+    const [one, other] = await onBothAtOnce((server) => batch(server, charges));
+    for (const at of charges.keys()) {
+      assertOneIsReplay([one[at] as Result, other[at] as Result]);
+    }
+    assert.equal((await balance()).balance, 3);
+  });
+
+  it('lets one of two win that the balance does not cover together', async () => {
+    const answers = await onBothAtOnce((server) => charge(server, server.url));
+    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [201, 402]);
+    assert.equal((await balance()).balance, 2);
+  });
+});
