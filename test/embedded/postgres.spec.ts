@@ -1,0 +1,93 @@
+/** The embedded PostgreSQL on directories that something has happened to. */
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
+
+describe('startPostgres', () => {
+  let folder: string;
+  let dataDir: string;
+  let port: number;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'farebox-postgres-'));
+    dataDir = join(folder, 'postgres');
+    port = await choosePort();
+  });
+
+  after(async () => {
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const start = (directory = dataDir): Promise<Postgres> =>
+    startPostgres({
+      dataDir: directory,
+      logFile: join(folder, 'postgres.log'),
+      env: process.env,
+      port,
+    });
+
+  it('makes a cluster anew where an earlier attempt was killed half way', async () => {
+    await mkdir(`${dataDir}.new`);
+    await writeFile(join(`${dataDir}.new`, 'PG_VERSION'), '18\n');
+    const postgres = await start();
+    assert.deepEqual(await query(postgres.url, 'show fsync'), [{ fsync: 'on' }]);
+    assert.deepEqual(await query(postgres.url, 'show timezone'), [{ TimeZone: 'UTC' }]);
+    await postgres.stop();
+  });
+
+  it('keeps what was committed when its server is killed', async () => {
+    const killed = await start();
+    await query(killed.url, 'create table kept as select 7 as seven');
+    killed.kill('SIGKILL');
+    await killed.exited;
+    const postgres = await start();
+    assert.deepEqual(await query(postgres.url, 'select * from kept'), [{ seven: 7 }]);
+    await postgres.stop();
+  });
+
+  it('stops a server that a killed start has left running', async () => {
+    const left = await start();
+    const postgres = await start();
+    assert.equal(await left.exited, 'exit code 0');
+    assert.notEqual(postgres.pid, left.pid);
+    await postgres.stop();
+  });
+
+  it('does not take another process for its server, whatever the lock file says', async () => {
+    const lockFile = join(dataDir, 'postmaster.pid');
+    await writeFile(lockFile, `${process.pid}\n${dataDir}\n0\n${port}\n\n127.0.0.1\n\nready\n`);
+    const postgres = await start();
+    assert.equal((await readFile(lockFile, 'utf8')).split('\n')[0], String(postgres.pid));
+    await postgres.stop();
+  });
+
+  it('refuses data of another major version, and says what to do', async () => {
+    const older = join(folder, 'older');
+    await mkdir(older);
+    await writeFile(join(older, 'PG_VERSION'), '16\n');
+    await assert.rejects(
+      start(older),
+      /data of PostgreSQL 16, and this is PostgreSQL 18.*--data-dir/,
+    );
+  });
+
+  it('shows the end of the log when it does not start', async () => {
+    const postgres = await start();
+    await assert.rejects(start(join(folder, 'second')), /did not start.*Address already in use/s);
+    await postgres.stop();
+  });
+});
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
