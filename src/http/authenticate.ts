@@ -1,7 +1,10 @@
-/** Who calls: `Authorization: Bearer <key>` of the kind that the endpoint is for (specification section 5). */
+/**
+ * Who calls: `Authorization: Bearer <key>` of the kind that the endpoint is for, on the legacy endpoints
+ * `X-Service-Key: <legacy key>` (specification section 5).
+ */
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
-import { ApiError } from '../domain/errors.ts';
+import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/api-keys.ts';
 import type { KeyUse } from '../charging/key-use.ts';
 
@@ -9,7 +12,7 @@ export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'ke
   readonly keyUse: KeyUse;
 }
 
-export type Role = 'consumer' | 'developer' | 'either';
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy';
 
 /** The owner of the key. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
 export async function authenticate(
@@ -17,21 +20,29 @@ export async function authenticate(
   request: IncomingMessage,
   role: Role,
 ): Promise<KeyOwner> {
-  const header = request.headers.authorization ?? '';
-  const key = header.startsWith('Bearer ')
-    ? header.slice(7).trim()
-    : /^Bearer +(\S+)$/i.exec(header)?.[1];
-  const owner = key === undefined ? undefined : await ownerInRole(deps, key, role);
-  if (owner) {
-    deps.keyUse.note(owner.keyId);
-    return owner;
-  }
-  throw role === 'developer'
-    ? new ApiError(
-        'invalid_secret_key',
-        'Send a developer secret key: Authorization: Bearer <secret key>.',
-      )
-    : new ApiError('invalid_api_key', 'Send a consumer key: Authorization: Bearer <consumer key>.');
+  const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
+  const owner = typeof key === 'string' ? await ownerInRole(deps, key, role) : undefined;
+  if (!owner) throw new ApiError(...REFUSALS[role]);
+  deps.keyUse.note(owner.keyId);
+  return owner;
+}
+
+const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
+const REFUSALS: Readonly<Record<Role, [ErrorCode, string]>> = {
+  consumer: ['invalid_api_key', CONSUMER_KEY],
+  either: ['invalid_api_key', CONSUMER_KEY],
+  developer: [
+    'invalid_secret_key',
+    'Send a developer secret key: Authorization: Bearer <secret key>.',
+  ],
+  legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
+};
+
+function bearerOf({ headers }: IncomingMessage): string | undefined {
+  const { authorization = '' } = headers;
+  return authorization.startsWith('Bearer ')
+    ? authorization.slice(7).trim()
+    : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
 }
 
 async function ownerInRole(
