@@ -1,0 +1,157 @@
+/** Rows kept in memory: read once, forgotten within a second of a change, and never trusted blindly. */
+import assert from 'node:assert/strict';
+import { FreshCache, type FreshCacheOptions } from '../../src/charging/fresh-cache.ts';
+import { until } from '../support/stack.ts';
+
+interface Row {
+  readonly value: number;
+}
+
+function open(options: Partial<FreshCacheOptions<Row>> = {}) {
+  const rows = new Map<string, Row>([
+    ['a', { value: 1 }],
+    ['b', { value: 2 }],
+  ]);
+  const reads: string[][] = [];
+  const errors: unknown[] = [];
+  let changed: string[] = [];
+  let outage: Error | undefined;
+  const cache = new FreshCache<Row>({
+    entriesMax: 10,
+    load: async (keys) => {
+      reads.push([...keys]);
+      return new Map([...rows].filter(([key]) => keys.includes(key)));
+    },
+    findChanged: async () => {
+      if (outage) throw outage;
+      return changed;
+    },
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return {
+    cache,
+    reads,
+    errors,
+    change: (key: string, row: Row) => {
+      rows.set(key, row);
+      changed = [key];
+    },
+    insert: (key: string, row: Row) => rows.set(key, row),
+    breakDown: (error: Error | undefined) => (outage = error),
+    [Symbol.dispose]: () => cache.stop(),
+  };
+}
+
+describe('FreshCache', () => {
+  it('has a row in memory once it was read', async () => {
+    using opened = open();
+    const { cache, reads } = opened;
+    await cache.start();
+    assert.equal(cache.peek('a'), undefined);
+    assert.deepEqual(await cache.load('a'), { value: 1 });
+    assert.deepEqual(cache.peek('a'), { value: 1 });
+    assert.deepEqual(reads, [['a']]);
+  });
+
+  it('trusts nothing before it has begun to ask for changes', async () => {
+    using opened = open();
+    await opened.cache.load('a');
+    assert.equal(opened.cache.peek('a'), undefined);
+  });
+
+  it('reads in one query what is missed in one turn', async () => {
+    using opened = open();
+    const { cache, reads } = opened;
+    await cache.start();
+    const keys = ['a', 'b', 'a', 'none'];
+    const found = await Promise.all(keys.map((key) => cache.load(key)));
+    assert.deepEqual(
+      found.map((row) => row?.value),
+      [1, 2, 1, undefined],
+    );
+    assert.deepEqual(reads, [['a', 'b', 'none']]);
+  });
+
+  it('does not keep absence: a row that comes is seen at once', async () => {
+    using opened = open();
+    const { cache, insert } = opened;
+    await cache.start();
+    assert.equal(await cache.load('new'), undefined);
+    insert('new', { value: 9 });
+    assert.deepEqual(await cache.load('new'), { value: 9 });
+  });
+
+  it('forgets a row that changed elsewhere, within a second', async () => {
+    using opened = open();
+    const { cache, change } = opened;
+    await cache.start();
+    await cache.load('a');
+    change('a', { value: 7 });
+    await until(() => cache.peek('a')?.value !== 1, { timeoutMs: 1_000, intervalMs: 5 });
+    assert.deepEqual(await cache.load('a'), { value: 7 });
+  });
+
+  it('forgets at once what it is told to', async () => {
+    using opened = open();
+    const { cache } = opened;
+    await cache.start();
+    await cache.load('a');
+    cache.forget('a');
+    assert.equal(cache.peek('a'), undefined);
+  });
+
+  it('stops trusting itself when it cannot ask, goes to the database, and recovers', async () => {
+    using opened = open();
+    const { cache, breakDown, errors, change } = opened;
+    await cache.start();
+    await cache.load('a');
+    const outage = new Error('away');
+    breakDown(outage);
+    await until(() => cache.peek('a') === undefined, { timeoutMs: 2_000, intervalMs: 5 });
+    assert.equal(errors[0], outage);
+    change('a', { value: 7 });
+    assert.deepEqual(await cache.load('a'), { value: 7 });
+    breakDown(undefined);
+    await until(async () => (await cache.load('b')) && cache.peek('b'));
+  });
+
+  it('fails who waits when the rows cannot be read, and reads again for the next', async () => {
+    let outage: Error | undefined = new Error('away');
+    using opened = open({
+      load: async () => {
+        if (outage) throw outage;
+        return new Map([['a', { value: 1 }]]);
+      },
+    });
+    const { cache } = opened;
+    await cache.start();
+    await assert.rejects(cache.load('a'), outage);
+    outage = undefined;
+    assert.deepEqual(await cache.load('a'), { value: 1 });
+  });
+
+  it('uses a row that was long on its way once, and does not keep it', async () => {
+    using opened = open({
+      load: async () => {
+        const late = performance.now() + 510;
+        await until(() => performance.now() > late);
+        return new Map([['a', { value: 1 }]]);
+      },
+    });
+    const { cache } = opened;
+    await cache.start();
+    assert.deepEqual(await cache.load('a'), { value: 1 });
+    assert.equal(cache.peek('a'), undefined);
+  });
+
+  it('keeps no more rows than it may', async () => {
+    using opened = open({ entriesMax: 1 });
+    const { cache } = opened;
+    await cache.start();
+    await cache.load('a');
+    await cache.load('b');
+    assert.equal(cache.peek('a'), undefined);
+    assert.deepEqual(cache.peek('b'), { value: 2 });
+  });
+});
