@@ -43,6 +43,8 @@ const SHARED_SETTINGS = [
   'KEY_PREFIX',
   'LEDGERS',
   'HOST',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
   'STRIPE_API_BASE',
   'TEMPORAL_NAMESPACE',
   'TEMPORAL_TASK_QUEUE',
@@ -87,7 +89,7 @@ export async function startTemporalServer(context: Context): Promise<Settings> {
 
 export async function startProcessor(context: Context): Promise<Settings> {
   const { dataDir, env, ports, progress } = context;
-  if (env['STRIPE_SECRET_KEY']) return stripeSettings(env['STRIPE_SECRET_KEY'], env);
+  if (env['STRIPE_SECRET_KEY']) return {}; // the environment has all that there is to know
   progress.say('Simulator', 'starting');
   const port = ports.simulator;
   await refuseTakenPort(
@@ -124,11 +126,9 @@ export async function startProcessor(context: Context): Promise<Settings> {
   };
 }
 
-function stripeSettings(secretKey: string, env: Environment): Settings {
-  const webhookSecret = env['STRIPE_WEBHOOK_SECRET'];
-  if (webhookSecret) {
-    return { STRIPE_SECRET_KEY: secretKey, STRIPE_WEBHOOK_SECRET: webhookSecret };
-  }
+/** Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. */
+export function refuseHalfSettings(env: Environment): void {
+  if (!env['STRIPE_SECRET_KEY'] || env['STRIPE_WEBHOOK_SECRET']) return;
   throw new Error(
     'STRIPE_SECRET_KEY is set, so STRIPE_WEBHOOK_SECRET must be set too; without both, payments ' +
       'are simulated',

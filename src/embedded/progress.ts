@@ -8,7 +8,7 @@ export interface Progress {
   say(part: string, text: string, done?: 'done'): void;
   /** A line of its own, at any time. */
   line(text: string): void;
-  /** Nothing is rewritten any more. */
+  /** What is shown stays, and `say` says nothing any more. */
   end(): void;
 }
 
@@ -23,7 +23,8 @@ const NAME_WIDTH = 12;
 
 export function createProgress(out: Output): Progress {
   const shown = new Map<string, string>();
-  let rewrites = out.isTTY ?? false;
+  const rewrites = out.isTTY ?? false;
+  let hasEnded = false;
 
   const draw = (linesAbove: number): void => {
     const up = linesAbove > 0 ? `\u001b[${linesAbove}A` : '';
@@ -35,6 +36,7 @@ export function createProgress(out: Output): Progress {
 
   return {
     say(part, text, done) {
+      if (hasEnded) return;
       const line = `${done ? '✓' : '·'} ${part.padEnd(NAME_WIDTH)} ${text}`;
       const linesAbove = shown.size;
       shown.set(part, line);
@@ -42,13 +44,13 @@ export function createProgress(out: Output): Progress {
       else out.write(`${line}\n`);
     },
     line(text) {
-      const linesAbove = rewrites ? shown.size : 0;
+      const linesAbove = rewrites && !hasEnded ? shown.size : 0;
       if (linesAbove > 0) out.write(`\u001b[${linesAbove}A\u001b[0J`);
       out.write(`${text}\n`);
       if (linesAbove > 0) draw(0);
     },
     end() {
-      rewrites = false;
+      hasEnded = true;
     },
   };
 }

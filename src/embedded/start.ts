@@ -12,6 +12,7 @@ import { chargeCommand, firstAccountOf, FIRST_EMAIL, type FirstAccount } from '.
 import { Part } from './part.ts';
 import {
   farebox,
+  refuseHalfSettings,
   refuseTakenPort,
   sharedSettings,
   startDatabase,
@@ -50,6 +51,7 @@ export async function start(options: StartOptions): Promise<void> {
 async function startAll(options: StartOptions, run: Run, progress: Progress): Promise<void> {
   const { port, dataDir, env } = options;
   const beganAt = performance.now();
+  refuseHalfSettings(env);
   await refuseTakenPort(port, env['HOST'], 'choose another one with --port');
   const ports = await portsOf(dataDir);
   const servers: Context = { ...options, ports, progress, keep: (part) => run.keep(part) };

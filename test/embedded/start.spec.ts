@@ -51,11 +51,11 @@ describe('farebox start', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  function launch({ dataDir, port }: Place): Launched {
+  function launch({ dataDir, port }: Place, env: NodeJS.ProcessEnv = {}): Launched {
     const child = spawn(
       process.execPath,
       [COMMAND, 'start', '--port', String(port), '--data-dir', dataDir],
-      { env: cleanEnv(), cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
+      { env: { ...cleanEnv(), ...env }, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -123,6 +123,15 @@ describe('farebox start', function () {
     assert.equal(await refused.exited, 1);
     holder.close();
     assert.match(refused.output(), new RegExp(`port ${port} is taken.*--port`));
+  });
+
+  it('refuses a Stripe key without the secret of its webhooks', async () => {
+    const half = launch(
+      { ...place, dataDir: join(folder, 'half') },
+      { STRIPE_SECRET_KEY: 'sk_test_1' },
+    );
+    assert.equal(await half.exited, 1);
+    assert.match(half.output(), /STRIPE_WEBHOOK_SECRET must be set too/);
   });
 
   it('runs beside another one, also in a folder that only its owner may enter', async () => {
