@@ -92,7 +92,12 @@ describe('the end of an API process', () => {
     await held.waited(1);
     for (let calls = 0; calls < 3; calls += 1) await call(victim, 'GET', '/healthz');
     victim.kill('SIGTERM');
-    await until(() => call(victim, 'GET', '/healthz').then(() => false, () => true));
+    await until(() =>
+      call(victim, 'GET', '/healthz').then(
+        () => false,
+        () => true,
+      ),
+    );
     await held.release();
     for (const answer of await Promise.all(inFlight)) assert.equal(answer.status, 201);
     assert.equal(await victim.exited, 'exit code 0');

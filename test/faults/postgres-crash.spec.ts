@@ -34,7 +34,10 @@ describe('a crash of Postgres', function () {
     api = await startApi({ env });
   });
   beforeEach(async () => {
-    [account, poor] = (await createTestAccounts(postgres.url, 2, 100)) as [TestAccount, TestAccount];
+    [account, poor] = (await createTestAccounts(postgres.url, 2, 100)) as [
+      TestAccount,
+      TestAccount,
+    ];
   });
   after(async () => {
     await api?.stop();

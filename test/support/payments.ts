@@ -1,0 +1,64 @@
+/** What a consumer does to top up through the hosted page, and the simulator's controls. */
+import assert from 'node:assert/strict';
+import { BalanceAnswer, CheckoutAnswer, TopUpsAnswer } from '../../src/schemas/consumers.ts';
+import type { TestAccount } from './accounts.ts';
+import { bodyOf, call } from './http.ts';
+import type { Server } from './stack.ts';
+
+type At = Pick<Server, 'url'>;
+type Consumer = Pick<TestAccount, 'consumerKey'>;
+
+export interface OpenCheckout {
+  readonly topUpId: string;
+  readonly sessionUrl: string;
+}
+
+export async function openCheckout(
+  api: At,
+  { consumerKey }: Consumer,
+  amount: number,
+): Promise<OpenCheckout> {
+  const answer = await call(api, 'POST', '/v1/checkout', { key: consumerKey, body: { amount } });
+  const { topUpId, sessionUrl } = bodyOf(answer, 201, CheckoutAnswer);
+  assert.ok(sessionUrl);
+  return { topUpId, sessionUrl };
+}
+
+/** Submits the form of the hosted page; false when the card is declined. */
+export async function pay(sessionUrl: string, card = '4242424242424242'): Promise<boolean> {
+  const answer = await fetch(sessionUrl, {
+    method: 'POST',
+    body: new URLSearchParams({ card }),
+  });
+  assert.ok(answer.status === 200 || answer.status === 402, `the page answered ${answer.status}`);
+  return answer.status === 200;
+}
+
+export async function balanceOf(api: At, { consumerKey }: Consumer): Promise<number> {
+  return bodyOf(await call(api, 'GET', '/v1/balance', { key: consumerKey }), 200, BalanceAnswer)
+    .balance;
+}
+
+/** Ids and states of a consumer's top-ups, newest first. */
+export async function topUpsOf(api: At, { consumerKey }: Consumer) {
+  const answer = await call(api, 'GET', '/v1/top-up?limit=100', { key: consumerKey });
+  return bodyOf(answer, 200, TopUpsAnswer).topUps;
+}
+
+/** The simulator's controls (src/processor/simulator/controls.ts): `GET`, or `POST` with a body. */
+export async function control(simulator: At, path: string, body?: object): Promise<unknown> {
+  const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
+    ...(body && {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
+
+/** How many webhooks have not been answered with 2xx yet. */
+export async function owedWebhooks(simulator: At): Promise<number> {
+  return ((await control(simulator, 'webhooks')) as { owed: unknown[] }).owed.length;
+}
