@@ -42,8 +42,13 @@ async function withPgbench(
   seconds: number,
 ): Promise<number> {
   const { stdout } = await run(pgbench, [
-    ...['--no-vacuum', '--protocol=prepared', `--client=${connections}`, '--jobs=1'],
-    ...[`--time=${seconds}`, `--file=${SCRIPT}`, `--define=developer=${stack.developerId}`],
+    '--no-vacuum',
+    '--protocol=prepared',
+    '--jobs=1',
+    `--client=${connections}`,
+    `--time=${seconds}`,
+    `--file=${SCRIPT}`,
+    `--define=developer=${stack.developerId}`,
     stack.databaseUrl,
   ]);
   const perSecond = /^tps = ([\d.]+)/m.exec(stdout)?.[1];

@@ -93,9 +93,14 @@ await writeFile(
 const readme = join(import.meta.dirname, 'README.md');
 await writeFile(readme, withTable(await readFile(readme, 'utf8')));
 
+function row(name: string, values: readonly number[], digits: number): string {
+  const [middle, min, max] = [median(values), Math.min(...values), Math.max(...values)].map(
+    (value) => value.toFixed(digits),
+  );
+  return `| ${name} | ${middle} | ${min} to ${max} |`;
+}
+
 function withTable(text: string): string {
-  const row = (name: string, values: readonly number[], digits: number) =>
-    `| ${name} | ${median(values).toFixed(digits)} | ${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)} |`;
   const lines = [
     `${result.date.slice(0, 10)}, ${result.machine.cores} cores, Node ${result.versions.node}, PostgreSQL ${result.versions.postgres}, ${loadGenerator}, ${baselineGenerator}:`,
     '',
