@@ -57,3 +57,11 @@ export function createError(code, message, facts, cause) {
   const ErrorClass = CLASS_OF_CODE.get(code) ?? FareboxError;
   return new ErrorClass(code, message, facts, cause);
 }
+
+/** A failure of transport.js: Farebox's refusal in its own words, or `service_unavailable` and why. */
+export function errorOf({ status, error, refused, reason, cause }, unavailable, facts = {}) {
+  const all = { ...error, status, ...facts };
+  return refused
+    ? createError(error.code, error.message ?? error.code, all, cause)
+    : createError('service_unavailable', `${unavailable} (${reason}).`, all, cause);
+}

@@ -21,6 +21,21 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> {
   maxRetries?: number | undefined;
   /** Default `fail`. A refusal always raises, whatever this says. */
   onUnavailable?: Mode | undefined;
+  /** Default true: concurrent charges go together in one request (`POST /v1/charges/batch`). */
+  coalesce?: boolean | undefined;
+  /**
+   * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as
+   * well as verify, so keep them as secret as your secret key. Default: asked for when first needed.
+   */
+  receiptKeys?: readonly ReceiptKey[] | undefined;
+}
+
+/** One of the developer's receipt keys. */
+export interface ReceiptKey {
+  /** As in a receipt, such as `1`. */
+  id: string;
+  /** 32 bytes in base64url, for HMAC-SHA-256. */
+  key: string;
 }
 
 /** One charge (section 4.3). */
@@ -70,6 +85,15 @@ export interface Charge {
   replayed: boolean;
 }
 
+/** What verifyReceipt() found. Of a receipt that does not hold nothing is shown. */
+export type ReceiptCheck = { valid: true; charge: ReceiptCharge } | { valid: false; charge: null };
+
+/** What a receipt says. */
+export type ReceiptCharge = Pick<
+  Charge,
+  'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'
+>;
+
 /** With `run_unpaid` only: Farebox was not there, and the tool may run without payment. */
 export interface UnpaidCharge {
   paid: false;
@@ -87,7 +111,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   constructor(options?: FareboxOptions<Mode>);
 
   /**
-   * Charges a consumer (section 4.3, `POST /v1/charges`). Run the tool when it resolves with
+   * Charges a consumer (section 4.3, `POST /v1/charges`; calls that wait at the same time go together,
+   * each with its own answer). Run the tool when it resolves with
    * `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried with
    * the same idempotency key, after a jittered pause or what `Retry-After` asks for.
    *
@@ -100,6 +125,16 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
     request: ChargeRequest<CallMode>,
   ): Promise<ChargeResult<CallMode>>;
+
+  /**
+   * Whether a receipt (section 2) is one of yours and unchanged to the byte, and what it says. No
+   * request is made, but for your receipt keys: once, and once more, at most once a minute, when a
+   * receipt names a key that is not known yet.
+   *
+   * A receipt of another developer is not valid: its key is not yours. Raises FareboxError when the
+   * keys are needed and cannot be had (`service_unavailable`, `invalid_secret_key`).
+   */
+  verifyReceipt(receipt: string): Promise<ReceiptCheck>;
 
   /**
    * The pricing helper (section 4.3, rule 4): a map of tool name to price in dollars.
@@ -134,7 +169,7 @@ export declare function serviceKeyOf(
     | Readonly<Record<string, string | string[] | undefined>>,
 ): string | undefined;
 
-/** Why charge() did not charge. No field ever holds a key but `idempotencyKey`, which is no secret. */
+/** Why charge() did not charge, or verifyReceipt() could not tell. No field ever holds a key but `idempotencyKey`, which is no secret. */
 export declare class FareboxError extends Error {
   /** Like `instanceof`, also across two installed copies of this package. */
   static isInstance(value: unknown): value is FareboxError;

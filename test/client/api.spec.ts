@@ -121,6 +121,7 @@ describe('client: against the API', () => {
       baseUrl: api.current.url,
       timeoutMs: 3_000,
       maxRetries: 40,
+      coalesce: false,
     });
     const charges: Charge[] = [];
     const callers = Array.from({ length: 20 }, async () => {

@@ -20,7 +20,14 @@ export interface SeenRequest {
 }
 
 /** What to do with one request. The last one of a script serves all that follow. */
-export type Step = (response: ServerResponse) => void;
+export type Step = (response: ServerResponse, request: SeenRequest) => void;
+
+/** A member of a batch, or a charge alone with its key taken from the header. */
+export interface SeenCharge {
+  readonly apiKey: string;
+  readonly tool: string;
+  readonly idempotencyKey: string;
+}
 
 export class ScriptedService implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
@@ -43,9 +50,14 @@ export class ScriptedService implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** The idempotency keys that came, in order. */
+  /** The idempotency keys that came in the header, in order. */
   get keys(): unknown[] {
     return this.seen.map(({ headers }) => headers['idempotency-key']);
+  }
+
+  /** The charges of each request, in order. */
+  get charges(): SeenCharge[][] {
+    return this.seen.map(chargesOf);
   }
 
   async close(): Promise<void> {
@@ -64,9 +76,15 @@ export class ScriptedService implements AsyncDisposable {
     const body = await json(request);
     const { method, url: path, headers } = request;
     const step = script[Math.min(this.seen.length, script.length - 1)];
-    this.seen.push({ method, path, headers, body });
-    step?.(response);
+    const seen = { method, path, headers, body };
+    this.seen.push(seen);
+    step?.(response, seen);
   }
+}
+
+function chargesOf({ path, headers, body }: SeenRequest): SeenCharge[] {
+  if (path?.endsWith('/batch')) return (body as { charges: SeenCharge[] }).charges;
+  return [{ ...(body as SeenCharge), idempotencyKey: String(headers['idempotency-key']) }];
 }
 
 export const CHARGE = {
@@ -80,7 +98,25 @@ export const CHARGE = {
   createdAt: '2026-11-21T08:00:00.000Z',
 };
 
-export const charged: Step = (response) => answer(201, CHARGE)(response);
+/** What a charge is answered with: its status, `replayed` where so, and the body. */
+export type Decision = { readonly status: number } & Readonly<Record<string, unknown>>;
+
+/** Made, and the charge's id tells its idempotency key. */
+export function made({ tool, idempotencyKey }: SeenCharge): Decision {
+  return { ...CHARGE, status: 201, tool, id: `chg_${idempotencyKey}` };
+}
+
+/** Answers a charge alone and each one of a batch by what is decided for it. */
+export function decide(decision: (charge: SeenCharge) => Decision): Step {
+  return (response, request) => {
+    const results = chargesOf(request).map(decision);
+    if (request.path?.endsWith('/batch')) return answer(200, { results })(response, request);
+    const { status, ...body } = results[0] as Decision;
+    answer(status, body)(response, request);
+  };
+}
+
+export const charged: Step = answer(201, CHARGE);
 
 export function answer(status: number, body: unknown, headers: Record<string, string> = {}): Step {
   return (response) => {

@@ -1,0 +1,48 @@
+/**
+ * Charges over the wire (specification section 4.3): one alone, or many in one request that are decided
+ * and answered each by itself. Either way a charge has the same idempotency key and the same meaning, so
+ * an attempt in a batch and one alone are attempts of one charge.
+ */
+import { failureOf } from './transport.js';
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+/** A charge ready to be sent. What JSON cannot carry throws here, in the call that it belongs to. */
+export function prepareCharge({ apiKey, tool, amount, metadata }, idempotencyKey) {
+  const body = JSON.stringify({ apiKey, tool, amount, metadata });
+  const member = `${body.slice(0, -1)},"idempotencyKey":${JSON.stringify(idempotencyKey)}}`;
+  return { idempotencyKey, body, member };
+}
+
+/** The answer: `{ charge }`, or a failure of transport.js. */
+export async function postCharge(transport, { body, idempotencyKey }, timeoutMs) {
+  const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
+  const options = { method: 'POST', headers, body, timeoutMs };
+  const response = await transport.request('/v1/charges', options);
+  return answerOf(response, response.headers?.get('idempotency-replayed') === 'true');
+}
+
+/** The answer to each, in order. Without an answer to the whole it is unknown for each of them. */
+export async function postCharges(transport, charges, timeoutMs) {
+  if (charges.length === 1) return [await postCharge(transport, charges[0], timeoutMs)];
+  const body = `{"charges":[${charges.map(({ member }) => member).join()}]}`;
+  const options = { method: 'POST', headers: JSON_TYPE, body, timeoutMs };
+  const response = await transport.request('/v1/charges/batch', options);
+  const results = response.status === 200 ? response.json?.results : undefined;
+  if (!Array.isArray(results) || results.length !== charges.length) {
+    return charges.map(() => failureOf(response));
+  }
+  return results.map((result) => {
+    const { status, replayed, ...json } = Object(result);
+    return answerOf({ status, json }, replayed === true);
+  });
+}
+
+function answerOf(response, replayed) {
+  const { status, json } = response;
+  const isMade = status >= 200 && status < 300;
+  if (isMade && typeof json?.receipt === 'string' && typeof json.id === 'string') {
+    return { charge: { ...json, replayed, paid: true } };
+  }
+  return failureOf(response);
+}

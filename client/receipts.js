@@ -1,0 +1,82 @@
+/**
+ * Verifies receipts (specification section 2) offline: `hmac_sha256.<key id>.<payload>.<signature>`, signed
+ * over all before the last dot with a key that only Farebox and the developer have. Web Crypto alone.
+ */
+
+// 32 bytes leave two bits of the last character unused; they are zero, so a receipt has one spelling.
+const RECEIPT = /^(hmac_sha256\.(\d{1,4})\.([\w-]+))\.([\w-]{42}[AEIMQUYcgkosw048])$/;
+const REFETCH_MS_MIN = 60_000;
+const MICROS_PER_DOLLAR = 1_000_000;
+const HMAC = { name: 'HMAC', hash: 'SHA-256' };
+const NOT_VALID = Object.freeze({ valid: false, charge: null });
+
+export async function verifyReceipt(keys, receipt) {
+  const [, signed, keyId, payload, signature] = RECEIPT.exec(receipt) ?? [];
+  if (typeof receipt !== 'string' || signed === undefined) return NOT_VALID;
+  const key = await keys.find(keyId);
+  if (key === undefined) return NOT_VALID;
+  // Compares in constant time.
+  const isSigned = await crypto.subtle.verify(
+    HMAC,
+    key,
+    bytesOf(signature),
+    new TextEncoder().encode(signed),
+  );
+  const charge = isSigned ? chargeOf(payload) : undefined;
+  return charge ? { valid: true, charge } : NOT_VALID;
+}
+
+/** The developer's receipt keys, by id. */
+export class ReceiptKeys {
+  #load;
+  #refetchMs;
+  #keys;
+  #refetchedAt = -Infinity;
+  #loading;
+
+  /** `load` resolves with `[{ id, key }]`, as the service answers. */
+  constructor(load, { refetchMs = REFETCH_MS_MIN } = {}) {
+    this.#load = load;
+    this.#refetchMs = refetchMs;
+  }
+
+  /** An id that is not known may be of a new key. The service is asked rarely: anybody can make ids up. */
+  async find(id) {
+    if (this.#keys === undefined) {
+      await this.#refresh();
+    } else if (!this.#keys.has(id) && performance.now() - this.#refetchedAt >= this.#refetchMs) {
+      await this.#refresh();
+      this.#refetchedAt = performance.now();
+    }
+    return this.#keys.get(id);
+  }
+
+  /** Once for all who ask at the same time. What fails is tried again by the next. */
+  #refresh() {
+    this.#loading ??= this.#import().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #import() {
+    const keys = (await this.#load()).map(async ({ id, key }) => [
+      id,
+      await crypto.subtle.importKey('raw', bytesOf(key), HMAC, false, ['verify']),
+    ]);
+    this.#keys = new Map(await Promise.all(keys));
+  }
+}
+
+/** The charge that a payload says, in the service's own words; undefined when it is of something else. */
+function chargeOf(payload) {
+  const text = new TextDecoder().decode(bytesOf(payload));
+  const { id, consumerId, developerId, tool, micros, createdAt } = JSON.parse(text);
+  if (typeof tool !== 'string' || !Number.isSafeInteger(micros)) return undefined;
+  return { id, consumerId, developerId, tool, amount: micros / MICROS_PER_DOLLAR, createdAt };
+}
+
+function bytesOf(base64url) {
+  const binary = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+}

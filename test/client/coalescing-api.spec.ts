@@ -1,0 +1,126 @@
+/** Coalesced charges against the real API: few requests, and books that are exact whatever happens. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxError, type Charge } from '@farebox/client';
+import {
+  farebox as command,
+  startApi,
+  startStack,
+  until,
+  type Server,
+  type Stack,
+} from '../support/stack.ts';
+import { createAccount, read, type Account } from './account.ts';
+import { CountingProxy } from './counting-proxy.ts';
+
+const CONCURRENT = 256;
+
+function chargeAll(farebox: Farebox, account: Account, amount: number) {
+  return Array.from({ length: CONCURRENT }, () =>
+    farebox.charge({ apiKey: account.consumerKey, tool: 'search', amount }),
+  );
+}
+
+describe('client: concurrent charges against the API', () => {
+  let stack: Stack;
+
+  before(async () => {
+    stack = await startStack();
+  });
+  after(() => stack?.stop());
+
+  const balanceOf = async (account: Account, api = stack.api) =>
+    (await read<{ balance: number }>(`${api.url}/v1/balance`, account.consumerKey)).balance;
+
+  it('take the money of each once, in few requests', async () => {
+    await using proxy = await CountingProxy.start(stack.api.url);
+    const account = await createAccount(stack.env, 100);
+    const farebox = new Farebox({ secretKey: account.developerKey, baseUrl: proxy.url });
+    const charges: Charge[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      charges.push(...(await Promise.all(chargeAll(farebox, account, 0.01))));
+    }
+    assert.equal(new Set(charges.map(({ id }) => id)).size, 4 * CONCURRENT);
+    assert.ok(charges.every(({ replayed }) => !replayed));
+    assert.equal(await balanceOf(account), 89.76);
+    const least = Math.min(...charges.map(({ balance }) => balance));
+    assert.equal(least, 89.76);
+    assert.ok(proxy.requests.length <= 16, proxy.requests.join());
+  });
+
+  it('refuse only those that the balance does not cover', async () => {
+    const account = await createAccount(stack.env, 10);
+    const farebox = new Farebox({ secretKey: account.developerKey, baseUrl: stack.api.url });
+    const settled = await Promise.allSettled(chargeAll(farebox, account, 0.1));
+    const refused = settled.filter(({ status }) => status === 'rejected');
+    assert.equal(settled.length - refused.length, 100);
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      assert.ok(FareboxError.isInstance(reason));
+      assert.equal(reason.code, 'insufficient_balance');
+      assert.equal(reason.shortfall, 0.1);
+      assert.ok(reason.topUpUrl && reason.requestId && reason.docUrl);
+    }
+    assert.equal(await balanceOf(account), 0);
+  });
+
+  it('are the same charges as those sent alone', async () => {
+    const account = await createAccount(stack.env, 10);
+    const options = { secretKey: account.developerKey, baseUrl: stack.api.url };
+    const requests = ['a', 'b c', 'd,e'].map((idempotencyKey) => ({
+      apiKey: account.consumerKey,
+      tool: 'search',
+      amount: 1,
+      metadata: { job: idempotencyKey, n: 1, gone: null },
+      idempotencyKey,
+    }));
+    const together = new Farebox(options);
+    const first = await Promise.all(requests.map((request) => together.charge(request)));
+    const apart = new Farebox({ ...options, coalesce: false });
+    const second = await Promise.all(requests.map((request) => apart.charge(request)));
+    assert.deepEqual(
+      second,
+      first.map((charge) => ({ ...charge, replayed: true })),
+    );
+    assert.equal(await balanceOf(account), 7);
+  });
+
+  it('take the money of each once while the API is killed and started again', async function () {
+    this.timeout(90_000);
+    const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
+    try {
+      await chargeThroughKills(api);
+    } finally {
+      await api.current.stop();
+    }
+  });
+
+  async function chargeThroughKills(api: { current: Server }): Promise<void> {
+    const { url } = api.current;
+    const account = await createAccount(stack.env, 100);
+    const farebox = new Farebox({
+      secretKey: account.developerKey,
+      baseUrl: url,
+      timeoutMs: 3_000,
+      maxRetries: 40,
+    });
+    const charges: Charge[] = [];
+    const callers = Array.from({ length: CONCURRENT }, async () => {
+      for (let calls = 0; calls < 20; calls += 1) {
+        const request = { apiKey: account.consumerKey, tool: 'search', amount: 0.01 };
+        charges.push(await farebox.charge(request));
+      }
+    });
+    const all = Promise.all(callers);
+    const total = CONCURRENT * 20;
+    for (const mark of [total / 10, total / 2]) {
+      await Promise.race([all, until(() => charges.length >= mark, { intervalMs: 1 })]);
+      api.current.kill('SIGKILL');
+      await api.current.exited;
+      assert.ok(charges.length < total, 'the kill came when all was done');
+      api.current = await startApi({ env: { ...stack.env, PORT: new URL(url).port } });
+    }
+    await all;
+    assert.equal(new Set(charges.map(({ id }) => id)).size, total);
+    assert.equal(await balanceOf(account, api.current), 48.8);
+    await command(['doctor'], { env: stack.env });
+  }
+});

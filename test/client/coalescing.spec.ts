@@ -1,0 +1,273 @@
+/** Concurrent calls go together, and still each has its own key, answer, error and deadline. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
+import { until } from '../support/stack.ts';
+import {
+  CHARGE,
+  ScriptedService,
+  answer,
+  decide,
+  droppedLine,
+  made,
+  refusal,
+  silence,
+  type Decision,
+  type SeenCharge,
+  type Step,
+} from './scripted-service.ts';
+
+/** As in client/coalescer.js. */
+const REQUESTS_MAX = 2;
+const BATCH_MAX = 1_000;
+const BODY_BYTES_MAX = 1024 * 1024;
+
+const makeAll = decide(made);
+
+async function service(...script: [Step, ...Step[]]) {
+  const scripted = await ScriptedService.start(...script);
+  const farebox = (options: FareboxOptions = {}) =>
+    new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: scripted.url, ...options });
+  return Object.assign(scripted, { farebox });
+}
+
+function request(idempotencyKey: string, more: object = {}) {
+  return { apiKey: 'fare_ck_live_x', tool: 'search', amount: 0.02, idempotencyKey, ...more };
+}
+
+function chargeAll(farebox: Farebox, keys: readonly string[], more?: object) {
+  return keys.map((key) => farebox.charge(request(key, more)));
+}
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `key-${n}`);
+}
+
+function keysOf(charges: readonly SeenCharge[] | undefined): string[] {
+  return (charges ?? []).map(({ idempotencyKey }) => idempotencyKey);
+}
+
+/** A step that answers when it is told to. */
+function held(step: Step): { step: Step; release: () => void } {
+  const waiting: (() => void)[] = [];
+  return {
+    step: (...asked) => void waiting.push(() => step(...asked)),
+    release: () => waiting.splice(0).forEach((go) => go()),
+  };
+}
+
+function error(code: string) {
+  return { error: { code, message: `It is ${code}.`, type: 'a_type' } };
+}
+
+async function errorOf(promise: Promise<unknown>): Promise<FareboxError> {
+  const error = await promise.then(
+    () => assert.fail('nothing was raised'),
+    (error: unknown) => error,
+  );
+  if (!FareboxError.isInstance(error)) throw error;
+  return error;
+}
+
+type Settled = PromiseSettledResult<Charge> | undefined;
+
+function valueOf(settled: Settled): Charge {
+  assert.equal(settled?.status, 'fulfilled');
+  return settled.value;
+}
+
+function reasonOf(settled: Settled): FareboxError {
+  assert.equal(settled?.status, 'rejected');
+  return settled.reason as FareboxError;
+}
+
+describe('client: concurrent charges', () => {
+  it('go in one request when called together, and alone when alone', async () => {
+    await using api = await service(makeAll);
+    const farebox = api.farebox();
+    await farebox.charge(request('alone'));
+    const charges = await Promise.all(chargeAll(farebox, names(3)));
+    assert.deepEqual(
+      charges.map(({ id }) => id),
+      ['chg_key-0', 'chg_key-1', 'chg_key-2'],
+    );
+    assert.deepEqual(
+      api.seen.map(({ path }) => path),
+      ['/v1/charges', '/v1/charges/batch'],
+    );
+    assert.deepEqual(api.seen[1]?.body, { charges: names(3).map((key) => request(key)) });
+    assert.equal(api.seen[1].headers['idempotency-key'], undefined);
+  });
+
+  it('wait while requests are in flight, and go together in the next', async () => {
+    const gate = held(makeAll);
+    await using api = await service(gate.step);
+    const farebox = api.farebox();
+    const calls: Promise<Charge>[] = [];
+    for (const key of names(REQUESTS_MAX)) {
+      calls.push(...chargeAll(farebox, [key]));
+      await until(() => api.seen.length === calls.length);
+    }
+    calls.push(...chargeAll(farebox, ['late-1', 'late-2']));
+    gate.release();
+    await until(() => api.seen.length > REQUESTS_MAX);
+    assert.deepEqual(keysOf(api.charges[REQUESTS_MAX]), ['late-1', 'late-2']);
+    gate.release();
+    await Promise.all(calls);
+    assert.equal(api.seen.length, REQUESTS_MAX + 1);
+  });
+
+  it('are not held up by a line that hangs', async () => {
+    const hanging = Array.from({ length: REQUESTS_MAX }, () => silence);
+    await using api = await service(...(hanging as [Step]), makeAll);
+    const farebox = api.farebox({ timeoutMs: 60_000, maxRetries: 0 });
+    const stuck: Promise<unknown>[] = [];
+    for (const key of names(REQUESTS_MAX)) {
+      stuck.push(...chargeAll(farebox, [key]));
+      await until(() => api.seen.length === stuck.length);
+    }
+    const charge = await farebox.charge(request('behind'));
+    assert.equal(charge.id, 'chg_behind');
+    await Promise.all([Promise.allSettled(stuck), api.close()]);
+  });
+
+  it('have at most a thousand members and far less than the largest body in a request', async () => {
+    await using api = await service(makeAll);
+    const farebox = api.farebox();
+    const all = await Promise.all(chargeAll(farebox, names(2_500)));
+    assert.equal(new Set(all.map(({ id }) => id)).size, 2_500);
+    const metadata = Object.fromEntries(names(20).map((name) => [name, '€'.repeat(500)]));
+    await Promise.all(chargeAll(farebox, names(100), { metadata }));
+    for (const { body } of api.seen) {
+      const { charges } = body as { charges: unknown[] };
+      assert.ok(charges.length <= BATCH_MAX);
+      assert.ok(Buffer.byteLength(JSON.stringify(body)) < BODY_BYTES_MAX * 0.8);
+    }
+    assert.ok(api.seen.length < 10, `${api.seen.length} requests`);
+  });
+
+  it('go alone with coalesce: false', async () => {
+    await using api = await service(makeAll);
+    await Promise.all(chargeAll(api.farebox({ coalesce: false }), names(3)));
+    assert.deepEqual(
+      api.seen.map(({ path }) => path),
+      ['/v1/charges', '/v1/charges', '/v1/charges'],
+    );
+    assert.throws(() => api.farebox({ coalesce: 'no' as never }), TypeError);
+  });
+
+  it('that are given the same key go together as well', async () => {
+    await using api = await service(makeAll);
+    const charges = await Promise.all(chargeAll(api.farebox(), ['job', 'job']));
+    assert.deepEqual(charges[0], charges[1]);
+  });
+
+  it('do not suffer from one that JSON cannot carry', async () => {
+    await using api = await service(makeAll);
+    const farebox = api.farebox();
+    const metadata: Record<string, never> = {};
+    Object.assign(metadata, { itself: metadata });
+    const bad = farebox.charge(request('bad', { metadata }));
+    const good = chargeAll(farebox, names(2));
+    await assert.rejects(bad, TypeError);
+    assert.equal((await Promise.all(good)).length, 2);
+    assert.deepEqual(api.charges.map(keysOf), [names(2)]);
+  });
+});
+
+describe('client: the answers to charges that went together', () => {
+  it('are each its own: a refusal touches no neighbour', async () => {
+    const decided: Record<string, (charge: SeenCharge) => Decision> = {
+      poor: () => ({ status: 402, ...error('insufficient_balance') }),
+      again: (charge) => ({ ...made(charge), replayed: true }),
+      stranger: () => ({ status: 401, ...error('invalid_api_key') }),
+    };
+    await using api = await service(
+      decide((charge) => (decided[charge.idempotencyKey] ?? made)(charge)),
+    );
+    const keys = ['first', 'poor', 'again', 'stranger', 'last'];
+    const [first, poor, again, stranger, last] = await Promise.allSettled(
+      chargeAll(api.farebox(), keys),
+    );
+    const paid = { ...CHARGE, paid: true, replayed: false };
+    assert.deepEqual(valueOf(first), { ...paid, id: 'chg_first' });
+    assert.deepEqual(valueOf(last), { ...paid, id: 'chg_last' });
+    assert.deepEqual(valueOf(again), { ...paid, id: 'chg_again', replayed: true });
+    const { code, status, outcome, idempotencyKey } = reasonOf(poor);
+    assert.deepEqual(
+      [code, status, outcome, idempotencyKey],
+      ['insufficient_balance', 402, 'not_charged', 'poor'],
+    );
+    assert.equal(reasonOf(stranger).code, 'invalid_api_key');
+    assert.equal(api.seen.length, 1);
+  });
+
+  it('may be retried one by one, each with its own key', async () => {
+    const seen = new Set<string>();
+    await using api = await service(
+      decide((charge) => {
+        const isFirst = !seen.has(charge.idempotencyKey);
+        seen.add(charge.idempotencyKey);
+        return isFirst && charge.idempotencyKey !== 'key-0'
+          ? { status: 500, ...error('outcome_unknown') }
+          : made(charge);
+      }),
+    );
+    const charges = await Promise.all(chargeAll(api.farebox(), names(4)));
+    assert.deepEqual(
+      charges.map(({ id }) => id),
+      names(4).map((key) => `chg_${key}`),
+    );
+    const retried = api.charges.slice(1).flatMap(keysOf);
+    assert.deepEqual(retried.toSorted(), ['key-1', 'key-2', 'key-3']);
+  });
+
+  const lost: [string, Step][] = [
+    ['a dropped line', droppedLine],
+    ['a 500', refusal(500, 'internal_error')],
+    ['a bad gateway', answer(502, '<h1>Bad gateway</h1>')],
+    ['no answer in time', silence],
+    ['half an answer', answer(200, '{"results":[{"status":201')],
+    ['too few results', answer(200, { results: [{ status: 201 }] })],
+    ['results that are none', answer(200, { results: [null, null, 7] })],
+  ];
+  for (const [name, step] of lost) {
+    it(`are unknown for each after ${name}, and asked for again by its own key`, async () => {
+      await using api = await service(step, makeAll);
+      const charges = await Promise.all(chargeAll(api.farebox({ timeoutMs: 500 }), names(3)));
+      assert.equal(new Set(charges.map(({ id }) => id)).size, 3);
+      assert.deepEqual(api.charges.slice(1).flatMap(keysOf).toSorted(), names(3));
+      await using lost = await service(step);
+      const calls = chargeAll(lost.farebox({ timeoutMs: 500, maxRetries: 0 }), names(3));
+      for (const call of calls) assert.equal((await errorOf(call)).outcome, 'unknown');
+    });
+  }
+
+  it('come after the Retry-After of a request that was put off', async () => {
+    await using api = await service(refusal(503, 'service_unavailable', {}, '1'), makeAll);
+    const start = performance.now();
+    await Promise.all(chargeAll(api.farebox(), names(2)));
+    assert.ok(performance.now() - start >= 1_000);
+  });
+
+  it('are the same refusal for all when the secret key is wrong', async () => {
+    await using api = await service(refusal(401, 'invalid_secret_key'));
+    for (const call of chargeAll(api.farebox(), names(2))) {
+      assert.equal((await errorOf(call)).code, 'invalid_secret_key');
+    }
+    assert.equal(api.seen.length, 1);
+  });
+
+  it('are not waited for past the deadline, also behind requests that hang', async () => {
+    await using api = await service(silence);
+    const farebox = api.farebox({ timeoutMs: 300, maxRetries: 0 });
+    const start = performance.now();
+    const calls: Promise<FareboxError>[] = [];
+    for (const key of names(REQUESTS_MAX)) {
+      calls.push(...chargeAll(farebox, [key]).map(errorOf));
+      await until(() => api.seen.length === calls.length, { intervalMs: 1 });
+    }
+    calls.push(...chargeAll(farebox, ['behind']).map(errorOf));
+    for (const error of await Promise.all(calls)) assert.equal(error.code, 'service_unavailable');
+    assert.ok(performance.now() - start < 5_000);
+  });
+});
