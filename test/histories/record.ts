@@ -74,7 +74,11 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
   async 'checkout-withdrawn'(desk) {
     const consumer = await desk.newConsumer();
     const amountMicros = 25_000_000 as Micros;
-    const admitted = await admitTopUp(desk.database, { ...consumer, method: 'checkout', amountMicros });
+    const admitted = await admitTopUp(desk.database, {
+      ...consumer,
+      method: 'checkout',
+      amountMicros,
+    });
     if (admitted.kind !== 'admitted') throw new Error(admitted.kind);
     await withdrawTopUp(desk.database, admitted.topUp.id);
     await startCheckout(desk.temporal, admitted.topUp, { timeoutMs: 10_000 });
