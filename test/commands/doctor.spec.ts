@@ -1,0 +1,355 @@
+/**
+ * Doctor finds what is off: one database with a fault for each consumer, planted past every guard that the
+ * service and the schema have, and one without any.
+ */
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { Client } from 'pg';
+import type { Stripe } from 'stripe';
+import { readStripeConfig } from '../../src/config.ts';
+import { uuidOf, wireId } from '../../src/domain/ids.ts';
+import { createStripe } from '../../src/processor/stripe.ts';
+import { CHECK_NAMES } from '../../src/store/audit.ts';
+import { createTestAccounts } from '../support/accounts.ts';
+import {
+  createTestDatabase,
+  farebox,
+  startSimulator,
+  type Environment,
+  type Simulator,
+  type TestDatabase,
+} from '../support/stack.ts';
+
+interface Finding {
+  readonly check: string;
+  readonly subject: string;
+  readonly detail: string;
+}
+
+/** A consumer with 10 dollars of one top-up, of which two charges of 1 dollar are spent. UUIDs. */
+interface Planted {
+  readonly consumer: string;
+  readonly topUp: string;
+  readonly firstCharge: string;
+  readonly lastCharge: string;
+}
+
+interface Plant {
+  readonly what: string;
+  /** Statements with `$1` for the consumer, run past the schema's own guards. */
+  readonly statements: readonly string[];
+  /** The check, and the finding's subject, or its detail where the subject's id is not known. */
+  readonly finds: (planted: Planted) => readonly (readonly [check: string, ...oneOf: string[]])[];
+}
+
+const GUARDS = `
+  alter table farebox.consumers drop constraint consumers_not_overspent;
+  drop index farebox.movements_top_up_once;
+`;
+
+const PLANTS: readonly Plant[] = [
+  {
+    what: 'a consumer that overspent',
+    statements: [
+      'update farebox.consumers set spent_micros = 11000000 where id = $1',
+      `update farebox.charges set amount_micros = 10000000, spent_micros = 11000000
+        where consumer_id = $1 and spent_micros = 2000000`,
+    ],
+    finds: ({ consumer }) => [['no balance is negative', `consumer ${consumer}`]],
+  },
+  {
+    what: 'a movement that was deleted',
+    statements: ['delete from farebox.movements where consumer_id = $1'],
+    finds: ({ consumer, topUp }) => [
+      ['credited is the sum of movements', `consumer ${consumer}`],
+      ['a completed top-up is credited once, in full', `top-up ${topUp}`],
+    ],
+  },
+  {
+    what: 'a balance that was raised by hand',
+    statements: [
+      'update farebox.consumers set credited_micros = credited_micros + 1 where id = $1',
+    ],
+    finds: ({ consumer }) => [
+      ['credited is the sum of movements', `consumer ${consumer}`],
+      ['lots follow each other and end at credited', `consumer ${consumer}`],
+    ],
+  },
+  {
+    what: 'a lot that was shifted',
+    statements: [
+      `update farebox.lots set from_micros = from_micros + 1, to_micros = to_micros + 1
+        where consumer_id = $1`,
+    ],
+    finds: ({ consumer }) => [
+      ['lots follow each other and end at credited', `consumer ${consumer}`],
+    ],
+  },
+  {
+    what: "a charge's amount that was changed",
+    statements: [
+      `update farebox.charges set amount_micros = amount_micros + 1
+        where consumer_id = $1 and spent_micros = 2000000`,
+    ],
+    finds: ({ consumer, lastCharge }) => [
+      ['spent is the sum of charges', `consumer ${consumer}`],
+      ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'two charges that took the same money',
+    statements: [
+      `update farebox.charges set spent_micros = 1000000
+        where consumer_id = $1 and spent_micros = 2000000`,
+    ],
+    finds: ({ firstCharge, lastCharge }) => [
+      [
+        'charges follow each other without gap or overlap',
+        `charge ${firstCharge}`,
+        `charge ${lastCharge}`,
+      ],
+    ],
+  },
+  {
+    what: 'a charge that was lost',
+    statements: ['delete from farebox.charges where consumer_id = $1 and spent_micros = 1000000'],
+    finds: ({ consumer, lastCharge }) => [
+      ['spent is the sum of charges', `consumer ${consumer}`],
+      ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'a key that made two charges',
+    statements: [
+      `update farebox.charges set idempotency_hash = 'f0000000-0000-0000-0000-000000000001'
+        where consumer_id = $1`,
+    ],
+    finds: ({ consumer }) => [['an idempotency key made one charge', `consumer ${consumer}`]],
+  },
+  {
+    what: 'charges of nobody',
+    statements: [
+      'delete from farebox.lots where consumer_id = $1',
+      'delete from farebox.movements where consumer_id = $1',
+      'delete from farebox.top_ups where consumer_id = $1',
+      'delete from farebox.consumers where id = $1',
+    ],
+    finds: ({ consumer }) => [['a charge has a consumer', `consumer ${consumer}`]],
+  },
+  {
+    what: 'a top-up that is credited twice',
+    statements: [
+      `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
+        select ledger, consumer_id, uuidv7(), kind, amount_micros, top_up_id
+        from farebox.movements where consumer_id = $1`,
+      `insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros, top_up_id)
+        select l.ledger, l.consumer_id, m.id, l.to_micros, l.to_micros * 2, l.top_up_id
+        from farebox.lots l join farebox.movements m using (ledger, consumer_id)
+        where l.consumer_id = $1 and m.id <> l.movement_id`,
+      'update farebox.consumers set credited_micros = credited_micros * 2 where id = $1',
+    ],
+    finds: ({ topUp }) => [['a completed top-up is credited once, in full', `top-up ${topUp}`]],
+  },
+  {
+    what: 'a top-up that is credited and not completed',
+    statements: [`update farebox.top_ups set status = 'failed' where consumer_id = $1`],
+    finds: ({ topUp }) => [['a completed top-up is credited once, in full', `top-up ${topUp}`]],
+  },
+  {
+    what: 'a completed top-up without its credit',
+    statements: [
+      'delete from farebox.charges where consumer_id = $1',
+      'delete from farebox.lots where consumer_id = $1',
+      'delete from farebox.movements where consumer_id = $1',
+      'update farebox.consumers set credited_micros = 0, spent_micros = 0 where id = $1',
+    ],
+    finds: ({ topUp }) => [['a completed top-up is credited once, in full', `top-up ${topUp}`]],
+  },
+  {
+    what: 'a credit without a top-up',
+    statements: ['delete from farebox.top_ups where consumer_id = $1'],
+    finds: ({ topUp }) => [['a credit names its top-up and its consumer', `top-up ${topUp}`]],
+  },
+  {
+    what: 'nothing that is off',
+    statements: [],
+    finds: () => [],
+  },
+];
+
+describe('farebox doctor', () => {
+  let database: TestDatabase;
+  let simulator: Simulator;
+  let stripe: Stripe;
+  let env: Environment;
+  let sql: Client;
+
+  before(async () => {
+    simulator = await startSimulator();
+    stripe = createStripe(readStripeConfig(simulator.env));
+  });
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    env = { ...simulator.env, DATABASE_URL: database.url };
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+  });
+  afterEach(async () => {
+    await sql.end();
+    await database.drop();
+  });
+  after(() => simulator?.stop());
+
+  /** Consumers as in `Planted`. */
+  async function plantAccounts(count: number): Promise<Planted[]> {
+    const accounts = await createTestAccounts(database.url, count, 10);
+    const charges = accounts.flatMap(({ consumerId }) =>
+      [1, 2].map((dollar) => ({
+        id: randomUUIDv7(),
+        consumer: uuidOf('consumer', consumerId),
+        dollar,
+      })),
+    );
+    await sql.query(
+      `insert into farebox.charges (ledger, id, consumer_id, developer_id, tool, receipt_key,
+          amount_micros, spent_micros, balance_micros)
+        select c.ledger, m.id, c.id, c.id, 'search', 1, 1000000, m.dollar * 1000000,
+          10000000 - m.dollar * 1000000
+        from unnest($1::uuid[], $2::uuid[], $3::int[]) as m (id, consumer, dollar)
+        join farebox.consumers c on c.id = m.consumer`,
+      [charges.map(({ id }) => id), charges.map((c) => c.consumer), charges.map((c) => c.dollar)],
+    );
+    await sql.query('update farebox.consumers set spent_micros = 2000000');
+    const topUps = await sql.query<{ id: string; consumer_id: string }>(
+      'select id, consumer_id from farebox.top_ups',
+    );
+    return accounts.map(({ consumerId }, index) => {
+      const consumer = uuidOf('consumer', consumerId) ?? '';
+      return {
+        consumer,
+        topUp: topUps.rows.find((row) => row.consumer_id === consumer)?.id ?? '',
+        firstCharge: charges[index * 2]?.id ?? '',
+        lastCharge: charges[index * 2 + 1]?.id ?? '',
+      };
+    });
+  }
+
+  /** What it prints as JSON, whatever it exits with. */
+  async function examine(...args: string[]): Promise<{ whole: boolean; findings: Finding[] }> {
+    const printed = await farebox(['doctor', '--json', ...args], { env }).catch(failure);
+    const text = typeof printed === 'string' ? printed : printed.stdout;
+    const report = JSON.parse(text) as { whole: boolean; findings: Finding[] };
+    assert.equal(report.whole, report.findings.length === 0);
+    assert.equal(
+      typeof printed === 'string',
+      report.whole,
+      'it exits with 1 when the books are off',
+    );
+    return report;
+  }
+
+  it('says that the books are whole, and what it proved, and exits with 0', async () => {
+    await plantAccounts(3);
+    assert.deepEqual(await examine(), { whole: true, findings: [] });
+    const printed = await farebox(['doctor'], { env });
+    assert.match(printed, /^The books are whole:\n/);
+    assert.match(printed, /\n {2}spent is the sum of charges\n/);
+    assert.match(printed, /\n {2}the processor and the ledger agree\n$/);
+    assert.doesNotMatch(await farebox(['doctor', '--no-processor'], { env }), /processor/);
+  });
+
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const planted = await plantAccounts(PLANTS.length);
+    await sql.query(GUARDS);
+    for (const [index, { statements }] of PLANTS.entries()) {
+      for (const text of statements) await sql.query(text, [planted[index]?.consumer]);
+    }
+    const { findings } = await examine('--no-processor');
+    assert.deepEqual(
+      new Set(findings.map(({ check }) => check)),
+      new Set<string>(CHECK_NAMES),
+      'a check that nothing planted here proves',
+    );
+    for (const [index, { what, finds }] of PLANTS.entries()) {
+      for (const [check, ...oneOf] of finds(planted[index] as Planted)) {
+        const found = findings.findIndex(
+          (finding) =>
+            finding.check === check &&
+            (oneOf.includes(finding.subject) || oneOf.includes(finding.detail)),
+        );
+        assert.ok(found >= 0, `${what}: "${check}" does not name ${oneOf.join(' or ')}`);
+        findings.splice(found, 1);
+      }
+    }
+    assert.deepEqual(findings, [], 'findings that nobody planted');
+  });
+
+  it('prints a line for each finding, with its numbers, and exits with 1', async () => {
+    const [planted] = await plantAccounts(1);
+    await sql.query('delete from farebox.movements');
+    const failed = await farebox(['doctor', '--no-processor'], { env }).catch(failure);
+    assert.ok(typeof failed !== 'string');
+    assert.equal(failed.code, 1);
+    assert.deepEqual(failed.stdout.trimEnd().split('\n'), [
+      'The books are off. What does not hold:',
+      `credited is the sum of movements: consumer ${planted?.consumer}, credited 10000000, movements 0`,
+      `a completed top-up is credited once, in full: top-up ${planted?.topUp}, ` +
+        'completed of 10000000, credited 0 by 0 movements',
+    ]);
+  });
+
+  it('holds the ledger against the processor', async () => {
+    const [credited, paid, paidTwice, paidLess, neverCredited] = (await plantAccounts(5)).map(
+      ({ topUp }) => topUp,
+    );
+    // Booked by hand they need no payment; through the processor they do.
+    await sql.query(`update farebox.top_ups set method = 'checkout'`);
+    const customer = await stripe.customers.create();
+    const payAtProcessor = (topUp: string | undefined, amount: number) =>
+      stripe.paymentIntents.create({
+        amount,
+        currency: 'usd',
+        customer: customer.id,
+        payment_method: 'pm_card_visa',
+        confirm: true,
+        off_session: true,
+        metadata: { top_up_id: wireId('topUp', topUp ?? '') },
+      });
+    await payAtProcessor(paid, 1_000);
+    await payAtProcessor(paidTwice, 500);
+    await payAtProcessor(paidTwice, 500);
+    await payAtProcessor(paidLess, 999);
+    await payAtProcessor(neverCredited, 1_000);
+    await sql.query(
+      `with gone as (delete from farebox.movements where top_up_id = $1 returning consumer_id),
+         spent as (delete from farebox.charges where consumer_id in (select consumer_id from gone)),
+         lot as (delete from farebox.lots where top_up_id = $1),
+         pending as (update farebox.top_ups set status = 'pending' where id = $1)
+       update farebox.consumers set credited_micros = 0, spent_micros = 0
+       where id in (select consumer_id from gone)`,
+      [neverCredited],
+    );
+    const CREDITED = 'what is credited was paid at the processor';
+    const PAID = 'what was paid at the processor is credited once';
+    const { findings } = await examine();
+    const expected = [
+      [CREDITED, credited, 'credited 10000000, paid 0'],
+      [CREDITED, paidLess, 'credited 10000000, paid 9990000'],
+      [PAID, paidLess, 'paid 9990000 in 1 payments, credited 10000000'],
+      [PAID, paidTwice, 'paid 10000000 in 2 payments, credited 10000000'],
+      [PAID, neverCredited, 'paid 10000000 in 1 payments, credited 0'],
+    ] as const;
+    assert.deepEqual(
+      new Set(findings.map((finding) => JSON.stringify(finding))),
+      new Set(
+        expected.map(([check, topUp, detail]) =>
+          JSON.stringify({ check, subject: `top-up ${topUp}`, detail }),
+        ),
+      ),
+    );
+  });
+});
+
+function failure(error: { code: number; stdout: string }): { code: number; stdout: string } {
+  return error;
+}
