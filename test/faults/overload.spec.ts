@@ -13,6 +13,8 @@ const FITS = 5_000 + 200;
 const BATCHES = 6;
 const BATCH = 1_000;
 
+const laneOf = ({ consumerId }: TestAccount) => Number.parseInt(consumerId.slice(-1), 16) % 2;
+
 describe('more charges than can wait', () => {
   let api: TestApi;
   let account: TestAccount;
@@ -36,7 +38,6 @@ describe('more charges than can wait', () => {
     });
 
   async function accountInOtherLane(): Promise<TestAccount> {
-    const laneOf = ({ consumerId }: TestAccount) => Number.parseInt(consumerId.slice(-1), 16) % 2;
     for (;;) {
       const other = await api.createAccount(10);
       if (laneOf(other) !== laneOf(account)) return other;

@@ -60,10 +60,8 @@ export class PersistentCharges {
       if (outcome === '503' && !answer?.headers.has('retry-after')) {
         this.violations.push('a 503 without Retry-After');
       }
-      if (outcome === '201' || outcome === '201 replayed') {
-        this.#note((answer?.body as { id: string }).id);
-      }
-      if (outcome.startsWith('201') || outcome === '402') return;
+      if (answer?.status === 201) this.#note((answer.body as { id: string }).id);
+      if (answer?.status === 201 || answer?.status === 402) return;
       isUnknown ||= outcome !== '503';
       await delay(RETRY_MS);
     }

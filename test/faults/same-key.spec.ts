@@ -15,6 +15,15 @@ interface Result {
   readonly error?: { readonly code: string };
 }
 
+/** All are the same answer to the one charge; all but one say that it was made before. */
+function assertOneIsFresh(results: readonly Result[]): void {
+  const [first] = results;
+  assert.equal(first?.status, 201);
+  const unmarked = { ...first, replayed: undefined };
+  for (const result of results) assert.deepEqual({ ...result, replayed: undefined }, unmarked);
+  assert.equal(results.filter(({ replayed }) => !replayed).length, 1);
+}
+
 describe('the same key at the same time', () => {
   let api: TestApi;
   let account: TestAccount;
@@ -64,17 +73,10 @@ describe('the same key at the same time', () => {
       balance: number;
     };
 
-  function assertOneIsReplay(results: readonly Result[]): void {
-    const withoutMark = results.map(({ replayed, ...result }) => result);
-    for (const result of withoutMark) assert.deepEqual(result, withoutMark[0]);
-    assert.equal(results[0]?.status, 201);
-    assert.equal(results.filter(({ replayed }) => !replayed).length, 1);
-  }
-
   it('makes one charge of two in one batch', async () => {
     const twice = { ...body(), idempotencyKey: 'job 1' };
     const results = await batch(api, [twice, twice, { ...body(1), idempotencyKey: 'job 1' }]);
-    assertOneIsReplay(results.slice(0, 2));
+    assertOneIsFresh(results.slice(0, 2));
     assert.equal(results[2]?.error?.code, 'idempotency_key_reused');
     assert.equal((await balance()).balance, 6);
   });
@@ -95,10 +97,8 @@ describe('the same key at the same time', () => {
       [201, 201],
     );
     assert.deepEqual(answers[0].body, answers[1].body);
-    assert.deepEqual(
-      answers.map(({ headers }) => headers.get('idempotency-replayed')).toSorted(),
-      ['true', null].toSorted(),
-    );
+    const replays = answers.filter(({ headers }) => headers.has('idempotency-replayed'));
+    assert.equal(replays.length, 1);
     assert.equal((await balance()).balance, 2);
   });
 
@@ -106,14 +106,14 @@ describe('the same key at the same time', () => {
     const charges = ['a', 'b', 'c'].map((idempotencyKey) => ({ ...body(1), idempotencyKey }));
     const [one, other] = await onBothAtOnce((server) => batch(server, charges));
     for (const at of charges.keys()) {
-      assertOneIsReplay([one[at] as Result, other[at] as Result]);
+      assertOneIsFresh([one[at] as Result, other[at] as Result]);
     }
     assert.equal((await balance()).balance, 3);
   });
 
   it('lets one of two win that the balance does not cover together', async () => {
     const answers = await onBothAtOnce((server) => charge(server, server.url));
-    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [201, 402]);
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 402]));
     assert.equal((await balance()).balance, 2);
   });
 });

@@ -8,6 +8,8 @@ import { assertError, call } from '../support/http.ts';
 import { balanceOf, control, openCheckout, pay } from '../support/payments.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 
+const nowSeconds = () => Math.floor(Date.now() / 1_000);
+
 describe('POST /webhooks/stripe', () => {
   let stack: Stack;
   let sql: Client;
@@ -43,8 +45,6 @@ describe('POST /webhooks/stripe', () => {
       rawBody: body,
       headers: signature === undefined ? {} : { 'stripe-signature': signature },
     });
-
-  const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
   const signed = (body: string, { by = secret, at = nowSeconds() } = {}) =>
     new Stripe('sk_test_of_these_tests').webhooks.generateTestHeaderString({
