@@ -42,7 +42,7 @@ function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
   const text = single(query, name);
   if (text === undefined) return undefined;
   const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const timeMs = isIso ? Date.parse(text) : Number.NaN;
+  const timeMs = isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
   if (!(timeMs >= 0 && timeMs <= TIME_MS_MAX)) {
     throw new ApiError(
       'invalid_request',
@@ -51,6 +51,12 @@ function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
     );
   }
   return uuidFloor(timeMs);
+}
+
+/** The engine reads the 31st of February as the 3rd of March. */
+function isDay(text: string): boolean {
+  const timeMs = Date.parse(text);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text);
 }
 
 function single(query: ParsedUrlQuery, name: string): string | undefined {

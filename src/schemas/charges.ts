@@ -2,12 +2,15 @@
 import { Type, type Static } from 'typebox';
 import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
 
-/** Flat, so that it has no depth; small, so that a charge stays small. */
+/**
+ * Flat, so that it has no depth; small, so that a charge stays small. A name that the pattern does not
+ * match is an additional property, and refused as such.
+ */
 const METADATA_MEMBERS_MAX = 20;
 const Metadata = Type.Record(
-  PlainText(40),
+  Type.String({ pattern: '^[^\\u0000\\p{Cs}]{1,40}$' }),
   Type.Union([PlainText(500), Type.Number(), Type.Boolean(), Type.Null()]),
-  { maxProperties: METADATA_MEMBERS_MAX },
+  { maxProperties: METADATA_MEMBERS_MAX, additionalProperties: false },
 );
 
 /** `apiKey` is checked by hand: without a good one the answer is 401, whatever else is wrong. */

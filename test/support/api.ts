@@ -2,6 +2,7 @@
  * API processes over one database, without a worker and without a processor: charging and reading need
  * neither, and so their tests have neither.
  */
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { startApi, createTestDatabase, type Environment, type Server } from './stack.ts';
@@ -24,6 +25,8 @@ export interface TestApi extends Server {
   readonly sql: Client;
   createAccount(balanceDollars: number): Promise<TestAccount>;
   books(): Promise<Books>;
+  /** Does it, and sees to it that the books are as they were. */
+  changingNothing<T>(work: () => Promise<T>): Promise<T>;
 }
 
 export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
@@ -42,6 +45,16 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
   await sql.connect();
   const [first, ...more] = servers;
   if (!first) throw new Error('a test API has at least one process');
+  const books = async () => {
+    const { rows } = await sql.query<Books>(`
+      select coalesce(sum(credited_micros), 0)::text as credited,
+        coalesce(sum(spent_micros), 0)::text as spent,
+        (select count(*) from farebox.charges)::text as charges,
+        (select count(*) from farebox.tools)::text as tools
+      from farebox.consumers
+    `);
+    return rows[0] as Books;
+  };
   return {
     ...first,
     processes: [first, ...more],
@@ -50,15 +63,12 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
     sql,
     createAccount: async (balanceDollars) =>
       (await createTestAccounts(database.url, 1, balanceDollars))[0] as TestAccount,
-    books: async () => {
-      const { rows } = await sql.query<Books>(`
-        select coalesce(sum(credited_micros), 0)::text as credited,
-          coalesce(sum(spent_micros), 0)::text as spent,
-          (select count(*) from farebox.charges)::text as charges,
-          (select count(*) from farebox.tools)::text as tools
-        from farebox.consumers
-      `);
-      return rows[0] as Books;
+    books,
+    changingNothing: async (work) => {
+      const before = await books();
+      const result = await work();
+      assert.deepEqual(await books(), before);
+      return result;
     },
     stop: async () => {
       await sql.end();

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { errorTypeOf, type ErrorCode } from '../../src/domain/errors.ts';
+import type { TestAccount } from './accounts.ts';
 
 export interface CallOptions {
   /** Sent as `Authorization: Bearer <key>`. */
@@ -48,6 +49,17 @@ export async function call(
     headers: response.headers,
     body: isJson ? JSON.parse(answer) : answer,
   };
+}
+
+/** Two cents for `search`, by the account's own developer key; a member that is undefined is left out. */
+export async function charge(
+  server: { readonly url: string },
+  account: TestAccount,
+  changes: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const body = { apiKey: account.consumerKey, tool: 'search', amount: 0.02, ...changes };
+  return call(server, 'POST', '/v1/charges', { key: account.developerKey, body, headers });
 }
 
 /** Sends the bytes on a line of their own, ends it, and gives all that came back. */
