@@ -144,7 +144,8 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
     if (opened.status === 'expired' || opened.status === 'failed') return 'ask';
     if (opened.status !== 'pending') return 'end';
     if (opened.method === 'direct') return 'chargeCard';
-    return opened.sessionUrl === null ? 'openCheckout' : 'wait';
+    // Asked at once in a later run: what was reported to the one before may not have been acted on.
+    return opened.sessionUrl === null ? 'openCheckout' : 'ask';
   },
 
   async openCheckout(run) {
@@ -166,6 +167,7 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
   },
 
   async ask(run) {
+    run.nudged = false; // whatever was reported until now, this asks about
     return following(run, await activities('Ask the processor').askProcessor(run.topUpId));
   },
 

@@ -85,13 +85,13 @@ export async function markHandedOver(
   `);
 }
 
-export async function postponeProcessorEvents(
+export async function postponeProcessorEvent(
   connection: Connection,
-  eventIds: readonly string[],
+  eventId: string,
   delayMs: number,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.processor_events set next_attempt_at = now() + ${delayMs}::int8 * interval '1 ms'
-    where id = any(${sql.array(eventIds, 'text')}) and handed_over_at is null
+    where id = ${eventId} and handed_over_at is null
   `);
 }

@@ -9,7 +9,7 @@ import type { Database } from '../store/database.ts';
 import {
   EVENTS_CHANNEL,
   markHandedOver,
-  postponeProcessorEvents,
+  postponeProcessorEvent,
   takeProcessorEvents,
   type WaitingEvent,
 } from '../store/processor-events.ts';
@@ -28,6 +28,7 @@ const BATCH = 50;
 const POLL_MS = 1_000;
 /** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
 const LEASE_MS = 15_000;
+/** Of an event that fails while others do not. */
 const BACKOFF_MS_MAX = 60_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
@@ -107,34 +108,49 @@ export class Relay {
   }
 }
 
-/** Takes a batch and returns its size. What fails is put off, for longer each time. */
-async function handOver({ database, temporal, log }: RelayDeps): Promise<number> {
-  const events = await takeProcessorEvents(database, BATCH, LEASE_MS);
+/** Takes a batch and returns its size. What fails is put off. */
+async function handOver(deps: RelayDeps): Promise<number> {
+  const events = await takeProcessorEvents(deps.database, BATCH, LEASE_MS);
   const byTopUp = Map.groupBy(events, (event) => event.topUpId);
+  const failed: WaitingEvent[] = [];
   await Promise.all(
     [...byTopUp].map(async ([topUpId, group]) => {
-      const eventIds = group.map((event) => event.eventId);
       try {
-        const topUp = await findTopUp(database, topUpId);
-        // What is credited cannot become paid; a workflow that had nothing to do would only cost.
-        if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
-          await reportPayment(temporal, topUp);
-        }
-        await markHandedOver(database, eventIds);
+        await handOverOne(deps, topUpId, group);
       } catch (error) {
-        log.warn(
-          { err: error, topUpId },
-          'a report of a payment could not be handed over; it waits',
-        );
-        await postponeProcessorEvents(database, eventIds, backoffMs(group));
+        deps.log.warn({ err: error, topUpId }, 'a report of a payment could not be handed over');
+        failed.push(...group);
       }
     }),
   );
+  if (failed.length > 0) await putOff(deps, failed);
   return events.length;
 }
 
-/** Two seconds at first, so that a Temporal server that restarts costs a payment no more than that. */
-function backoffMs(events: readonly WaitingEvent[]): number {
-  const attempts = Math.max(...events.map((event) => event.attempts));
-  return Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX);
+async function handOverOne(
+  { database, temporal }: RelayDeps,
+  topUpId: string,
+  events: readonly WaitingEvent[],
+): Promise<void> {
+  const topUp = await findTopUp(database, topUpId);
+  // What is credited cannot become paid; a workflow that had nothing to do would only cost.
+  if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
+    await reportPayment(temporal, topUp);
+  }
+  await markHandedOver(
+    database,
+    events.map((event) => event.eventId),
+  );
+}
+
+/** For longer each time, unless it is Temporal that is away: then all are wanted when it is back. */
+async function putOff(
+  { database, temporal }: RelayDeps,
+  events: readonly WaitingEvent[],
+): Promise<void> {
+  const isUp = await temporal.isUp();
+  for (const { eventId, attempts } of events) {
+    const delayMs = isUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : POLL_MS;
+    await postponeProcessorEvent(database, eventId, delayMs);
+  }
 }
