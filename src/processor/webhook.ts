@@ -19,15 +19,16 @@ export type WebhookResult = { readonly kind: 'stored' } | { readonly kind: 'inva
 /** An older signature is a replay. Stripe signs each delivery anew, retries too. */
 const TOLERANCE_SECONDS = 300;
 
-/** Types after which a top-up may be paid, or certain never to be. */
+/**
+ * Types after which a top-up may be paid, or certain never to be. Not a failed attempt: the hosted page
+ * lets its customer try again, and a direct top-up has read the answer itself.
+ */
 const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
   'checkout.session.completed',
   'checkout.session.async_payment_succeeded',
   'checkout.session.async_payment_failed',
   'checkout.session.expired',
   'payment_intent.succeeded',
-  'payment_intent.payment_failed',
-  'payment_intent.canceled',
 ]);
 
 /** `rawBody` is what arrived, byte for byte. The event is safe in Postgres when this returns `stored`. */
