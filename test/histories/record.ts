@@ -119,8 +119,9 @@ async function setAmount(desk: TopUpDesk, topUp: TopUp, amountMicros: number): P
 
 /** Where it was recorded is nobody's business, and no part of what is replayed. */
 function withoutPlaces(history: string): string {
-  const places = new Set(['identity', 'stackTrace']);
-  const reviver = (key: string, value: unknown) => (places.has(key) ? 'recorded' : value);
+  const isPlace = (key: string, value: unknown) =>
+    key === 'stackTrace' || (typeof value === 'string' && /^\d+@/.test(value));
+  const reviver = (key: string, value: unknown) => (isPlace(key, value) ? 'recorded' : value);
   return JSON.stringify(JSON.parse(history, reviver), null, 1);
 }
 
