@@ -119,10 +119,11 @@ async function setAmount(desk: TopUpDesk, topUp: TopUp, amountMicros: number): P
 
 /** Where it was recorded is nobody's business, and no part of what is replayed. */
 function withoutPlaces(history: string): string {
-  const isPlace = (key: string, value: unknown) =>
-    key === 'stackTrace' || (typeof value === 'string' && /^\d+@/.test(value));
-  const reviver = (key: string, value: unknown) => (isPlace(key, value) ? 'recorded' : value);
-  return JSON.stringify(JSON.parse(history, reviver), null, 1);
+  const recorded: unknown = JSON.parse(history, (key, value: unknown) => {
+    const isPlace = key === 'stackTrace' || (typeof value === 'string' && /^\d+@/.test(value));
+    return isPlace ? 'recorded' : value;
+  });
+  return JSON.stringify(recorded, null, 1);
 }
 
 async function record(folder: string): Promise<void> {
