@@ -1,0 +1,390 @@
+/**
+ * One who uses the service: takes one random step after another on consumers of its own, and holds each
+ * answer against the model. Actors run beside each other and share developers.
+ */
+import assert from 'node:assert/strict';
+import { newKey, storedForm } from '../../src/store/accounts.ts';
+import { insertKeys, listKeys, revokeKey } from '../../src/store/api-keys.ts';
+import type { Database } from '../../src/store/database.ts';
+import { call } from '../support/http.ts';
+import { pay, type OpenCheckout } from '../support/payments.ts';
+import { until } from '../support/stack.ts';
+import {
+  amountOf,
+  dollarsOf,
+  microsOf,
+  type ChargeRequest,
+  type Consumer,
+  type Decision,
+  type Developer,
+  type MadeCharge,
+} from './model.ts';
+import type { Random } from './random.ts';
+import type { ChargeAnswer, Service } from './service.ts';
+
+export interface World {
+  readonly service: Service;
+  readonly database: Database;
+  readonly developers: readonly [Developer, ...Developer[]];
+}
+
+const WEIGHTS = {
+  charge: 44,
+  replay: 12,
+  reuseKey: 4,
+  retryRefused: 4,
+  chargeBatch: 8,
+  chargeAtOnce: 5,
+  sameKeyAtOnce: 4,
+  chargeWithBadKey: 3,
+  read: 14,
+  checkout: 0.5,
+  decline: 0.2,
+  topUp: 0.6,
+  chargeDuringTopUp: 0.3,
+  rollKey: 0.4,
+} as const;
+
+const DECLINED_CARD = '4000000000000002';
+/** Charged by amount, without being registered. */
+const TOOLS_WITHOUT_PRICE = ['search', 'summarize', 'read a page'] as const;
+const BATCH_MAX = 60;
+const WAIT_MS = 60_000;
+
+export class Actor {
+  readonly consumers: readonly [Consumer, ...Consumer[]];
+  readonly #name: string;
+  readonly #random: Random;
+  readonly #world: World;
+  #keys = 0;
+
+  constructor(
+    name: string,
+    world: World,
+    consumers: readonly [Consumer, ...Consumer[]],
+    random: Random,
+  ) {
+    this.#name = name;
+    this.#world = world;
+    this.consumers = consumers;
+    this.#random = random;
+  }
+
+  /** One step; throws when the service and the model disagree. */
+  async step(): Promise<void> {
+    const what = this.#random.weighted(WEIGHTS);
+    try {
+      await this[what](this.#random.pick(this.consumers));
+    } catch (error) {
+      throw new Error(`${this.#name}, ${what} after key ${this.#keys}`, { cause: error });
+    }
+  }
+
+  async charge(consumer: Consumer): Promise<void> {
+    const request = this.#newCharge(consumer, this.#random.pick(this.#world.developers));
+    consumer.settle([this.#fresh(request, await this.#service.charge(this.#random, request))]);
+  }
+
+  /** The same key and body: the same answer, whatever happened since. */
+  async replay(consumer: Consumer): Promise<void> {
+    if (consumer.charges.length === 0) return this.charge(consumer);
+    const made = this.#random.pick(consumer.charges);
+    this.#assertReplay(made, await this.#service.charge(this.#random, made.request));
+  }
+
+  async reuseKey(consumer: Consumer): Promise<void> {
+    if (consumer.charges.length === 0) return this.charge(consumer);
+    const { request, amountMicros } = this.#random.pick(consumer.charges);
+    const other = { ...request, amountMicros: amountMicros + 1 };
+    this.#assertRefusal(
+      await this.#service.charge(this.#random, other),
+      422,
+      'idempotency_key_reused',
+    );
+  }
+
+  /** A refusal is not kept: the same key is decided anew. */
+  async retryRefused(consumer: Consumer): Promise<void> {
+    const request = consumer.refused.pop();
+    if (!request) return this.charge(consumer);
+    consumer.settle([this.#fresh(request, await this.#service.charge(this.#random, request))]);
+  }
+
+  /** All kinds of members at once, over all consumers: new ones, one twice, made ones, malformed ones. */
+  async chargeBatch(): Promise<void> {
+    const developer = this.#random.pick(this.#world.developers);
+    const news = Array.from({ length: this.#random.between(1, BATCH_MAX) }, () =>
+      this.#newCharge(this.#random.pick(this.consumers), developer),
+    );
+    const twice = { ...this.#random.pick(news) };
+    const mades = this.#random
+      .pick(this.consumers)
+      .charges.slice(-20)
+      .filter(({ request }) => request.developer === developer);
+    const reused = mades.slice(-1).map(({ request, amountMicros }) => ({
+      ...request,
+      amountMicros: amountMicros + 1,
+    }));
+    const requests: ChargeRequest[] = [
+      ...news,
+      twice,
+      ...mades.map(({ request }) => ({ ...request })),
+      ...reused,
+      { ...(news[0] as ChargeRequest), key: this.#newKey(), amountMicros: -1 },
+    ];
+    const answers = await this.#service.chargeBatch(this.#random, developer, requests);
+    this.#service.count('batch');
+
+    const decided = [...news, twice].map((request, index) =>
+      this.#service.decisionOf(request, answers[index] as ChargeAnswer),
+    );
+    for (const consumer of this.consumers) {
+      consumer.settle(decided.filter(({ request }) => request.consumer === consumer));
+    }
+    const rest = answers.slice(decided.length);
+    for (const [index, made] of mades.entries()) {
+      this.#assertReplay(made, rest[index] as ChargeAnswer);
+    }
+    for (const answer of rest.slice(mades.length, -1)) {
+      this.#assertRefusal(answer, 422, 'idempotency_key_reused');
+    }
+    this.#assertRefusal(rest.at(-1) as ChargeAnswer, 400, 'invalid_amount');
+  }
+
+  /** More than the balance covers, on both processes: as many are made as fit. */
+  async chargeAtOnce(consumer: Consumer): Promise<void> {
+    const requests = this.#alike(consumer, Math.max(1, Math.ceil(consumer.balance / 12)), 20);
+    consumer.settle(await this.#chargeAll(requests));
+    this.#service.count('at once');
+  }
+
+  async sameKeyAtOnce(consumer: Consumer): Promise<void> {
+    const request = this.#newCharge(consumer, this.#random.pick(this.#world.developers));
+    const copies = Array.from({ length: 5 }, () => ({ ...request }));
+    const fits = amountOf(request) <= consumer.balance;
+    const answers = await Promise.all(
+      copies.map((copy) => this.#service.charge(this.#random, copy)),
+    );
+    for (const { status } of answers) assert.equal(status, fits ? 201 : 402);
+    if (fits && !answers.some(({ wasUnknown }) => wasUnknown)) {
+      assert.equal(answers.filter(({ isReplay }) => !isReplay).length, 1);
+    }
+    const decisions = answers.map((answer) => this.#service.decisionOf(request, answer));
+    consumer.settle(fits ? decisions : decisions.slice(0, 1));
+    this.#service.count('same key at once');
+  }
+
+  async chargeWithBadKey(consumer: Consumer): Promise<void> {
+    const request = this.#newCharge(consumer, this.#random.pick(this.#world.developers));
+    // Well formed and nobody's; a developer's; not a key at all.
+    const bad = [newKey('fare', 'consumer'), request.developer.developerKey, 'fare_ck_live_1'];
+    const stranger = { ...consumer, apiKey: this.#random.pick(bad) } as Consumer;
+    const answer = await this.#service.charge(this.#random, { ...request, consumer: stranger });
+    this.#assertRefusal(answer, 401, 'invalid_api_key');
+  }
+
+  /** Balance and usage of a consumer are exact at every moment. */
+  async read(consumer: Consumer): Promise<void> {
+    const { balance } = await this.#read<{ balance: number }>('/v1/balance', consumer);
+    assert.equal(microsOf(balance), consumer.balance);
+    const tool = this.#random.pick(consumer.charges)?.request.tool ?? 'search';
+    const [all, ofTool] = await Promise.all(
+      ['/v1/usage?limit=3', `/v1/usage?limit=1&tool=${encodeURIComponent(tool)}`].map((path) =>
+        this.#read<{ total: number; charges: { id: string }[] }>(path, consumer),
+      ),
+    );
+    assert.equal(microsOf(all?.total ?? NaN), consumer.spent);
+    assert.equal(all?.charges.length, Math.min(3, consumer.charges.length));
+    const charges = consumer.charges.filter(({ request }) => request.tool === tool);
+    const spent = charges.reduce((sum, { amountMicros }) => sum + amountMicros, 0);
+    assert.equal(microsOf(ofTool?.total ?? NaN), spent);
+    const made = this.#random.pick(consumer.charges);
+    if (!made) return;
+    const { developerKey } = made.request.developer;
+    const path = `/v1/charges/${made.body.id}`;
+    const found = await this.#service.read<{ receipt: string }>(this.#random, path, developerKey);
+    assert.equal(found.receipt, made.body.receipt);
+  }
+
+  async checkout(consumer: Consumer): Promise<void> {
+    const micros = this.#random.between(500, 3_000) * 10_000;
+    const { topUpId, sessionUrl } = await this.#openCheckout(consumer, micros);
+    assert.ok(await pay(sessionUrl));
+    await this.#credited(consumer, topUpId);
+    consumer.credit(topUpId, micros);
+    this.#service.count('checkout');
+  }
+
+  async decline(consumer: Consumer): Promise<void> {
+    const { topUpId, sessionUrl } = await this.#openCheckout(consumer, 5_000_000);
+    assert.equal(await pay(sessionUrl, DECLINED_CARD), false);
+    assert.equal(await this.#statusOf(consumer, topUpId), 'pending');
+    this.#service.count('declined');
+  }
+
+  async topUp(consumer: Consumer): Promise<void> {
+    const micros = this.#random.between(50, 1_000) * 10_000;
+    const answer = await this.#service.call(this.#random, 'POST', '/v1/top-up', {
+      key: consumer.apiKey,
+      headers: { 'idempotency-key': this.#newKey() },
+      body: { amount: dollarsOf(micros) },
+    });
+    const { topUpId } = answer.body as { topUpId: string };
+    assert.ok([201, 202].includes(answer.status), JSON.stringify(answer.body));
+    await this.#credited(consumer, topUpId);
+    consumer.credit(topUpId, micros);
+    this.#service.count('direct top-up');
+  }
+
+  /** A payment is reported while charges take what is there. */
+  async chargeDuringTopUp(consumer: Consumer): Promise<void> {
+    const micros = 5_000_000;
+    const { topUpId, sessionUrl } = await this.#openCheckout(consumer, micros);
+    const amount = Math.ceil((consumer.balance + micros) / 40);
+    const [, , decisions] = await Promise.all([
+      pay(sessionUrl),
+      this.#credited(consumer, topUpId),
+      this.#chargeAll(this.#alike(consumer, amount, 60)),
+    ]);
+    consumer.settleAround({ id: topUpId, micros }, decisions);
+    this.#service.count('charges during a top-up');
+  }
+
+  /** The new key works at once; the old one soon nowhere, and never again. */
+  async rollKey(consumer: Consumer): Promise<void> {
+    const { database } = this.#world;
+    const old = consumer.apiKey;
+    const key = newKey('fare', 'consumer');
+    await database.transaction(async (tx) => {
+      const stored = (await listKeys(tx, consumer.accountId)).find(
+        ({ kind, lastFour, revokedAt }) =>
+          kind === 'consumer' && lastFour === old.slice(-4) && revokedAt === null,
+      );
+      assert.ok(await revokeKey(tx, stored?.id ?? ''));
+      await insertKeys(tx, [storedForm(key, 'consumer', consumer.accountId)]);
+    });
+    consumer.apiKey = key;
+    await this.read(consumer);
+    for (const url of this.#service.urls) {
+      await until(() =>
+        call({ url }, 'GET', '/v1/balance', { key: old }).then(
+          ({ status }) => status === 401,
+          () => false,
+        ),
+      );
+    }
+    const request = this.#newCharge({ ...consumer, apiKey: old } as Consumer);
+    this.#assertRefusal(await this.#service.charge(this.#random, request), 401, 'invalid_api_key');
+    this.#service.count('key rolled');
+  }
+
+  get #service(): Service {
+    return this.#world.service;
+  }
+
+  #newKey(): string {
+    this.#keys += 1;
+    return `${this.#name} ${this.#keys}`;
+  }
+
+  #newCharge(consumer: Consumer, developer = this.#world.developers[0]): ChargeRequest {
+    const isPriced = this.#random.chance(0.25);
+    return {
+      consumer,
+      developer,
+      tool: this.#random.pick(isPriced ? [...developer.prices.keys()] : TOOLS_WITHOUT_PRICE),
+      amountMicros: isPriced ? undefined : this.#amount(consumer.balance),
+      key: this.#newKey(),
+    };
+  }
+
+  /** From a single micro-dollar to everything that is there, and a little more than that. */
+  #amount(balance: number): number {
+    const random = this.#random;
+    switch (random.weighted({ micros: 30, cents: 60, dollars: 4, all: 0.5, tooMuch: 6 })) {
+      case 'micros':
+        return random.between(1, 20_000);
+      case 'cents':
+        return random.between(1, 20) * 10_000;
+      case 'dollars':
+        return random.between(1, 3) * 1_000_000;
+      case 'all':
+        return Math.max(1, balance);
+      case 'tooMuch':
+        return balance + random.between(1, 1_000_000);
+    }
+  }
+
+  /** Charges that differ in their keys alone. */
+  #alike(consumer: Consumer, amountMicros: number, count: number): ChargeRequest[] {
+    const developer = this.#random.pick(this.#world.developers);
+    const tool = this.#random.pick(TOOLS_WITHOUT_PRICE);
+    return Array.from({ length: count }, () => ({
+      consumer,
+      developer,
+      tool,
+      amountMicros,
+      key: this.#newKey(),
+    }));
+  }
+
+  #chargeAll(requests: readonly ChargeRequest[]): Promise<Decision[]> {
+    return Promise.all(
+      requests.map(async (request) =>
+        this.#fresh(request, await this.#service.charge(this.#random, request)),
+      ),
+    );
+  }
+
+  /** Of a key that nobody used before: a replay means that an attempt without an answer made it. */
+  #fresh(request: ChargeRequest, answer: ChargeAnswer): Decision {
+    if (answer.isReplay) assert.ok(answer.wasUnknown, `${request.key} was made before it was sent`);
+    return this.#service.decisionOf(request, answer);
+  }
+
+  #assertReplay({ body }: MadeCharge, answer: ChargeAnswer): void {
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    assert.ok(answer.isReplay);
+    assert.deepEqual(answer.body, body);
+    this.#service.count('replayed');
+  }
+
+  #assertRefusal(answer: ChargeAnswer, status: number, code: string): void {
+    const { error } = answer.body as { error?: { code: string } };
+    assert.deepEqual([answer.status, error?.code], [status, code]);
+    this.#service.count(code);
+  }
+
+  #read<T>(path: string, consumer: Consumer): Promise<T> {
+    return this.#service.read<T>(this.#random, path, consumer.apiKey);
+  }
+
+  async #openCheckout(consumer: Consumer, micros: number): Promise<OpenCheckout> {
+    const answer = await this.#service.call(this.#random, 'POST', '/v1/checkout', {
+      key: consumer.apiKey,
+      headers: { 'idempotency-key': this.#newKey() },
+      body: { amount: dollarsOf(micros) },
+    });
+    assert.ok([201, 202].includes(answer.status), JSON.stringify(answer.body));
+    const { topUpId } = answer.body as { topUpId: string };
+    const sessionUrl = await until(() => this.#sessionUrlOf(consumer, topUpId), {
+      timeoutMs: WAIT_MS,
+    });
+    return { topUpId, sessionUrl };
+  }
+
+  async #sessionUrlOf(consumer: Consumer, topUpId: string): Promise<string | undefined> {
+    return (await this.#read<{ sessionUrl?: string }>(`/v1/top-up/${topUpId}`, consumer))
+      .sessionUrl;
+  }
+
+  async #statusOf(consumer: Consumer, topUpId: string): Promise<string> {
+    return (await this.#read<{ status: string }>(`/v1/top-up/${topUpId}`, consumer)).status;
+  }
+
+  async #credited(consumer: Consumer, topUpId: string): Promise<void> {
+    await until(async () => (await this.#statusOf(consumer, topUpId)) === 'completed', {
+      timeoutMs: WAIT_MS,
+    });
+  }
+}

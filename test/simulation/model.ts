@@ -1,0 +1,167 @@
+/**
+ * What the service must come to, in a few lines of arithmetic: balances, who earned what, and which top-up
+ * paid for it. Amounts are micro-dollars. A consumer is worked on by one actor alone, so that the model
+ * knows its state at every step; what an actor sends at once is explained by some order, or is wrong.
+ */
+import assert from 'node:assert/strict';
+
+export interface Developer {
+  readonly developerId: string;
+  readonly developerKey: string;
+  /** Of the tools that are registered with one. */
+  readonly prices: ReadonlyMap<string, number>;
+}
+
+export interface ChargeRequest {
+  readonly consumer: Consumer;
+  readonly developer: Developer;
+  readonly tool: string;
+  /** Undefined: the tool's price. */
+  readonly amountMicros: number | undefined;
+  readonly key: string;
+}
+
+/** The body of a 201. */
+export interface ChargeBody {
+  readonly id: string;
+  readonly receipt: string;
+  readonly tool: string;
+  readonly amount: number;
+  readonly developerId: string;
+  readonly consumerId: string;
+  readonly balance: number;
+  readonly createdAt: string;
+}
+
+export interface MadeCharge {
+  readonly request: ChargeRequest;
+  readonly amountMicros: number;
+  readonly body: ChargeBody;
+}
+
+/** What a charge came to: made (perhaps by an earlier attempt), or refused for want of balance. */
+export type Decision =
+  | { readonly kind: 'made'; readonly request: ChargeRequest; readonly body: ChargeBody }
+  | { readonly kind: 'insufficient'; readonly request: ChargeRequest; readonly balance: number };
+
+export interface Attributed {
+  micros: number;
+  charges: number;
+}
+
+export class Consumer {
+  readonly accountId: string;
+  readonly consumerId: string;
+  /** Changes when it is rolled. */
+  apiKey: string;
+  balance = 0;
+  /** In the order in which they were credited. */
+  readonly credits: { readonly topUpId: string; readonly micros: number }[] = [];
+  /** In the order in which they spent. */
+  readonly charges: MadeCharge[] = [];
+  /** What was refused, and may be sent again. */
+  readonly refused: ChargeRequest[] = [];
+
+  constructor(account: { accountId: string; consumerId: string; consumerKey: string }) {
+    this.accountId = account.accountId;
+    this.consumerId = account.consumerId;
+    this.apiKey = account.consumerKey;
+  }
+
+  get spent(): number {
+    return this.charges.reduce((sum, { amountMicros }) => sum + amountMicros, 0);
+  }
+
+  credit(topUpId: string, micros: number): void {
+    this.credits.push({ topUpId, micros });
+    this.balance += micros;
+  }
+
+  /** Takes what was sent at once, if there is an order in which it all comes out as it did. */
+  settle(decisions: readonly Decision[]): void {
+    const balances = new Set([this.balance]);
+    const made = distinct(decisions).toSorted(
+      (one, other) => other.body.balance - one.body.balance,
+    );
+    for (const { request, body } of made) {
+      this.#spend(request, body);
+      assert.equal(microsOf(body.balance), this.balance, `the balance after ${request.key}`);
+      balances.add(this.balance);
+    }
+    for (const decision of decisions) {
+      if (decision.kind !== 'insufficient') continue;
+      const { request, balance } = decision;
+      assert.ok(balances.has(microsOf(balance)), `${request.key} was refused at a false balance`);
+      assert.ok(microsOf(balance) < amountOf(request), `${request.key} was refused in vain`);
+      this.refused.push(request);
+    }
+  }
+
+  /**
+   * Takes charges of one amount and one developer that were sent while a credit arrived: some number of
+   * them fits between what could be had without it and with it.
+   */
+  settleAround(topUp: { id: string; micros: number }, decisions: readonly Decision[]): void {
+    const amount = amountOf((decisions[0] as Decision).request);
+    const fits = (balance: number) => Math.min(decisions.length, Math.floor(balance / amount));
+    const made = distinct(decisions);
+    assert.ok(made.length >= fits(this.balance), 'a charge was refused that the balance covers');
+    assert.ok(made.length <= fits(this.balance + topUp.micros), 'more was spent than there was');
+    this.credit(topUp.id, topUp.micros);
+    for (const { request, body } of made) this.#spend(request, body);
+  }
+
+  #spend(request: ChargeRequest, body: ChargeBody): void {
+    const amountMicros = amountOf(request);
+    assert.deepEqual(
+      [body.tool, microsOf(body.amount), body.consumerId, body.developerId],
+      [request.tool, amountMicros, this.consumerId, request.developer.developerId],
+    );
+    this.balance -= amountMicros;
+    this.charges.push({ request, amountMicros, body });
+  }
+
+  /** Of each top-up what each developer got of it, first in, first out. */
+  *attributions(): Generator<{ topUpId: string; developerId: string; micros: number }> {
+    const lots = this.credits.map((credit) => ({ ...credit }));
+    for (const { request, amountMicros } of this.charges) {
+      let owed = amountMicros;
+      while (owed > 0) {
+        const lot = lots[0];
+        assert.ok(lot, 'spent more than was credited');
+        const micros = Math.min(owed, lot.micros);
+        if (micros > 0) {
+          yield { topUpId: lot.topUpId, developerId: request.developer.developerId, micros };
+        }
+        lot.micros -= micros;
+        owed -= micros;
+        if (lot.micros === 0) lots.shift();
+      }
+    }
+  }
+}
+
+/** One for each charge: several answers may be of one charge, and then they are the same. */
+function distinct(decisions: readonly Decision[]) {
+  const byId = new Map<string, Extract<Decision, { kind: 'made' }>>();
+  const keys = new Map<string, string>();
+  for (const decision of decisions) {
+    if (decision.kind !== 'made') continue;
+    const { request, body } = decision;
+    assert.equal(keys.get(request.key) ?? body.id, body.id, `${request.key} made two charges`);
+    keys.set(request.key, body.id);
+    assert.deepEqual(body, byId.get(body.id)?.body ?? body);
+    byId.set(body.id, decision);
+  }
+  assert.equal(byId.size, keys.size, 'two keys made one charge');
+  return [...byId.values()];
+}
+
+export function amountOf({ amountMicros, developer, tool }: ChargeRequest): number {
+  const micros = amountMicros ?? developer.prices.get(tool);
+  if (micros === undefined) throw new Error(`${tool} has no price`);
+  return micros;
+}
+
+export const microsOf = (dollars: number): number => Math.round(dollars * 1e6);
+export const dollarsOf = (micros: number): number => micros / 1e6;
