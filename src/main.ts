@@ -14,8 +14,13 @@ import { createApp } from './http/app.ts';
 import { listen } from './http/server.ts';
 import { createStripe } from './processor/stripe.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from './store/api-keys.ts';
-import { postCharges } from './store/charges.ts';
-import { createDatabase, type Database } from './store/database.ts';
+import {
+  postCharges,
+  postFittingCharges,
+  type ChargeDraft,
+  type ReplayWindow,
+} from './store/charges.ts';
+import { createDatabase, type Connection, type Database } from './store/database.ts';
 import { ensureChargePartitions } from './store/partitions.ts';
 import { createTemporalClient } from './temporal/client.ts';
 
@@ -88,22 +93,33 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   };
 }
 
+type ChargeStatement<Outcome> = (
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+) => Promise<Outcome[]>;
+
 function chargeBatcher(
   ledger: Database,
   receiptKey: number,
   onFailure: (error: unknown) => void,
 ): ChargeBatcher {
-  return new ChargeBatcher({
-    execute: (drafts, onSent) =>
+  const send =
+    <Outcome>(statement: ChargeStatement<Outcome>) =>
+    (drafts: readonly ChargeDraft[], onSent: () => void) =>
       ledger.connect((connection) => {
         onSent();
         const now = Date.now();
-        return postCharges(connection, drafts, receiptKey, {
+        return statement(connection, drafts, receiptKey, {
           fromId: uuidFloor(now - REPLAY_DAYS * DAY_MS),
           // A day for processes whose clocks are ahead of this one's.
           toId: uuidFloor(now + DAY_MS),
         });
-      }),
+      });
+  return new ChargeBatcher({
+    execute: send(postFittingCharges),
+    decide: send(postCharges),
     onFailure,
     laneCount: LANES,
     batchMax: BATCH_MAX,

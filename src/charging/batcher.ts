@@ -10,11 +10,10 @@ import type { ChargeDraft, ChargeOutcome } from '../store/charges.ts';
 import { failureOf } from './flush-failure.ts';
 
 export interface BatcherOptions {
-  /** Decides drafts in one statement; rejects with what the database said. */
-  readonly execute: (
-    drafts: readonly ChargeDraft[],
-    onSent: () => void,
-  ) => Promise<ChargeOutcome[]>;
+  /** Makes the drafts that it can in one statement; those it leaves, undefined, go to `decide`. */
+  readonly execute: Statement<ChargeOutcome | undefined>;
+  /** Decides every draft in one statement, at a higher price. */
+  readonly decide: Statement<ChargeOutcome>;
   readonly onFailure: (error: unknown, drafts: number) => void;
   readonly laneCount: number;
   /** More in one statement makes everybody in it wait longer, and gains little past a hundred. */
@@ -24,6 +23,12 @@ export interface BatcherOptions {
   /** How long a charge may wait before it is sent; what waited longer is dropped unsent. */
   readonly deadlineMs: number;
 }
+
+/** Rejects with what the database said; calls `onSent` when there is no way back. */
+type Statement<Outcome> = (
+  drafts: readonly ChargeDraft[],
+  onSent: () => void,
+) => Promise<readonly Outcome[]>;
 
 interface Waiting {
   readonly draft: ChargeDraft;
@@ -121,18 +126,32 @@ export class ChargeBatcher {
     return batch;
   }
 
+  /** Two statements, two commits: what the first made stays made, whatever becomes of the second. */
   async #flush(batch: readonly Waiting[]): Promise<void> {
+    const left = await this.#send(batch, this.#options.execute);
+    if (left.length > 0) await this.#send(left, this.#options.decide);
+  }
+
+  /** Settles what the statement decided, or all of the batch when it failed; returns what it left. */
+  async #send(
+    batch: readonly Waiting[],
+    statement: Statement<ChargeOutcome | undefined>,
+  ): Promise<Waiting[]> {
     let isSent = false;
     try {
-      const outcomes = await this.#options.execute(
+      const outcomes = await statement(
         batch.map(({ draft }) => draft),
         () => {
           isSent = true;
         },
       );
+      const left: Waiting[] = [];
       for (const [index, waiting] of batch.entries()) {
-        waiting.resolve(outcomes[index] as ChargeOutcome);
+        const outcome = outcomes[index];
+        if (outcome) waiting.resolve(outcome);
+        else left.push(waiting);
       }
+      return left;
     } catch (error) {
       this.#options.onFailure(error, batch.length);
       const failure = failureOf(error, isSent);
@@ -140,9 +159,10 @@ export class ChargeBatcher {
       // and its neighbours are made.
       if (failure === 'rejected' && batch.length > 1) {
         for (const waiting of batch) await this.#flush([waiting]);
-        return;
+      } else {
+        for (const waiting of batch) waiting.reject(apiErrorOf(failure, error));
       }
-      for (const waiting of batch) waiting.reject(apiErrorOf(failure, error));
+      return [];
     }
   }
 }

@@ -1,5 +1,4 @@
 /** The whole stack of the HTTP API, from the outside in. */
-import { randomUUIDv7 } from 'node:crypto';
 import { Router } from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
@@ -7,6 +6,7 @@ import { answerErrors } from './answer-errors.ts';
 import type { Api } from './api.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { errorsPage, topUpPage, topUpScript } from './pages.ts';
+import { newRequestId } from './respond.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './webhooks.ts';
 
@@ -44,7 +44,7 @@ interface Route {
 }
 
 const nameRequest: Middleware = (ctx, next) => {
-  ctx.state['requestId'] = `req_${randomUUIDv7().replaceAll('-', '')}`;
+  ctx.state['requestId'] = newRequestId();
   return next();
 };
 

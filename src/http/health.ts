@@ -5,6 +5,8 @@ import { row, sql, type Database } from '../store/database.ts';
 import type { Api } from './api.ts';
 import { respondJson } from './respond.ts';
 
+const oneRow = row(Type.Object({ one: Type.Integer() }));
+
 /** A dependency that has not answered by then counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
 
@@ -33,7 +35,7 @@ export function getReadiness(api: Api): Middleware {
 const stateOf = (isUp: boolean) => (isUp ? 'up' : 'down');
 
 async function isDatabaseUp(database: Database): Promise<boolean> {
-  await database.one(sql.type(row(Type.Object({ one: Type.Integer() })))`select 1 as one`);
+  await database.one(sql.type(oneRow)`select 1 as one`);
   return true;
 }
 

@@ -1,8 +1,10 @@
 /** The table of routes: what the service can be asked, and who may ask it. */
+import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
 import { ChargeBatchBody, ChargeBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody } from '../schemas/developers.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
+import { postAgent, postIntentPreview, postResolve } from './agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
 import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
@@ -38,4 +40,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
   get('/v1/tools', { role: 'developer', handle: getTools }),
   get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
+  // Agents, legacy (section 4.4)
+  post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
+  post('/resolve', { role: 'legacy', body: ResolveBody, handle: postResolve }),
+  post('/intent/preview', { role: 'legacy', body: IntentBody, handle: postIntentPreview }),
 ];

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
+import { newRequestId } from './respond.ts';
 
 /** A client that sends slower holds a socket for nothing. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -64,9 +65,11 @@ function answerUnparsable(server: Server, docsUrl: string): void {
   server.on('clientError', (_, socket) => {
     if (!socket.writable) return;
     const error = new ApiError('invalid_request', 'This is not a valid HTTP request.');
-    const body = JSON.stringify(errorBody(error, docsUrl, 'none'));
+    const requestId = newRequestId();
+    const body = JSON.stringify(errorBody(error, docsUrl, requestId));
     socket.end(
-      `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n` +
+      `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        `X-Request-Id: ${requestId}\r\nConnection: close\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
   });

@@ -29,6 +29,8 @@ export interface CreatedAccount {
   readonly legacyKey: string;
 }
 
+const emailRow = row(Type.Object({ email: Type.String() }));
+
 /** A chunk keeps the statement's parameters and the transaction small. */
 const CHUNK = 1_000;
 
@@ -43,7 +45,7 @@ export async function createAccounts(
   defaults: AccountDefaults,
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
-  const taken = await database.maybeOneFirst(sql.type(row(Type.Object({ email: Type.String() })))`
+  const taken = await database.maybeOneFirst(sql.type(emailRow)`
     select email from farebox.accounts where email = any(${sql.array(emails, 'text')}) limit 1
   `);
   if (taken !== null) return { kind: 'email_taken', email: taken };
@@ -136,6 +138,8 @@ const Account = Type.Object({
 
 export type Account = Static<typeof Account>;
 
+const accountRow = row(Account);
+
 /** By email, or by the UUID of the account, its consumer or its developer. */
 export async function findAccount(
   connection: Connection,
@@ -145,7 +149,7 @@ export async function findAccount(
     'email' in by
       ? sql.fragment`email = ${by.email.toLowerCase()}`
       : sql.fragment`${by.uuid}::uuid in (id, consumer_id, developer_id)`;
-  return connection.maybeOne(sql.type(row(Account))`
+  return connection.maybeOne(sql.type(accountRow)`
     select id, email, ledger, consumer_id as "consumerId", developer_id as "developerId",
       consent_ceiling_micros as "consentCeilingMicros"
     from farebox.accounts where ${which}

@@ -20,12 +20,15 @@ const KeyOwner = Type.Object({
 /** A key that is in force, and whose it is. */
 export type KeyOwner = Static<typeof KeyOwner>;
 
+const ownerRow = row(KeyOwner);
+const hashRow = row(Type.Object({ hash: Type.String() }));
+
 /** The owners of those hashes that are in force now; of the others there is no row. */
 export async function findKeyOwners(
   connection: Connection,
   hashes: readonly string[],
 ): Promise<readonly KeyOwner[]> {
-  return connection.any(sql.type(row(KeyOwner))`
+  return connection.any(sql.type(ownerRow)`
     select k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
       a.consumer_id as "consumerId", a.developer_id as "developerId", k.expires_at as "expiresAt"
     from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
@@ -36,7 +39,7 @@ export async function findKeyOwners(
 
 /** Hashes of keys that changed in the last half minute: what a cache of owners has to forget. */
 export async function findChangedKeyHashes(connection: Connection): Promise<readonly string[]> {
-  return connection.anyFirst(sql.type(row(Type.Object({ hash: Type.String() })))`
+  return connection.anyFirst(sql.type(hashRow)`
     select encode(hash, 'hex') as hash from farebox.api_keys
     where changed_at > now() - interval '30 seconds'
   `);
@@ -79,6 +82,8 @@ const StoredKey = Type.Object({
 
 export type StoredKey = Static<typeof StoredKey>;
 
+const keyRow = row(StoredKey);
+
 const storedKey = sql.fragment`
   id, kind, account_id as "accountId", last_four as "lastFour", created_at as "createdAt",
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"
@@ -89,14 +94,14 @@ export async function listKeys(
   connection: Connection,
   accountId: string,
 ): Promise<readonly StoredKey[]> {
-  return connection.any(sql.type(row(StoredKey))`
+  return connection.any(sql.type(keyRow)`
     select ${storedKey} from farebox.api_keys where account_id = ${accountId} order by id
   `);
 }
 
 /** Ends a key now. Returns it, or null when there is none that is in force. */
 export async function revokeKey(connection: Connection, id: string): Promise<StoredKey | null> {
-  return connection.maybeOne(sql.type(row(StoredKey))`
+  return connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys set revoked_at = now(), changed_at = now()
     where id = ${id} and revoked_at is null and (expires_at is null or expires_at > now())
     returning ${storedKey}
@@ -109,7 +114,7 @@ export async function expireKey(
   id: string,
   overlapSeconds: number,
 ): Promise<StoredKey | null> {
-  return connection.maybeOne(sql.type(row(StoredKey))`
+  return connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys
     set expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds})),
       changed_at = now()

@@ -16,7 +16,7 @@ export interface Finding {
 /** Enough to see what is wrong; the count of all is in the report. */
 const OFFENDERS_MAX = 20;
 
-const offender = row(Type.Object({ subject: Type.String(), detail: Type.String() }));
+const offenderRow = row(Type.Object({ subject: Type.String(), detail: Type.String() }));
 
 /** Every check, by the sentence that it proves. */
 const CHECKS = {
@@ -101,7 +101,7 @@ export async function auditLedger(database: Database): Promise<Finding[]> {
     await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
     const findings: Finding[] = [];
     for (const check of CHECK_NAMES) {
-      const offenders = await tx.any(sql.type(offender)`
+      const offenders = await tx.any(sql.type(offenderRow)`
         select subject, detail from (${CHECKS[check]}) as offenders (subject, detail)
         limit ${OFFENDERS_MAX}
       `);
@@ -111,14 +111,14 @@ export async function auditLedger(database: Database): Promise<Finding[]> {
   });
 }
 
-const CreditedTopUp = Type.Object({ id: Type.String(), amountMicros: Type.Integer() });
+const creditedRow = row(Type.Object({ id: Type.String(), amountMicros: Type.Integer() }));
 
 /** Of these top-ups those that are credited, with what they were credited. */
 export async function findCredited(
   connection: Connection,
   topUpIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const rows = await connection.any(sql.type(row(CreditedTopUp))`
+  const rows = await connection.any(sql.type(creditedRow)`
     select top_up_id as id, sum(amount_micros)::int8 as "amountMicros" from farebox.movements
     where kind = 'top_up' and top_up_id = any(${sql.array(topUpIds, 'uuid')}) group by top_up_id
   `);
@@ -129,7 +129,7 @@ export async function findCredited(
 export async function listCreditedThroughProcessor(
   connection: Connection,
 ): Promise<readonly { id: string; amountMicros: number }[]> {
-  return connection.any(sql.type(row(CreditedTopUp))`
+  return connection.any(sql.type(creditedRow)`
     select t.id, m.amount_micros as "amountMicros" from farebox.movements m
     join farebox.top_ups t on t.id = m.top_up_id and t.ledger = m.ledger
     where m.kind = 'top_up' and t.method <> 'manual'

@@ -1,6 +1,6 @@
 /**
- * Charges: the one statement that makes them, and how they are read. Everything that decides about
- * money is in `farebox.post_charges` (migrations/0003); this file only carries arrays to it.
+ * Charges: the two statements that make them, and how they are read. Everything that decides about money
+ * is in migrations/0003_post_charges.sql; this file adds up and carries arrays.
  */
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
@@ -41,26 +41,106 @@ interface OutcomeRow {
   readonly signed_by: number;
 }
 
-/** No result check on this statement: it is the hot one, and its rows come from our own function. */
-const unchecked: RowParser<OutcomeRow> = {
+/** No result check on these statements: they are the hot ones, and their rows come from our functions. */
+const unchecked = <T>(): RowParser<T> => ({
   '~standard': {
     version: 1,
     vendor: 'farebox',
-    validate: (value) => ({ value: value as OutcomeRow }),
+    validate: (value) => ({ value: value as T }),
   },
-};
+});
+
+/** Of which ids the charges lie that an idempotency key is looked up among. */
+export interface ReplayWindow {
+  readonly fromId: string;
+  readonly toId: string;
+}
+
+/**
+ * Makes those charges whose consumer can pay for all of its charges here and whose keys are new; of the
+ * others, undefined: `postCharges` decides these. In one commit. The caller sees to it that no
+ * idempotency hash is there twice. In the order of the drafts.
+ */
+export async function postFittingCharges(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<(ChargeOutcome | undefined)[]> {
+  const { groups, groupOf, through } = grouped(drafts);
+  const { balances } = await connection.one(sql.prepared(
+    'post_fitting_charges',
+    unchecked<Fitting>(),
+  )`
+    select farebox.post_fitting_charges(
+      ${sql.array(
+        groups.map((group) => group.ledger),
+        'int2',
+      )},
+      ${sql.array(
+        groups.map((group) => group.consumerId),
+        'uuid',
+      )},
+      ${sql.array(
+        groups.map((group) => group.totalMicros),
+        'int8',
+      )},
+      ${sql.array(groupOf, 'int4')},
+      ${sql.array(through, 'int8')},
+      ${chargeColumns(drafts)},
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
+  `);
+  return drafts.map(({ id, amountMicros }, index) => {
+    const balance = balances[index] ?? null;
+    return balance === null
+      ? undefined
+      : { kind: 'posted', id, amountMicros, balanceMicros: asMicros(balance), receiptKey };
+  });
+}
+
+interface Fitting {
+  readonly balances: readonly (number | null)[];
+}
+
+interface Group {
+  readonly ledger: number;
+  readonly consumerId: string;
+  totalMicros: number;
+  number: number;
+}
+
+/** The charges by consumer, in the order in which consumers are locked everywhere. Numbers begin at 1. */
+function grouped(drafts: readonly ChargeDraft[]) {
+  const byConsumer = new Map<string, Group>();
+  const through: number[] = [];
+  for (const { ledger, consumerId, amountMicros } of drafts) {
+    let group = byConsumer.get(consumerId);
+    if (!group) {
+      group = { ledger, consumerId, totalMicros: 0, number: 0 };
+      byConsumer.set(consumerId, group);
+    }
+    group.totalMicros += amountMicros;
+    through.push(group.totalMicros);
+  }
+  const groups = [...byConsumer.values()].sort(
+    (a, b) => a.ledger - b.ledger || (a.consumerId < b.consumerId ? -1 : 1),
+  );
+  for (const [index, group] of groups.entries()) group.number = index + 1;
+  const groupOf = drafts.map(({ consumerId }) => byConsumer.get(consumerId)?.number ?? 0);
+  return { groups, groupOf, through };
+}
 
 /**
  * Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there
- * twice. Idempotency keys are looked up among the charges whose ids lie within `replay`. Returns the outcomes in the order of the drafts.
+ * twice. Returns the outcomes in the order of the drafts.
  */
 export async function postCharges(
   connection: Connection,
   drafts: readonly ChargeDraft[],
   receiptKey: number,
-  replay: { readonly fromId: string; readonly toId: string },
+  replay: ReplayWindow,
 ): Promise<ChargeOutcome[]> {
-  const rows = await connection.any(sql.prepared('post_charges', unchecked)`
+  const rows = await connection.any(sql.prepared('post_charges', unchecked<OutcomeRow>())`
     select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
       ${sql.array(
         drafts.map((d) => d.ledger),
@@ -70,34 +150,7 @@ export async function postCharges(
         drafts.map((d) => d.consumerId),
         'uuid',
       )},
-      ${sql.array(
-        drafts.map((d) => d.id),
-        'uuid',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.developerId),
-        'uuid',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.tool),
-        'text',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.amountMicros),
-        'int8',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.idempotencyHash),
-        'uuid',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.fingerprint),
-        'int8',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.metadata),
-        'text',
-      )},
+      ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid)
   `);
   const outcomes: ChargeOutcome[] = [];
@@ -108,6 +161,43 @@ export async function postCharges(
     );
   }
   return outcomes;
+}
+
+/** The arguments that both statements take of the charges themselves. */
+function chargeColumns(drafts: readonly ChargeDraft[]) {
+  return sql.join(
+    [
+      sql.array(
+        drafts.map((d) => d.id),
+        'uuid',
+      ),
+      sql.array(
+        drafts.map((d) => d.developerId),
+        'uuid',
+      ),
+      sql.array(
+        drafts.map((d) => d.tool),
+        'text',
+      ),
+      sql.array(
+        drafts.map((d) => d.amountMicros),
+        'int8',
+      ),
+      sql.array(
+        drafts.map((d) => d.idempotencyHash),
+        'uuid',
+      ),
+      sql.array(
+        drafts.map((d) => d.fingerprint),
+        'int8',
+      ),
+      sql.array(
+        drafts.map((d) => d.metadata),
+        'text',
+      ),
+    ],
+    sql.fragment`, `,
+  );
 }
 
 function outcomeOf(found: OutcomeRow): ChargeOutcome {
@@ -141,6 +231,9 @@ const StoredCharge = Type.Object({
 /** A charge as it was made; its time is in its id, its receipt is derived from these. */
 export type StoredCharge = Static<typeof StoredCharge>;
 
+const chargeRow = row(StoredCharge);
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", developer_id as "developerId", tool,
   amount_micros as "amountMicros", receipt_key as "receiptKey", metadata
@@ -166,7 +259,7 @@ export async function listConsumerCharges(
   filter: ChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
-  return connection.any(sql.type(row(StoredCharge))`
+  return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
     where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
       and ${matching(filter)} and ${before(page)}
@@ -180,7 +273,7 @@ export async function sumConsumerCharges(
   consumer: { readonly ledger: number; readonly consumerId: string },
   filter: ChargeFilter,
 ): Promise<Micros> {
-  const micros = await connection.oneFirst(sql.type(row(Type.Object({ sum: Type.Integer() })))`
+  const micros = await connection.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
     where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
       and ${matching(filter)}
@@ -195,7 +288,7 @@ export async function listDeveloperCharges(
   filter: ChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
-  return connection.any(sql.type(row(StoredCharge))`
+  return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
     where developer_id = ${developerId} and ${matching(filter)} and ${before(page)}
     order by id desc limit ${page.limit}
@@ -207,7 +300,7 @@ export async function findDeveloperCharge(
   developerId: string,
   id: string,
 ): Promise<StoredCharge | null> {
-  return connection.maybeOne(sql.type(row(StoredCharge))`
+  return connection.maybeOne(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges where developer_id = ${developerId} and id = ${id}
   `);
 }

@@ -15,14 +15,14 @@ export interface Counters {
   readonly spent: Micros;
 }
 
+const countersRow = row(Type.Object({ balance: Type.Integer(), spent: Type.Integer() }));
+
 /** One probe of the primary key, however many charges there are. */
 export async function getCounters(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
 ): Promise<Counters> {
-  const found = await connection.one(sql.type(
-    row(Type.Object({ balance: Type.Integer(), spent: Type.Integer() })),
-  )`
+  const found = await connection.one(sql.type(countersRow)`
     select credited_micros - spent_micros - held_micros as balance, spent_micros as spent
     from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
   `);

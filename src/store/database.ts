@@ -63,14 +63,16 @@ function withTimeouts(text: string): string {
   return url.href;
 }
 
-function safeInteger(text: string): number {
+/** Null only inside an array: Slonik gives its members to the parser one by one, whatever they are. */
+function safeInteger(text: string | null): number | null {
+  if (text === null) return null;
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer: ${text}`);
   return value;
 }
 
-function isoTimestamp(text: string): string {
-  return new Date(text).toISOString();
+function isoTimestamp(text: string | null): string | null {
+  return text === null ? null : new Date(text).toISOString();
 }
 
 const ajv = new Ajv({ allErrors: false });
@@ -85,7 +87,10 @@ export interface RowParser<T> {
   };
 }
 
-/** A row's shape as a TypeBox schema, for `sql.type(row({...}))`; checked on every row that comes. */
+/**
+ * A row's shape as a TypeBox schema, checked on every row that comes. Compiled here: make it once, at the
+ * top of a module, and not for each query.
+ */
 export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
   const check = ajv.compile(schema);
   return {
@@ -100,7 +105,7 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
   };
 }
 
-/** Slonik's tag. `sql.type(row(Type.Object({…})))` for rows, `sql.typeAlias('nothing')` for none. */
+/** Slonik's tag. `sql.type(row(…))` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
 /** A row did not have the shape that its query promises: a bug, or a database of another version. */

@@ -9,15 +9,17 @@ export interface ToolEarnings {
   readonly today: Micros;
 }
 
+const earningsRow = row(
+  Type.Object({ tool: Type.String(), total: Type.Integer(), today: Type.Integer() }),
+);
+
 /** Per tool: everything, and what came since `todayId`, the UUIDv7 floor of the UTC day's beginning. */
 export async function sumEarningsByTool(
   connection: Connection,
   developerId: string,
   todayId: string,
 ): Promise<ToolEarnings[]> {
-  const rows = await connection.any(sql.type(
-    row(Type.Object({ tool: Type.String(), total: Type.Integer(), today: Type.Integer() })),
-  )`
+  const rows = await connection.any(sql.type(earningsRow)`
     select tool, sum(amount_micros)::int8 as total,
       coalesce(sum(amount_micros) filter (where id >= ${todayId}::uuid), 0)::int8 as today
     from farebox.charges where developer_id = ${developerId} group by tool order by tool

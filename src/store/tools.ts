@@ -15,6 +15,9 @@ const PricedTool = Type.Object({
 /** What a charge has to know about a tool. */
 export type PricedTool = Static<typeof PricedTool>;
 
+const pricedRow = row(PricedTool);
+const nameRow = row(Type.Object({ developerId: Type.String(), name: Type.String() }));
+
 export interface ToolName {
   readonly developerId: string;
   readonly name: string;
@@ -24,7 +27,7 @@ export async function findPricedTools(
   connection: Connection,
   names: readonly ToolName[],
 ): Promise<readonly PricedTool[]> {
-  return connection.any(sql.type(row(PricedTool))`
+  return connection.any(sql.type(pricedRow)`
     select developer_id as "developerId", name, price_micros as "priceMicros" from farebox.tools
     where (developer_id, name) in (select * from ${sql.unnest(
       names.map((tool) => [tool.developerId, tool.name]),
@@ -35,9 +38,7 @@ export async function findPricedTools(
 
 /** Tools that changed in the last half minute: what a cache of prices has to forget. */
 export async function findChangedTools(connection: Connection): Promise<readonly ToolName[]> {
-  return connection.any(sql.type(
-    row(Type.Object({ developerId: Type.String(), name: Type.String() })),
-  )`
+  return connection.any(sql.type(nameRow)`
     select developer_id as "developerId", name from farebox.tools
     where changed_at > now() - interval '30 seconds'
   `);
@@ -68,6 +69,8 @@ const Tool = Type.Object({
 
 export type Tool = Static<typeof Tool>;
 
+const toolRow = row(Tool);
+
 const toolColumns = sql.fragment`
   id, name, description, price_micros as "priceMicros", created_at as "createdAt"
 `;
@@ -78,7 +81,7 @@ export async function registerTool(
   developerId: string,
   tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
 ): Promise<Tool | null> {
-  return connection.maybeOne(sql.type(row(Tool))`
+  return connection.maybeOne(sql.type(toolRow)`
     insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
     values (${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}, now())
     on conflict on constraint tools_name_unique do update
@@ -100,12 +103,14 @@ const ListedTool = Type.Object({
 
 export type ListedTool = Static<typeof ListedTool>;
 
+const listedRow = row(ListedTool);
+
 /** A developer's tools, in the order they came, each with what it earned. */
 export async function listTools(
   database: Database,
   developerId: string,
 ): Promise<readonly ListedTool[]> {
-  return database.any(sql.type(row(ListedTool))`
+  return database.any(sql.type(listedRow)`
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
       coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
     from farebox.tools t left join (

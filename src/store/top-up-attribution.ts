@@ -18,13 +18,15 @@ const AttributedTopUp = Type.Object({
 
 export type AttributedTopUp = Static<typeof AttributedTopUp>;
 
+const attributedRow = row(AttributedTopUp);
+
 /** Top-ups of which a part was spent on the developer's tools, newest first. */
 export async function listAttributedTopUps(
   connection: Connection,
   developerId: string,
   page: Page,
 ): Promise<readonly AttributedTopUp[]> {
-  return connection.any(sql.type(row(AttributedTopUp))`
+  return connection.any(sql.type(attributedRow)`
     with spent as (
       select l.top_up_id, count(*) as charges,
         sum(least(l.to_micros, c.spent_micros)

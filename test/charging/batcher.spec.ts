@@ -35,6 +35,7 @@ function open(options: Partial<BatcherOptions> = {}) {
           fail: reject,
         });
       }),
+    decide: () => assert.fail('nothing was left to decide'),
     onFailure: (error) => failures.push(error),
     laneCount: 1,
     batchMax: 100,

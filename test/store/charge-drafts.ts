@@ -3,7 +3,12 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Client } from 'pg';
 import { uuidFloor } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
-import { postCharges, type ChargeDraft, type ChargeOutcome } from '../../src/store/charges.ts';
+import {
+  postCharges,
+  postFittingCharges,
+  type ChargeDraft,
+  type ChargeOutcome,
+} from '../../src/store/charges.ts';
 import type { Connection } from '../../src/store/database.ts';
 
 export const RECEIPT_KEY = 3;
@@ -46,11 +51,16 @@ export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number)
   };
 }
 
-export function post(
+/** By both statements, as the batcher does it. */
+export async function post(
   connection: Connection,
   drafts: readonly ChargeDraft[],
 ): Promise<ChargeOutcome[]> {
-  return postCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+  const outcomes = await postFittingCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+  const left = drafts.filter((_, index) => outcomes[index] === undefined);
+  if (left.length === 0) return outcomes as ChargeOutcome[];
+  const decided = await postCharges(connection, left, RECEIPT_KEY, replayWindow());
+  return outcomes.map((outcome) => outcome ?? (decided.shift() as ChargeOutcome));
 }
 
 /** Among the charges of which days keys are looked up. */
