@@ -137,6 +137,40 @@ describe('ChargeBatcher', () => {
     );
   });
 
+  it('has what the first statement left decided by the second, and nothing else', async () => {
+    const decided: string[] = [];
+    const [a, b, c] = ['a', 'b', 'c'].map((tool) => draft(tool)) as [
+      ChargeDraft,
+      ChargeDraft,
+      ChargeDraft,
+    ];
+    const { post } = open({
+      execute: async (drafts) => drafts.map((each) => (each === b ? undefined : posted(each))),
+      decide: async (drafts) => {
+        decided.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(() => ({ kind: 'insufficient', balanceMicros: asMicros(7) }));
+      },
+    });
+    const answers = [post(a), post(b), post(c)] as const;
+    await Promise.all([assertPosted(answers[0], a), assertPosted(answers[2], c)]);
+    assert.deepEqual(await answers[1], { kind: 'insufficient', balanceMicros: 7 });
+    assert.deepEqual(decided, ['b']);
+  });
+
+  it('keeps what the first statement made when the second one fails', async () => {
+    const [made, left] = [draft('made'), draft('left')];
+    const { post } = open({
+      execute: async (drafts) => drafts.map((each) => (each === left ? undefined : posted(each))),
+      decide: async (_, onSent) => {
+        onSent();
+        throw postgresError('55P03');
+      },
+    });
+    const answers = [post(made), post(left)] as const;
+    await assertPosted(answers[0], made);
+    await assertRefused(answers[1], 'service_unavailable');
+  });
+
   it('has one statement in flight for a lane, and lanes that do not wait for each other', async () => {
     const { post, flush, flushes } = open({ laneCount: 2 });
     const answers = [0, 1, 0, 1].map((consumer) => post(draft('x', { consumer })));
