@@ -1,93 +1,128 @@
-/** Load over HTTP: wrk where there is one, because it costs the measured machine least, else autocannon. */
+/**
+ * Load over HTTP, each connection waiting for its answer before it asks again: by wrk where there is one,
+ * because it costs the measured machine least, else by autocannon. Any refusal fails the run.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import autocannon from 'autocannon';
-import type { BenchStack } from './stack.ts';
+import autocannon, { type Request } from 'autocannon';
+import type { Effort, Measured } from './rounds.ts';
 
 const run = promisify(execFile);
 
-export interface Measured {
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
+/** How many charges a request carries to `/v1/charges/batch`. */
+export const BATCH = 100;
+/** A machine that stalls is slow, not broken. */
+const TIMEOUT_SECONDS = 20;
+
+const wrkVersion = spawnSync('wrk', ['--version'], { encoding: 'utf8' }).stdout as string | null;
+export const loadGenerator = wrkVersion
+  ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(wrkVersion)?.[1]}`
+  : 'autocannon';
+
+export interface ChargedServer {
+  readonly url: string;
+  readonly developerKey: string;
+  /** A file with one consumer key a line; each charge draws one. */
+  readonly keysFile: string;
 }
 
-export const loadGenerator: 'wrk' | 'autocannon' =
-  spawnSync('wrk', ['--version'], { stdio: 'ignore' }).error === undefined ? 'wrk' : 'autocannon';
-
-/** Single charges of random consumers, each connection waiting for its answer before the next. */
-export async function chargeOverHttp(
-  stack: BenchStack,
-  connections: number,
-  seconds: number,
-  seed: number,
-): Promise<Measured> {
-  return loadGenerator === 'wrk'
-    ? withWrk(stack, connections, seconds, seed)
-    : withAutocannon(stack, connections, seconds);
+interface Load {
+  readonly kind: 'charge' | 'batch' | 'read';
+  readonly perRequest: number;
+  readonly url: string;
+  readonly key: string;
+  readonly keysFile: string | undefined;
 }
 
-async function withWrk(
-  stack: BenchStack,
-  connections: number,
-  seconds: number,
-  seed: number,
-): Promise<Measured> {
-  const script = join(import.meta.dirname, 'charge.lua');
-  const { stdout } = await run(
-    'wrk',
-    ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, stack.apiUrl],
-    {
-      env: {
-        PATH: process.env['PATH'],
-        KEYS_FILE: stack.keysFile,
-        DEVELOPER_KEY: stack.developerKey,
-        SEED: String(seed),
-      },
-    },
+/** Single charges. */
+export function chargeOverHttp(server: ChargedServer, effort: Effort): Promise<Measured> {
+  return generate({ ...server, key: server.developerKey, kind: 'charge', perRequest: 1 }, effort);
+}
+
+/** Charges in batches of `BATCH`; latencies are those of whole requests. */
+export function chargeInBatches(server: ChargedServer, effort: Effort): Promise<Measured> {
+  return generate(
+    { ...server, key: server.developerKey, kind: 'batch', perRequest: BATCH },
+    effort,
   );
+}
+
+export function readOverHttp(url: string, key: string, effort: Effort): Promise<Measured> {
+  return generate({ url, key, keysFile: undefined, kind: 'read', perRequest: 1 }, effort);
+}
+
+function generate(load: Load, effort: Effort): Promise<Measured> {
+  return wrkVersion ? withWrk(load, effort) : withAutocannon(load, effort);
+}
+
+async function withWrk(load: Load, { connections, seconds, seed }: Effort): Promise<Measured> {
+  const script = join(import.meta.dirname, 'load.lua');
+  const options = ['-t1', `-c${connections}`, `-d${seconds}s`, `--timeout=${TIMEOUT_SECONDS}s`];
+  const { stdout } = await run('wrk', [...options, '-s', script, load.url], {
+    env: {
+      PATH: process.env['PATH'],
+      KIND: load.kind,
+      PER_REQUEST: String(load.perRequest),
+      KEY: load.key,
+      KEYS_FILE: load.keysFile,
+      SEED: String(seed),
+    },
+  });
   const found = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, number>;
   const { requests = 0, durationUs = 1, refused = 0, p50Us = 0, p99Us = 0 } = found;
-  if (refused > 0) throw new Error(`${refused} of ${requests} charges were not made`);
-  return {
-    perSecond: (requests / durationUs) * 1e6,
-    p50Ms: p50Us / 1e3,
-    p99Ms: p99Us / 1e3,
-  };
+  refuseRefusals(load, refused);
+  const count = requests * load.perRequest;
+  return { count, perSecond: (count / durationUs) * 1e6, p50Ms: p50Us / 1e3, p99Ms: p99Us / 1e3 };
 }
 
-async function withAutocannon(
-  stack: BenchStack,
-  connections: number,
-  seconds: number,
-): Promise<Measured> {
-  const keys = (await readFile(stack.keysFile, 'utf8')).split('\n');
+async function withAutocannon(load: Load, { connections, seconds }: Effort): Promise<Measured> {
+  const { kind, perRequest, url, key } = load;
+  const keys = load.keysFile ? (await readFile(load.keysFile, 'utf8')).split('\n') : [];
+  const charge = () => {
+    const apiKey = keys[Math.floor(Math.random() * keys.length)];
+    return { apiKey, tool: 'search', amount: 0.0001 };
+  };
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  let notMade = 0;
+  const requests: Readonly<Record<Load['kind'], Request>> = {
+    read: { method: 'GET', headers },
+    charge: {
+      method: 'POST',
+      path: '/v1/charges',
+      headers,
+      setupRequest: (request) => ({ ...request, body: JSON.stringify(charge()) }),
+    },
+    batch: {
+      method: 'POST',
+      path: '/v1/charges/batch',
+      headers,
+      setupRequest: (request) => ({
+        ...request,
+        body: JSON.stringify({ charges: Array.from({ length: perRequest }, charge) }),
+      }),
+      onResponse: (_, body) => {
+        notMade += perRequest - body.split('"status":201').length + 1;
+      },
+    },
+  };
   const result = await autocannon({
-    url: `${stack.apiUrl}/v1/charges`,
+    url,
     connections,
     duration: seconds,
-    requests: [
-      {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${stack.developerKey}`,
-          'content-type': 'application/json',
-        },
-        setupRequest: (request) => {
-          const apiKey = keys[Math.floor(Math.random() * keys.length)];
-          return { ...request, body: JSON.stringify({ apiKey, tool: 'search', amount: 0.0001 }) };
-        },
-      },
-    ],
+    timeout: TIMEOUT_SECONDS,
+    requests: [requests[kind]],
   });
-  if (result.non2xx + result.errors > 0) {
-    throw new Error(`${result.non2xx + result.errors} charges were not made`);
-  }
+  refuseRefusals(load, result.non2xx + result.errors + notMade);
   return {
-    perSecond: result.requests.average,
+    count: result.requests.total * perRequest,
+    perSecond: result.requests.average * perRequest,
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
   };
+}
+
+function refuseRefusals({ kind, url }: Load, refused: number): void {
+  if (refused > 0) throw new Error(`${refused} times ${url} did not do a ${kind}`);
 }

@@ -1,34 +1,38 @@
-/** What is measured: PostgreSQL and one API process on a temporary data directory, with funded consumers. */
+/**
+ * The processes that are measured, on a temporary data directory: PostgreSQL as `npm start` runs it, with
+ * fsync, and API processes beside it.
+ */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { pino } from 'pino';
-import { asMicros, MICROS_PER_DOLLAR } from '../src/domain/money.ts';
 import { startChild, type Child } from '../src/embedded/child.ts';
 import { choosePort } from '../src/embedded/ports.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
-import { createAccounts } from '../src/store/accounts.ts';
-import { createDatabase } from '../src/store/database.ts';
-import { migrate } from '../src/store/migrations.ts';
 
-const CONSUMERS = 10_000;
-const BALANCE_DOLLARS = 1_000_000;
 const ROOT = join(import.meta.dirname, '..');
 
-export interface BenchStack {
-  readonly databaseUrl: string;
+export interface Stack {
+  readonly directory: string;
   readonly postgresVersion: string;
-  readonly apiUrl: string;
-  readonly developerKey: string;
-  readonly developerId: string;
-  /** A file with one consumer key a line. */
-  readonly keysFile: string;
+  /** The settings of PostgreSQL that decide what a commit costs. */
+  readonly postgresSettings: Readonly<Record<string, string>>;
+  /** An empty database on this server. */
+  createDatabase(name: string): Promise<string>;
   stop(): Promise<void>;
 }
 
-export async function startBenchStack(): Promise<BenchStack> {
+export interface HttpServer {
+  readonly url: string;
+  stop(): Promise<void>;
+  /** The most memory that the process has had, where the system tells. */
+  peakMemoryMiB(): Promise<number | undefined>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+export async function startStack(): Promise<Stack> {
   const directory = await mkdtemp(join(tmpdir(), 'farebox-bench-'));
   const postgres = await startPostgres({
     dataDir: join(directory, 'postgres'),
@@ -36,73 +40,91 @@ export async function startBenchStack(): Promise<BenchStack> {
     env: process.env,
     port: await choosePort(),
   });
-  await migrate(postgres.url, pino({ level: 'warn' }));
-  const accounts = await fund(postgres.url);
-  const keysFile = join(directory, 'keys');
-  await writeFile(keysFile, accounts.map(({ consumerKey }) => consumerKey).join('\n'));
-  const port = await choosePort();
-  const api = await startApi(postgres.url, port, join(directory, 'api.log'));
-  const [first] = accounts;
-  if (!first) throw new Error('no account was made');
   return {
-    databaseUrl: postgres.url,
+    directory,
     postgresVersion: postgres.version,
-    apiUrl: `http://127.0.0.1:${port}`,
-    developerKey: first.developerKey,
-    developerId: first.developerId,
-    keysFile,
+    postgresSettings: await settingsOf(postgres.url),
+    createDatabase: async (name) => {
+      await withClient(postgres.url, (client) => client.query(`create database ${name}`));
+      const url = new URL(postgres.url);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
     stop: async () => {
-      await api.stop();
       await postgres.stop();
       await rm(directory, { recursive: true });
     },
   };
 }
 
-async function fund(databaseUrl: string) {
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 2, onError: () => {} });
-  const balance = asMicros(BALANCE_DOLLARS * MICROS_PER_DOLLAR);
-  const result = await createAccounts(
-    database,
-    Array.from({ length: CONSUMERS }, (_, n) => ({ email: `bench+${n}@example.com`, balance })),
-    { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined },
+async function settingsOf(databaseUrl: string): Promise<Record<string, string>> {
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ name: string; setting: string }>(
+      `select name, current_setting(name) as setting from pg_settings
+       where name in ('fsync', 'synchronous_commit', 'shared_buffers', 'max_wal_size')`,
+    ),
   );
-  await database.end();
-  if (result.kind !== 'created') throw new Error('the addresses are taken');
-  await fundBaseline(databaseUrl, balance);
-  return result.accounts;
+  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
-/** The baseline's own consumers, whose ids it can compute: a look-up would cost it what it need not. */
-async function fundBaseline(databaseUrl: string, balance: number): Promise<void> {
+/** A connection for as long as the work takes. */
+export async function withClient<T>(
+  databaseUrl: string,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
-  await client.query(
-    `insert into farebox.consumers (ledger, id, credited_micros)
-     select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, $1::int8
-     from generate_series(1, ${CONSUMERS}) n`,
-    [balance],
-  );
-  await client.query('vacuum analyze');
-  await client.end();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
-function startApi(databaseUrl: string, port: number, logFile: string): Promise<Child> {
-  return startChild({
-    name: 'api',
-    command: [process.execPath, join(ROOT, 'src/cli.ts'), 'api'],
-    logFile,
-    ready: 'message',
-    env: {
-      ...process.env,
-      DATABASE_URL: databaseUrl,
-      PORT: String(port),
-      MASTER_SECRET: randomBytes(32).toString('base64url'),
-      LOG_LEVEL: 'warn',
-      // Charging needs neither; both are set because an API process asks for them.
-      TEMPORAL_ADDRESS: '127.0.0.1:1',
-      STRIPE_SECRET_KEY: 'sk_test_bench',
-      STRIPE_WEBHOOK_SECRET: 'whsec_bench',
-    },
+/** An API process as `farebox api` runs it. */
+export function startApi(stack: Stack, databaseUrl: string): Promise<HttpServer> {
+  return startServer(stack, 'api', [join(ROOT, 'src/cli.ts'), 'api'], {
+    DATABASE_URL: databaseUrl,
+    MASTER_SECRET: randomBytes(32).toString('base64url'),
+    // Charging needs neither; both are set because an API process asks for them.
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+    STRIPE_SECRET_KEY: 'sk_test_bench',
+    STRIPE_WEBHOOK_SECRET: 'whsec_bench',
   });
+}
+
+/** One of servers/. */
+export function startRival(
+  stack: Stack,
+  name: 'fastify' | 'koa',
+  env: Environment,
+): Promise<HttpServer> {
+  return startServer(stack, name, [join(import.meta.dirname, `servers/${name}.ts`)], env);
+}
+
+async function startServer(
+  stack: Stack,
+  name: string,
+  args: readonly string[],
+  env: Environment,
+): Promise<HttpServer> {
+  const port = await choosePort();
+  const child = await startChild({
+    name,
+    command: [process.execPath, ...args],
+    logFile: join(stack.directory, `${name}.log`),
+    ready: 'message',
+    env: { PATH: process.env['PATH'], PORT: String(port), LOG_LEVEL: 'warn', ...env },
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: () => child.stop(),
+    peakMemoryMiB: () => peakMemoryMiB(child),
+  };
+}
+
+async function peakMemoryMiB({ pid }: Child): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
+  return kibibytes === undefined ? undefined : Number(kibibytes) / 1024;
 }

@@ -1,0 +1,48 @@
+-- What wrk sends, by KIND: `charge` and `batch` charge 0.0001 dollars to consumers drawn at random from
+-- KEYS_FILE, PER_REQUEST of them a request; `read` gets the path of wrk's own URL with KEY.
+local kind = os.getenv('KIND')
+local per_request = tonumber(os.getenv('PER_REQUEST'))
+local key = os.getenv('KEY')
+local keys = {}
+if kind ~= 'read' then
+  for line in io.lines(os.getenv('KEYS_FILE')) do keys[#keys + 1] = line end
+end
+math.randomseed(tonumber(os.getenv('SEED')))
+
+local function charge()
+  return '{"apiKey":"' .. keys[math.random(#keys)] .. '","tool":"search","amount":0.0001}'
+end
+
+local function post(path, body)
+  local headers = { ['Authorization'] = 'Bearer ' .. key, ['Content-Type'] = 'application/json' }
+  return wrk.format('POST', path, headers, body)
+end
+
+not_made = 0
+
+if kind == 'read' then
+  wrk.headers['Authorization'] = 'Bearer ' .. key
+elseif kind == 'charge' then
+  function request() return post('/v1/charges', charge()) end
+else
+  local members = {}
+  function request()
+    for i = 1, per_request do members[i] = charge() end
+    return post('/v1/charges/batch', '{"charges":[' .. table.concat(members, ',') .. ']}')
+  end
+  -- Each member has a status of its own. For single charges wrk counts those that are not 2xx itself.
+  function response(_, _, body)
+    local _, made = body:gsub('"status":201', '')
+    not_made = not_made + per_request - made
+  end
+end
+
+local thread
+function setup(started) thread = started end
+
+function done(summary, latency)
+  local errors = summary.errors
+  local refused = errors.status + errors.timeout + errors.read + errors.connect + thread:get('not_made')
+  io.write(string.format('{"requests":%d,"durationUs":%d,"refused":%d,"p50Us":%d,"p99Us":%d}\n',
+    summary.requests, summary.duration, refused, latency:percentile(50), latency:percentile(99)))
+end
