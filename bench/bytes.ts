@@ -1,0 +1,79 @@
+/** What a charge takes in Postgres: charges with idempotency keys, as tool servers send them, then the sizes. */
+import { randomUUID } from 'node:crypto';
+import { createLedger, proveWhole, type Ledger } from './ledger.ts';
+import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
+
+const CHARGES = 200_000;
+const PER_REQUEST = 500;
+const REQUESTS_AT_ONCE = 4;
+/** Charges of one developer alone would fill his index from left to right, which flatters it. */
+const DEVELOPERS = 100;
+
+/** Bytes a charge, of the table and each of its indexes. */
+export interface ChargeSize {
+  readonly charges: number;
+  readonly bytesPerCharge: number;
+  readonly parts: Readonly<Record<string, number>>;
+}
+
+export async function measureBytes(stack: Stack, seed: number): Promise<ChargeSize> {
+  const ledger = await createLedger(stack, 'bytes', seed);
+  const api = await startApi(stack, ledger.databaseUrl);
+  try {
+    let left = CHARGES / PER_REQUEST;
+    const loop = async (): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        await chargeWithKeys(ledger, api);
+      }
+    };
+    await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, loop));
+  } finally {
+    await api.stop();
+  }
+  await proveWhole(ledger);
+  const parts = await sizesOf(ledger);
+  const bytesPerCharge = Object.values(parts).reduce((sum, bytes) => sum + bytes, 0);
+  return { charges: CHARGES, bytesPerCharge, parts };
+}
+
+function draw<T>(from: readonly T[]): T | undefined {
+  return from[Math.floor(Math.random() * from.length)];
+}
+
+async function chargeWithKeys(ledger: Ledger, api: HttpServer): Promise<void> {
+  const charges = Array.from({ length: PER_REQUEST }, () => ({
+    apiKey: draw(ledger.consumerKeys),
+    tool: 'search',
+    amount: 0.0001,
+    idempotencyKey: randomUUID(),
+  }));
+  const developerKey = draw(ledger.developerKeys.slice(0, DEVELOPERS));
+  const response = await fetch(`${api.url}/v1/charges/batch`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${developerKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ charges }),
+  });
+  const text = await response.text();
+  if (text.split('"status":201').length !== PER_REQUEST + 1) {
+    throw new Error(`not every charge of a batch was made: ${text.slice(0, 500)}`);
+  }
+}
+
+/** Over all partitions; an index goes by the name of its parent. */
+async function sizesOf({ databaseUrl }: Ledger): Promise<Record<string, number>> {
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ name: string; bytes: string }>(`
+      with relations as (
+        select 'charges' as name, relid from pg_partition_tree('farebox.charges')
+        union all
+        select parent.relname, tree.relid
+        from pg_index i join pg_class parent on parent.oid = i.indexrelid
+          cross join lateral pg_partition_tree(i.indexrelid) tree
+        where i.indrelid = 'farebox.charges'::regclass
+      )
+      select name, sum(pg_relation_size(relid)) as bytes from relations group by name order by name
+    `),
+  );
+  return Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(bytes) / CHARGES]));
+}

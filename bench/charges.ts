@@ -1,0 +1,204 @@
+/**
+ * The rows about charging: over HTTP in each way that there is, beside what Postgres does alone, what is
+ * written by hand, and the limits that Koa and the charge statement set.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  BATCHES,
+  CONSUMERS,
+  countCharges,
+  createLedger,
+  proveWhole,
+  type Ledger,
+} from './ledger.ts';
+import { BATCH, chargeInBatches, chargeOverHttp } from './load.ts';
+import {
+  measureInTurn,
+  type Effort,
+  type Measured,
+  type RoundsOptions,
+  type Row,
+  type RowResult,
+} from './rounds.ts';
+import { runScript } from './scripts.ts';
+import { startApi, startRival, type HttpServer, type Stack } from './stack.ts';
+
+const CONNECTIONS = [64, 128, 256];
+const BATCH_CONNECTIONS = [4, 8, 16];
+const PGBENCH_CLIENTS = [8, 16, 32, 64];
+const STATEMENT_CLIENTS = [1, 2, 4];
+const CALLS = 256;
+
+interface Servers {
+  readonly ledger: Ledger;
+  readonly api: HttpServer;
+  readonly fastify: HttpServer;
+  readonly koa: HttpServer;
+}
+
+/** Every row, in the order in which they are measured: next to what they are compared with. */
+const ROWS: readonly (Omit<Row, 'measure'> & {
+  readonly measure: (servers: Servers, effort: Effort) => Promise<Measured>;
+})[] = [
+  {
+    key: 'U',
+    name: 'single charges',
+    connections: CONNECTIONS,
+    measure: ({ ledger, api }, effort) => chargeOverHttp({ ...ledger, url: api.url }, effort),
+  },
+  {
+    key: 'pgU',
+    name: 'pgbench debits',
+    connections: PGBENCH_CLIENTS,
+    measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
+  },
+  {
+    key: 'fastify',
+    name: 'Fastify + pg by hand',
+    connections: CONNECTIONS,
+    measure: ({ ledger, fastify }, effort) =>
+      chargeOverHttp({ ...ledger, url: fastify.url }, effort),
+  },
+  {
+    key: 'K',
+    name: 'bare Koa, no database',
+    connections: CONNECTIONS,
+    measure: ({ ledger, koa }, effort) => chargeOverHttp({ ...ledger, url: koa.url }, effort),
+  },
+  {
+    key: 'H',
+    name: 'one hot consumer',
+    connections: CONNECTIONS,
+    measure: ({ ledger, api }, effort) =>
+      chargeOverHttp({ ...ledger, keysFile: ledger.hotKeyFile, url: api.url }, effort),
+  },
+  {
+    key: 'pgH',
+    name: 'pgbench debits of one row',
+    connections: PGBENCH_CLIENTS,
+    measure: ({ ledger }, effort) => debit(ledger, 1, effort),
+  },
+  {
+    key: 'L',
+    name: 'one connection',
+    connections: [1],
+    measure: ({ ledger, api }, effort) => chargeOverHttp({ ...ledger, url: api.url }, effort),
+  },
+  {
+    key: 'pgL',
+    name: 'pgbench debits, one client',
+    connections: [1],
+    measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
+  },
+  {
+    key: 'B',
+    name: `batches of ${BATCH}`,
+    connections: BATCH_CONNECTIONS,
+    measure: ({ ledger, api }, effort) => chargeInBatches({ ...ledger, url: api.url }, effort),
+  },
+  {
+    key: 'F',
+    name: `the charge statement alone, ${BATCH} a call`,
+    connections: STATEMENT_CLIENTS,
+    measure: ({ ledger }, effort) => postByStatement(ledger, effort),
+  },
+  {
+    key: 'C',
+    name: 'through the client library',
+    connections: [CALLS],
+    measure: ({ ledger, api }, effort) => chargeByClient(ledger, api, effort),
+  },
+];
+
+export const CHARGE_ROWS = ROWS.map(({ key }) => key);
+
+/** Only the rows named, on a database of their own, whose books are proved at the end. */
+export async function measureCharges(
+  stack: Stack,
+  keys: readonly string[],
+  options: RoundsOptions,
+): Promise<{ rows: RowResult[]; apiPeakMemoryMiB: number | undefined }> {
+  const ledger = await createLedger(stack, 'charges', options.seed);
+  const api = await startApi(stack, ledger.databaseUrl);
+  const fastify = await startRival(stack, 'fastify', {
+    DATABASE_URL: ledger.databaseUrl,
+    MASTER_SECRET: 'a secret of the hand-written service',
+  });
+  const koa = await startRival(stack, 'koa', { ANSWER: await makeCharge(ledger, api) });
+  const servers = { ledger, api, fastify, koa };
+  try {
+    const rows = await measureInTurn(
+      ROWS.filter(({ key }) => keys.includes(key)).map(({ measure, ...row }) => ({
+        ...row,
+        measure: (effort) => measure(servers, effort),
+      })),
+      options,
+    );
+    const apiPeakMemoryMiB = await api.peakMemoryMiB();
+    await proveAllThere(ledger, rows);
+    await proveWhole(ledger);
+    return { rows, apiPeakMemoryMiB };
+  } finally {
+    await Promise.all([api, fastify, koa].map((server) => server.stop()));
+  }
+}
+
+function debit(ledger: Ledger, consumers: number, effort: Effort): Promise<Measured> {
+  const { databaseUrl, developerId: developer } = ledger;
+  return runScript({ databaseUrl, file: 'debit.sql', variables: { consumers, developer } }, effort);
+}
+
+async function postByStatement(ledger: Ledger, effort: Effort): Promise<Measured> {
+  const { databaseUrl, developerId: developer } = ledger;
+  const variables = { batches: BATCHES, developer };
+  const calls = await runScript({ databaseUrl, file: 'post-charges.sql', variables }, effort);
+  return { ...calls, count: calls.count * BATCH, perSecond: calls.perSecond * BATCH };
+}
+
+async function chargeByClient(
+  ledger: Ledger,
+  api: HttpServer,
+  { connections, seconds }: Effort,
+): Promise<Measured> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(import.meta.dirname, 'client-load.ts')],
+    {
+      env: {
+        FAREBOX_URL: api.url,
+        FAREBOX_SECRET_KEY: ledger.developerKey,
+        KEYS_FILE: ledger.keysFile,
+        CONCURRENCY: String(connections),
+        SECONDS: String(seconds),
+      },
+    },
+  );
+  return JSON.parse(stdout) as Measured;
+}
+
+/** The body of an answer, for Koa to repeat. */
+async function makeCharge(ledger: Ledger, api: HttpServer): Promise<string> {
+  const response = await fetch(`${api.url}/v1/charges`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${ledger.developerKey}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ apiKey: ledger.consumerKeys[0], tool: 'search', amount: 0.0001 }),
+  });
+  const text = await response.text();
+  if (response.status !== 201) throw new Error(`the first charge was refused: ${text}`);
+  return text;
+}
+
+/** What was answered as charged is in the table. */
+async function proveAllThere(ledger: Ledger, rows: readonly RowResult[]): Promise<void> {
+  const answered = rows
+    .filter(({ key }) => key !== 'K')
+    .flatMap(({ variants }) => variants.flatMap(({ rounds }) => rounds))
+    .reduce((sum, { count }) => sum + count, 0);
+  const found = await countCharges(ledger);
+  if (found < answered) throw new Error(`${answered} charges were answered, ${found} are there`);
+}

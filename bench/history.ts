@@ -1,0 +1,115 @@
+/**
+ * Many consumers and many charges, as a service has them after a month: written by set-based SQL in the
+ * order of their time, so that a consumer's charges lie scattered, and consistent to the last micro-dollar.
+ */
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { once } from 'node:events';
+import type { Client } from 'pg';
+import { composeKey } from '../src/domain/api-keys.ts';
+import { hashOfKey } from '../src/store/accounts.ts';
+import { ensureChargePartitions } from '../src/store/partitions.ts';
+import { BALANCE, LEDGERS, type Ledger } from './ledger.ts';
+import { withClient } from './stack.ts';
+
+const CHUNK = 20_000;
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+/** Slots of time that each consumer is charged in; all but the first ten consumers skip the last one. */
+const TURNS = 10;
+const DEVELOPERS = 100;
+
+/** Sign-ups with a key and a balance each, after those that there are. Their keys go to the file. */
+export async function addConsumers(ledger: Ledger, count: number, keysFile: string): Promise<void> {
+  const file = createWriteStream(keysFile);
+  file.write(ledger.consumerKeys.join('\n'));
+  await withClient(ledger.databaseUrl, async (client) => {
+    for (let made = 0; made < count; made += CHUNK) {
+      const keys = Array.from({ length: Math.min(CHUNK, count - made) }, () =>
+        composeKey('fare', 'consumer', randomBytes(64)),
+      );
+      await client.query(SIGN_UP, [ledger.consumerKeys.length + made, keys.map(hashOfKey)]);
+      file.write(`\n${keys.join('\n')}`);
+    }
+  });
+  file.end();
+  await once(file, 'close');
+}
+
+const SIGN_UP = `
+  with signed_up as materialized (
+    select $1::int + n as n, hash, ($1::int + n) % ${LEDGERS} as ledger, uuidv7() as account_id,
+      uuidv7() as consumer_id, uuidv7() as developer_id, uuidv7() as movement_id
+    from unnest($2::text[]) with ordinality u (hash, n)
+  ), accounts as (
+    insert into farebox.accounts (id, email, ledger, consumer_id, developer_id)
+    select account_id, 'bench-more+' || n || '@example.com', ledger, consumer_id, developer_id
+    from signed_up
+  ), keys as (
+    insert into farebox.api_keys (id, hash, kind, account_id, last_four)
+    select uuidv7(), decode(hash, 'hex'), 'consumer', account_id, right(hash, 4) from signed_up
+  ), consumers as (
+    insert into farebox.consumers (ledger, id, credited_micros)
+    select ledger, consumer_id, ${BALANCE} from signed_up
+  ), movements as (
+    insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
+    select ledger, consumer_id, movement_id, 'adjustment', ${BALANCE}, 'bench' from signed_up
+  ), lots as (
+    insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros)
+    select ledger, consumer_id, movement_id, 0, ${BALANCE} from signed_up
+  )
+  insert into bench.consumers (n, ledger, id) select n, ledger, consumer_id from signed_up
+`;
+
+/**
+ * The first consumer has `hotCharges`, the next nine have ten each, the others up to `consumers` nine: ten
+ * million when there are a million consumers and as many hot charges.
+ */
+export async function addCharges(
+  ledger: Ledger,
+  { consumers, hotCharges }: { consumers: number; hotCharges: number },
+): Promise<void> {
+  await ensureChargePartitions(ledger.databaseUrl, Date.now() - (DAYS + 1) * DAY_MS);
+  await withClient(ledger.databaseUrl, async (client) => {
+    const { rows } = await client.query<{ developers: string[] }>(`
+      select array_agg(developer_id) as developers
+      from (select developer_id from farebox.accounts order by id limit ${DEVELOPERS}) first
+    `);
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      const slots = [turn * consumers + 1, (turn + 1) * consumers];
+      await client.query(CHARGE, [...slots, consumers, hotCharges, rows[0]?.developers]);
+    }
+    await settle(client);
+  });
+}
+
+const CHARGE = `
+  insert into farebox.charges (amount_micros, spent_micros, balance_micros, request_fingerprint, id,
+    consumer_id, developer_id, idempotency_hash, ledger, receipt_key, tool)
+  select 100, 100 * seq, ${BALANCE} - 100 * seq, slot,
+    uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / ($3::int8 * ${TURNS})::float8))),
+    c.id, ($5::uuid[])[1 + slot % ${DEVELOPERS}], gen_random_uuid(), c.ledger, 1, 'search'
+  from (
+    select slot, charged.n, charged.seq
+    from generate_series($1::int8, $2::int8) slot cross join lateral (
+      select n, seq from (select (slot - 1) % $3 + 1 as n, (slot - 1) / $3 + 1 as seq) own
+      where n > 1 and (seq < ${TURNS} or n <= 10)
+      union all
+      select 1, seq from generate_series(
+        (slot - 1) * $4::int8 / ($3 * ${TURNS}) + 1, slot * $4::int8 / ($3 * ${TURNS})) seq
+    ) charged
+  ) drawn join bench.consumers c on c.n = drawn.n
+  order by slot, seq
+`;
+
+/** The counters follow from the rows; then the tables are as autovacuum would leave them. */
+async function settle(client: Client): Promise<void> {
+  await client.query(`
+    update farebox.consumers c set spent_micros = h.micros
+    from (select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2) h
+    where c.ledger = h.ledger and c.id = h.consumer_id
+  `);
+  await client.query('vacuum full farebox.consumers');
+  await client.query('vacuum analyze');
+  await client.query('checkpoint');
+}

@@ -1,0 +1,115 @@
+/**
+ * The same with much data as with little: charging, and what consumers read, on two ledgers in turn. The
+ * small one has little more than its consumers, the large one a month of a busy service.
+ */
+import { join } from 'node:path';
+import { wireId } from '../src/domain/ids.ts';
+import { addCharges, addConsumers } from './history.ts';
+import { CONSUMERS, createLedger, proveWhole, type Ledger } from './ledger.ts';
+import { chargeOverHttp, readOverHttp } from './load.ts';
+import { measureInTurn, type RoundsOptions, type Row, type RowResult } from './rounds.ts';
+import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
+
+const CONNECTIONS = [64, 128, 256];
+/** Enough to keep the server busy, few enough that a latency is a request's own. */
+const READERS = [4];
+/** Of the small ledger: ten consumers with ten charges, one of them with a few pages instead. */
+const SMALL = { consumers: 10, hotCharges: 1_000 };
+
+interface Side {
+  readonly word: 'small' | 'large';
+  readonly ledger: Ledger;
+  readonly api: HttpServer;
+  readonly hotCharges: number;
+}
+
+export async function measureLarge(
+  stack: Stack,
+  consumers: number,
+  options: RoundsOptions,
+): Promise<{ rows: RowResult[]; apiPeakMemoryMiB: number | undefined }> {
+  const small = await createLedger(stack, 'small', options.seed);
+  await addCharges(small, SMALL);
+  const large = await createLedger(stack, 'large', options.seed);
+  const allKeysFile = join(stack.directory, 'large-all-keys');
+  options.say(`Writing ${consumers} consumers and ${consumers * 10} charges.`);
+  await addConsumers(large, consumers - CONSUMERS, allKeysFile);
+  await addCharges(large, { consumers, hotCharges: consumers });
+  const sides: Side[] = [];
+  try {
+    for (const [word, ledger, hotCharges] of [
+      ['small', small, SMALL.hotCharges],
+      ['large', large, consumers],
+    ] as const) {
+      const api = await startApi(stack, ledger.databaseUrl);
+      sides.push({ word, ledger, api, hotCharges });
+    }
+    const rows = await rowsOf(sides, allKeysFile);
+    const results = await measureInTurn(rows, options);
+    const apiPeakMemoryMiB = await sides.at(-1)?.api.peakMemoryMiB();
+    for (const { ledger } of sides) await proveWhole(ledger);
+    return { rows: results, apiPeakMemoryMiB };
+  } finally {
+    await Promise.all(sides.map(({ api }) => api.stop()));
+  }
+}
+
+/** Side by side, so that a row is measured right after the one that it is compared with. */
+async function rowsOf(sides: readonly Side[], allKeysFile: string): Promise<Row[]> {
+  const [first = [], second = []] = await Promise.all(sides.map(rowsOfSide));
+  const paired = first.flatMap((row, index) => [row, ...second.slice(index, index + 1)]);
+  const large = sides.find(({ word }) => word === 'large');
+  if (!large) return paired;
+  const all: Row = {
+    key: 'large U of all',
+    name: 'large: single charges, of all consumers',
+    connections: CONNECTIONS,
+    measure: (effort) =>
+      chargeOverHttp({ ...large.ledger, keysFile: allKeysFile, url: large.api.url }, effort),
+  };
+  return [...paired.slice(0, 2), all, ...paired.slice(2)];
+}
+
+async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[]> {
+  const [hotKey = '', tenKey = ''] = ledger.consumerKeys;
+  const charging = { ...ledger, url: api.url };
+  const read = (key: string, name: string, consumerKey: string, path: string): Row => ({
+    key: `${word} ${key}`,
+    name: `${word}: ${name}`,
+    connections: READERS,
+    measure: (effort) => readOverHttp(api.url + path, consumerKey, effort),
+  });
+  const deep = `/v1/usage?cursor=${await middleCursor(ledger, hotCharges)}`;
+  const many = `of ${hotCharges} charges`;
+  return [
+    {
+      key: `${word} U`,
+      name: `${word}: single charges`,
+      connections: CONNECTIONS,
+      measure: (effort) => chargeOverHttp(charging, effort),
+    },
+    {
+      key: `${word} L`,
+      name: `${word}: one connection`,
+      connections: [1],
+      measure: (effort) => chargeOverHttp(charging, effort),
+    },
+    read('balance', 'balance', hotKey, '/v1/balance'),
+    read('usage of 10', 'usage, first page and total, of 10 charges', tenKey, '/v1/usage'),
+    read('usage', `usage, first page and total, ${many}`, hotKey, '/v1/usage'),
+    read('usage, deep', `usage, a page half way down, ${many}`, hotKey, deep),
+  ];
+}
+
+/** The cursor of the page that begins in the middle of the first consumer's charges. */
+async function middleCursor({ databaseUrl }: Ledger, hotCharges: number): Promise<string> {
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ id: string }>(
+      `select h.id from bench.consumers c
+       join farebox.charges h on h.ledger = c.ledger and h.consumer_id = c.id
+       where c.n = 1 order by h.id desc offset $1 limit 1`,
+      [hotCharges / 2],
+    ),
+  );
+  return wireId('charge', rows[0]?.id ?? '');
+}

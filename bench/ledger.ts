@@ -1,0 +1,134 @@
+/**
+ * A database with funded consumers, made by the code that signs up accounts, and the proof at the end that
+ * its books are whole: so nothing that was measured cut a corner.
+ */
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import { asMicros, MICROS_PER_DOLLAR } from '../src/domain/money.ts';
+import { createAccounts } from '../src/store/accounts.ts';
+import { createDatabase } from '../src/store/database.ts';
+import { migrate } from '../src/store/migrations.ts';
+import { withClient, type Stack } from './stack.ts';
+
+/** Consumers that are charged, with a key each. */
+export const CONSUMERS = 10_000;
+/** Batches of 100 consumers drawn at random, for post-charges.sql. */
+export const BATCHES = 1_000;
+export const LEDGERS = 16;
+/** Enough for every charge that a run can make. */
+export const BALANCE = asMicros(1_000_000 * MICROS_PER_DOLLAR);
+const BATCH = 100;
+const CLI = join(import.meta.dirname, '../src/cli.ts');
+
+export interface Ledger {
+  readonly name: string;
+  readonly databaseUrl: string;
+  /** Of the first account, and the developer's UUID. */
+  readonly developerKey: string;
+  readonly developerId: string;
+  readonly developerKeys: readonly string[];
+  readonly consumerKeys: readonly string[];
+  /** Files with one consumer key a line: all of them, and the first alone. */
+  readonly keysFile: string;
+  readonly hotKeyFile: string;
+}
+
+export async function createLedger(stack: Stack, name: string, seed: number): Promise<Ledger> {
+  const databaseUrl = await stack.createDatabase(name);
+  await migrate(databaseUrl, pino({ level: 'warn' }));
+  const accounts = await signUp(databaseUrl);
+  await withClient(databaseUrl, async (client) => {
+    await client.query('select setseed($1)', [(seed % 1e6) / 1e6]);
+    // By their number, so that SQL can name them: where charges are made by SQL alone.
+    await client.query(`
+      create schema bench;
+      create table bench.consumers (n int primary key, ledger smallint not null, id uuid not null);
+      create table bench.batches (n int primary key, ledgers smallint[] not null, consumers uuid[] not null)
+    `);
+    await client.query(
+      `insert into bench.consumers
+       select a.n, c.ledger, c.id from unnest($1::uuid[]) with ordinality a (id, n)
+       join farebox.consumers c on c.id = a.id`,
+      [accounts.map(({ consumerId }) => consumerId)],
+    );
+    await client.query(`
+      insert into bench.batches
+      select batch, array_agg(c.ledger), array_agg(c.id)
+      from (
+        select batch, 1 + floor(random() * ${CONSUMERS})::int as n
+        from generate_series(1, ${BATCHES}) batch cross join generate_series(1, ${BATCH})
+      ) drawn join bench.consumers c using (n) group by batch
+    `);
+    await client.query(fundBaseline);
+    await client.query('vacuum analyze');
+  });
+  const [first] = accounts;
+  if (!first) throw new Error('no account was made');
+  const consumerKeys = accounts.map(({ consumerKey }) => consumerKey);
+  const keysFile = join(stack.directory, `${name}-keys`);
+  const hotKeyFile = join(stack.directory, `${name}-hot-key`);
+  await writeFile(keysFile, consumerKeys.join('\n'));
+  await writeFile(hotKeyFile, first.consumerKey);
+  return {
+    name,
+    databaseUrl,
+    developerKey: first.developerKey,
+    developerId: first.developerId,
+    developerKeys: accounts.map(({ developerKey }) => developerKey),
+    consumerKeys,
+    keysFile,
+    hotKeyFile,
+  };
+}
+
+async function signUp(databaseUrl: string) {
+  const database = await createDatabase(databaseUrl, { maxPoolSize: 2, onError: () => {} });
+  const result = await createAccounts(
+    database,
+    Array.from({ length: CONSUMERS }, (_, n) => ({
+      email: `bench+${n}@example.com`,
+      balance: BALANCE,
+    })),
+    { keyPrefix: 'fare', ledgerCount: LEDGERS, consentCeiling: undefined },
+  );
+  await database.end();
+  if (result.kind !== 'created') throw new Error('the addresses are taken');
+  return result.accounts;
+}
+
+/** debit.sql's own consumers, whose ids it can compute: a look-up would cost it what it need not. */
+const fundBaseline = `
+  with consumers as (
+    insert into farebox.consumers (ledger, id, credited_micros)
+    select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, ${BALANCE}
+    from generate_series(1, ${CONSUMERS}) n
+    returning ledger, id, credited_micros
+  ), movements as (
+    insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
+    select ledger, id, uuidv7(), 'adjustment', credited_micros, 'bench' from consumers
+    returning ledger, consumer_id, id, amount_micros
+  )
+  insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros)
+  select ledger, consumer_id, id, 0, amount_micros from movements
+`;
+
+/** Charges that there are, by any way. */
+export function countCharges(ledger: Ledger): Promise<number> {
+  return withClient(ledger.databaseUrl, async (client) => {
+    const { rows } = await client.query<{ count: string }>('select count(*) from farebox.charges');
+    return Number(rows[0]?.count);
+  });
+}
+
+/** Throws, with what is off, unless `farebox doctor` says that the books are whole. */
+export async function proveWhole(ledger: Ledger): Promise<void> {
+  const env = { PATH: process.env['PATH'], DATABASE_URL: ledger.databaseUrl };
+  const command = [CLI, 'doctor', '--no-processor'];
+  await promisify(execFile)(process.execPath, command, { env }).catch((error: unknown) => {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`the books of ${ledger.name} are not whole:\n${stdout}${stderr}`);
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * Rows measured in turn, several rounds: whatever else the machine does meets all of them alike. A row has
+ * several connection counts, and the one with the highest median is its best.
+ */
+export interface Effort {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+export interface Measured {
+  /** How many were done. */
+  readonly count: number;
+  readonly perSecond: number;
+  /** Undefined where each single one is not timed. */
+  readonly p50Ms?: number | undefined;
+  readonly p99Ms?: number | undefined;
+}
+
+export interface Row {
+  readonly key: string;
+  readonly name: string;
+  readonly connections: readonly number[];
+  readonly measure: (effort: Effort) => Promise<Measured>;
+}
+
+interface Variant {
+  readonly connections: number;
+  readonly rounds: readonly Measured[];
+}
+
+export interface RowResult {
+  readonly key: string;
+  readonly name: string;
+  readonly variants: readonly Variant[];
+}
+
+export interface RoundsOptions {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly say: (text: string) => void;
+}
+
+const WARM_UP_SECONDS_MAX = 3;
+
+export async function measureInTurn(
+  rows: readonly Row[],
+  options: RoundsOptions,
+): Promise<RowResult[]> {
+  const { rounds, seconds, seed, say } = options;
+  for (const row of rows) {
+    const connections = Math.max(...row.connections);
+    await row.measure({ connections, seconds: Math.min(seconds, WARM_UP_SECONDS_MAX), seed });
+  }
+  const measured = new Map<string, Measured[]>();
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const row of rows) {
+      for (const connections of row.connections) {
+        const found = await row.measure({ connections, seconds, seed: seed + round });
+        const before = measured.get(`${row.key} ${connections}`) ?? [];
+        measured.set(`${row.key} ${connections}`, [...before, found]);
+        say(`round ${round}: ${row.name}, ${connections} at a time: ${shown(found)}`);
+      }
+    }
+  }
+  return rows.map(({ key, name, connections }) => ({
+    key,
+    name,
+    variants: connections.map((count) => ({
+      connections: count,
+      rounds: measured.get(`${key} ${count}`) ?? [],
+    })),
+  }));
+}
+
+function shown({ perSecond, p50Ms, p99Ms }: Measured): string {
+  const latency =
+    p50Ms === undefined ? '' : `, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms?.toFixed(2)} ms`;
+  return `${perSecond.toFixed(0)}/s${latency}`;
+}
+
+/** The connection count with the highest median. */
+export function bestOf({ variants }: RowResult): Variant {
+  return variants.reduce((best, variant) =>
+    medianRate(variant) > medianRate(best) ? variant : best,
+  );
+}
+
+function medianRate({ rounds }: Variant): number {
+  return median(rounds.map(({ perSecond }) => perSecond));
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1);
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length;
+}

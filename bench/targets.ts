@@ -1,0 +1,82 @@
+/**
+ * What the bench is held against: ratios of rows of the same round, and two plain figures. A target that is
+ * missed is said, and fails nothing.
+ */
+import { bestOf, type RowResult } from './rounds.ts';
+
+export interface Results {
+  readonly rows: readonly RowResult[];
+  /** Figures that are no rate. Undefined: not measured. */
+  readonly bytesPerCharge?: number | undefined;
+  readonly apiPeakMemoryMiB?: number | undefined;
+}
+
+export interface Target {
+  readonly name: string;
+  /** Rows without which there is nothing to compare. */
+  readonly rows: readonly string[];
+  readonly bound: 'at least' | 'at most';
+  readonly goal: number;
+  readonly digits: number;
+  /** One a round; none when something it needs was not measured. */
+  readonly values: (results: Results) => readonly number[];
+}
+
+export const TARGETS: readonly Target[] = [
+  ratio('single charges / pgbench debits', 'U', 'pgU', 'at least', 1.5),
+  ratio('one hot consumer / pgbench on one row', 'H', 'pgH', 'at least', 5),
+  ratio('batched charges / pgbench debits', 'B', 'pgU', 'at least', 3),
+  ratio('through the client library / pgbench debits', 'C', 'pgU', 'at least', 2),
+  ratio('single charges / Fastify + pg by hand', 'U', 'fastify', 'at least', 2.5),
+  ratio('single charges / bare Koa', 'U', 'K', 'at least', 0.45),
+  ratio('batched charges / the charge statement alone', 'B', 'F', 'at least', 0.85),
+  ratio('one connection, p50 / pgbench, one client, p50', 'L', 'pgL', 'at most', 3, 'p50Ms'),
+  ratio('single charges, much data / little data', 'large U', 'small U', 'at least', 0.8),
+  figure('bytes a charge in Postgres', 'bytesPerCharge', 300),
+  figure('memory of an API process at its peak, MiB', 'apiPeakMemoryMiB', 256),
+];
+
+function ratio(
+  name: string,
+  of: string,
+  over: string,
+  bound: Target['bound'],
+  goal: number,
+  what: 'perSecond' | 'p50Ms' = 'perSecond',
+): Target {
+  const pick = ({ rows }: Results, key: string) => {
+    const row = rows.find((candidate) => candidate.key === key);
+    return row ? bestOf(row).rounds.map((measured) => measured[what] ?? Number.NaN) : [];
+  };
+  return {
+    name,
+    rows: [of, over],
+    bound,
+    goal,
+    digits: 2,
+    values: (results) => {
+      const overs = pick(results, over);
+      if (overs.length === 0) return [];
+      return pick(results, of).map((value, round) => value / (overs[round] ?? Number.NaN));
+    },
+  };
+}
+
+function figure(name: string, which: 'bytesPerCharge' | 'apiPeakMemoryMiB', goal: number): Target {
+  return {
+    name,
+    rows: [],
+    bound: 'at most',
+    goal,
+    digits: 0,
+    values: (results) => (results[which] === undefined ? [] : [results[which]]),
+  };
+}
+
+/** Those rows and what their targets compare them with. */
+export function withRivals(keys: readonly string[]): string[] {
+  const rivals = TARGETS.flatMap(({ rows: [of, over] }) =>
+    of !== undefined && over !== undefined && keys.includes(of) ? [over] : [],
+  );
+  return [...new Set([...keys, ...rivals])];
+}
