@@ -47,7 +47,7 @@ export async function call(
   return {
     status: response.status,
     headers: response.headers,
-    body: isJson ? JSON.parse(answer) : answer,
+    body: isJson && answer !== '' ? JSON.parse(answer) : answer,
   };
 }
 
