@@ -44,7 +44,8 @@ export class Farebox {
         this.#timeoutMs,
       );
     }
-    this.#receiptKeys = this.#receiptKeysOf(options.receiptKeys);
+    const keys = options.receiptKeys && settings.checkReceiptKeys(options.receiptKeys);
+    this.#receiptKeys = new ReceiptKeys(async () => keys ?? this.#fetchReceiptKeys());
   }
 
   async charge(request) {
@@ -90,12 +91,6 @@ export class Farebox {
   #attempt(prepared, leftMs) {
     if (this.#coalescer) return this.#coalescer.send(prepared, leftMs);
     return postCharge(this.#transport, prepared, Math.min(this.#timeoutMs, leftMs));
-  }
-
-  #receiptKeysOf(given) {
-    if (given === undefined) return new ReceiptKeys(() => this.#fetchReceiptKeys());
-    const keys = settings.checkReceiptKeys(given);
-    return new ReceiptKeys(async () => keys, { refetchMs: Infinity });
   }
 
   async #fetchReceiptKeys() {

@@ -11,8 +11,9 @@ const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 const NOT_VALID = Object.freeze({ valid: false, charge: null });
 
 export async function verifyReceipt(keys, receipt) {
-  const [, signed, keyId, payload, signature] = RECEIPT.exec(receipt) ?? [];
-  if (typeof receipt !== 'string' || signed === undefined) return NOT_VALID;
+  const parts = typeof receipt === 'string' ? RECEIPT.exec(receipt) : null;
+  if (parts === null) return NOT_VALID;
+  const [, signed, keyId, payload, signature] = parts;
   const key = await keys.find(keyId);
   if (key === undefined) return NOT_VALID;
   // Compares in constant time.
@@ -29,22 +30,20 @@ export async function verifyReceipt(keys, receipt) {
 /** The developer's receipt keys, by id. */
 export class ReceiptKeys {
   #load;
-  #refetchMs;
   #keys;
   #refetchedAt = -Infinity;
   #loading;
 
   /** `load` resolves with `[{ id, key }]`, as the service answers. */
-  constructor(load, { refetchMs = REFETCH_MS_MIN } = {}) {
+  constructor(load) {
     this.#load = load;
-    this.#refetchMs = refetchMs;
   }
 
   /** An id that is not known may be of a new key. The service is asked rarely: anybody can make ids up. */
   async find(id) {
     if (this.#keys === undefined) {
       await this.#refresh();
-    } else if (!this.#keys.has(id) && performance.now() - this.#refetchedAt >= this.#refetchMs) {
+    } else if (!this.#keys.has(id) && performance.now() - this.#refetchedAt >= REFETCH_MS_MIN) {
       await this.#refresh();
       this.#refetchedAt = performance.now();
     }

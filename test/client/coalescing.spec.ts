@@ -1,5 +1,6 @@
 /** Concurrent calls go together, and still each has its own key, answer, error and deadline. */
 import assert from 'node:assert/strict';
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { Farebox, FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
 import {
@@ -107,7 +108,9 @@ describe('client: concurrent charges', () => {
       calls.push(...chargeAll(farebox, [key]));
       await until(() => api.seen.length === calls.length);
     }
-    calls.push(...chargeAll(farebox, ['late-1', 'late-2']));
+    calls.push(...chargeAll(farebox, ['late-1']));
+    await turnOfEventLoop();
+    calls.push(...chargeAll(farebox, ['late-2']));
     gate.release();
     await until(() => api.seen.length > REQUESTS_MAX);
     assert.deepEqual(keysOf(api.charges[REQUESTS_MAX]), ['late-1', 'late-2']);
@@ -143,6 +146,13 @@ describe('client: concurrent charges', () => {
       assert.ok(Buffer.byteLength(JSON.stringify(body)) < BODY_BYTES_MAX * 0.8);
     }
     assert.ok(api.seen.length < 10, `${api.seen.length} requests`);
+  });
+
+  it('may have the longest time-outs that there are', async () => {
+    await using api = await service(makeAll);
+    const farebox = api.farebox({ timeoutMs: 2 ** 31 - 1, maxRetries: 9 });
+    await Promise.all(chargeAll(farebox, names(2)));
+    assert.equal(api.seen.length, 1);
   });
 
   it('go alone with coalesce: false', async () => {

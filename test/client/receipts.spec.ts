@@ -92,7 +92,7 @@ describe('client: receipts', () => {
     ]) {
       assert.deepEqual(await farebox.verifyReceipt(odd), NOT_VALID);
     }
-    for (const none of [undefined, null, 7, {}, [receipt]]) {
+    for (const none of [undefined, null, 7, {}, [receipt], Symbol('receipt')]) {
       assert.deepEqual(await farebox.verifyReceipt(none as never), NOT_VALID);
     }
   });
