@@ -8,7 +8,16 @@ import { call, type Answer } from '../support/http.ts';
 import type { Server } from '../support/stack.ts';
 
 /** What an attempt may come to while parts of the service are away. */
-export type Outcome = '201' | '201 replayed' | '402' | '503' | 'outcome_unknown' | 'dropped';
+export type Outcome =
+  | '201'
+  | '201 replayed'
+  | '402'
+  | '503'
+  | 'outcome_unknown'
+  | 'idempotency_key_in_use'
+  | 'dropped';
+
+type Payer = Pick<TestAccount, 'consumerKey'>;
 
 const RETRY_MS = 50;
 
@@ -16,19 +25,21 @@ export class PersistentCharges {
   /** Ids of the charges that were answered with 201. */
   readonly made = new Set<string>();
   readonly violations: string[] = [];
-  readonly #outcomes = new Map<Outcome, number>();
-  readonly #server: Pick<Server, 'url'>;
+  readonly outcomes = new Map<Outcome, number>();
+  readonly #servers: readonly Pick<Server, 'url'>[];
   readonly #developerKey: string;
   #isStopped = false;
   #keys = 0;
+  #attempts = 0;
 
-  constructor(server: Pick<Server, 'url'>, developerKey: string) {
-    this.#server = server;
+  /** The attempts go to the servers in turn. */
+  constructor(servers: readonly Pick<Server, 'url'>[], developerKey: string) {
+    this.#servers = servers;
     this.#developerKey = developerKey;
   }
 
   count(outcome: Outcome): number {
-    return this.#outcomes.get(outcome) ?? 0;
+    return this.outcomes.get(outcome) ?? 0;
   }
 
   /** Begins no further charge; those under way are decided still. */
@@ -37,11 +48,11 @@ export class PersistentCharges {
   }
 
   /** One charge after the other. */
-  async makeUntilStopped(account: TestAccount, amount: number): Promise<void> {
+  async makeUntilStopped(account: Payer, amount: number): Promise<void> {
     while (!this.#isStopped) await this.#make(account, amount);
   }
 
-  async #make(account: TestAccount, amount: number): Promise<void> {
+  async #make(account: Payer, amount: number): Promise<void> {
     this.#keys += 1;
     const key = `job ${this.#keys}`;
     // Until an attempt may have reached the ledger, there is nothing to replay.
@@ -53,7 +64,7 @@ export class PersistentCharges {
         this.violations.push(`${answer?.status}: ${JSON.stringify(answer?.body)}`);
         return;
       }
-      this.#outcomes.set(outcome, this.count(outcome) + 1);
+      this.outcomes.set(outcome, this.count(outcome) + 1);
       if (outcome === '201 replayed' && !isUnknown) {
         this.violations.push(`${key} was made by an attempt that did nothing, as it said`);
       }
@@ -73,9 +84,11 @@ export class PersistentCharges {
   }
 
   /** Undefined when the line broke. */
-  async #attempt(account: TestAccount, amount: number, key: string): Promise<Answer | undefined> {
+  async #attempt(account: Payer, amount: number, key: string): Promise<Answer | undefined> {
+    this.#attempts += 1;
+    const server = this.#servers[this.#attempts % this.#servers.length] as Pick<Server, 'url'>;
     try {
-      return await call(this.#server, 'POST', '/v1/charges', {
+      return await call(server, 'POST', '/v1/charges', {
         key: this.#developerKey,
         headers: { 'idempotency-key': key },
         body: { apiKey: account.consumerKey, tool: 'search', amount },
@@ -97,5 +110,5 @@ function outcomeOf(answer: Answer | undefined): Outcome | undefined {
   }
   if (answer.status === 402) return '402';
   if (answer.status === 503) return '503';
-  return answer.status === 500 && code === 'outcome_unknown' ? 'outcome_unknown' : undefined;
+  return code === 'outcome_unknown' || code === 'idempotency_key_in_use' ? code : undefined;
 }

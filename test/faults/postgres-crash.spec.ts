@@ -49,7 +49,7 @@ describe('a crash of Postgres', function () {
     ['killed', 'SIGKILL'],
   ] as const) {
     it(`keeps every charge that was answered, and doubles none, when it is ${how}`, async () => {
-      const charges = new PersistentCharges(api, account.developerKey);
+      const charges = new PersistentCharges([api], account.developerKey);
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
         // The poor one's balance ends on the way: refusals go through the crash as well.
         charges.makeUntilStopped(index % 4 === 0 ? poor : account, index % 4 === 0 ? 0.4 : 0.001),

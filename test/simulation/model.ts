@@ -19,6 +19,8 @@ export interface ChargeRequest {
   /** Undefined: the tool's price. */
   readonly amountMicros: number | undefined;
   readonly key: string;
+  /** Instead of the consumer's own. */
+  readonly apiKey?: string;
 }
 
 /** The body of a 201. */
@@ -55,6 +57,7 @@ export class Consumer {
   /** Changes when it is rolled. */
   apiKey: string;
   balance = 0;
+  spent = 0;
   /** In the order in which they were credited. */
   readonly credits: { readonly topUpId: string; readonly micros: number }[] = [];
   /** In the order in which they spent. */
@@ -66,10 +69,6 @@ export class Consumer {
     this.accountId = account.accountId;
     this.consumerId = account.consumerId;
     this.apiKey = account.consumerKey;
-  }
-
-  get spent(): number {
-    return this.charges.reduce((sum, { amountMicros }) => sum + amountMicros, 0);
   }
 
   credit(topUpId: string, micros: number): void {
@@ -118,6 +117,7 @@ export class Consumer {
       [request.tool, amountMicros, this.consumerId, request.developer.developerId],
     );
     this.balance -= amountMicros;
+    this.spent += amountMicros;
     this.charges.push({ request, amountMicros, body });
   }
 

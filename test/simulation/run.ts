@@ -39,7 +39,7 @@ try {
   for (const [what, times] of counts) print(`  ${what}: ${times}`);
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(`SEED=${seed}: the service and the model disagree after ${seconds()} s\n`);
+  process.stderr.write(`SEED=${seed}: failed after ${seconds()} s\n`);
   throw error;
 } finally {
   await mochaGlobalTeardown();

@@ -65,8 +65,9 @@ export class Service {
     let wasUnknown = false;
     for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
       const answer = await attempt(this.#processes[at] as Server, method, path, options);
-      if (answer && !isUndecided(answer)) return { ...answer, wasUnknown };
-      if (answer?.status === 503) this.count('unavailable');
+      if (typeof answer === 'object' && !isUndecided(answer)) return { ...answer, wasUnknown };
+      if (answer === 'nobody there') this.count(answer);
+      else if (answer !== 'cut off' && answer.status === 503) this.count('unavailable');
       else {
         wasUnknown = true;
         this.count('unknown');
@@ -136,14 +137,13 @@ export class Service {
     }
     assert.equal(answer.status, 201, `${request.key}: ${JSON.stringify(answer.body)}`);
     this.count('made');
-    if (answer.isReplay) this.count('made by an attempt that was not answered');
     return { kind: 'made', request, body: answer.body as ChargeBody };
   }
 }
 
-function bodyOf({ consumer, tool, amountMicros }: ChargeRequest) {
+function bodyOf({ consumer, apiKey, tool, amountMicros }: ChargeRequest) {
   return {
-    apiKey: consumer.apiKey,
+    apiKey: apiKey ?? consumer.apiKey,
     tool,
     ...(amountMicros === undefined ? {} : { amount: dollarsOf(amountMicros) }),
   };
@@ -155,18 +155,18 @@ function isUndecided({ status, body }: Pick<Answer, 'status' | 'body'>): boolean
   return code !== undefined && UNDECIDED.has(code);
 }
 
-/** Undefined when the line broke. */
 async function attempt(
   server: Server,
   method: string,
   path: string,
   options: CallOptions,
-): Promise<Answer | undefined> {
+): Promise<Answer | 'nobody there' | 'cut off'> {
   try {
     return await call(server, method, path, options);
   } catch (error) {
-    // fetch: the line broke. Anything else is a bug of the simulation.
-    if (error instanceof TypeError && error.cause !== undefined) return undefined;
-    throw error;
+    // What fetch throws when there is no line, or it breaks. Anything else is a bug of the simulation.
+    if (!(error instanceof TypeError && error.cause instanceof Error)) throw error;
+    const isRefused = 'code' in error.cause && error.cause.code === 'ECONNREFUSED';
+    return isRefused ? 'nobody there' : 'cut off';
   }
 }

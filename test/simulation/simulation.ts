@@ -132,21 +132,21 @@ async function run(
   );
   let done = 0;
   let killing = Promise.resolve();
-  let failure: unknown;
+  const failed = new AbortController();
   const act = async (actor: Actor): Promise<void> => {
-    while (done < operations && failure === undefined) {
+    while (done < operations && !failed.signal.aborted) {
       done += 1;
+      onProgress?.(done, service.counts);
       if (done === marks[0]) {
         marks.shift();
         killing = killing.then(() => service.kill(killer));
       }
       await actor.step();
-      onProgress?.(done, service.counts);
     }
   };
   await Promise.all(
-    actors.map((actor) => act(actor).catch((error: unknown) => (failure ??= error))),
+    actors.map((actor) => act(actor).catch((error: unknown) => failed.abort(error))),
   );
   await killing;
-  if (failure !== undefined) throw failure;
+  failed.signal.throwIfAborted();
 }
