@@ -21,7 +21,10 @@ comment on column farebox.agents.account_id is 'Who registered it first, and alo
 comment on column farebox.agents.name_words is 'The name as searches compare it: plain words in lower case.';
 comment on column farebox.agents.search is
   'Stems, by weight: A id and name, B intents and capabilities, C protocol, D description.';
-create index agents_search on farebox.agents using gin (search);
+-- Without a list of pending entries, which every search would have to read from end to end.
+create index agents_search on farebox.agents using gin (search) with (fastupdate = off);
+create index agents_search_names on farebox.agents
+  using gin (ts_filter(search, '{a}')) with (fastupdate = off);
 create index agents_account on farebox.agents (account_id, id);
 
 -- Every stem that an agent has, and how many agents have it: what rarity is read from, and what a word
@@ -32,7 +35,7 @@ create table farebox.agent_words (
 ) with (fillfactor = 70);
 -- Without numbers: one that is a digit off is another number.
 create index agent_words_alike on farebox.agent_words using gin (word gin_trgm_ops)
-  where word !~ '[0-9]';
+  with (fastupdate = off) where word !~ '[0-9]';
 
 -- Keeps the vocabulary in step with the agents, whoever writes them. Words are counted in their order, so
 -- that two registrations at once may wait for each other but never in a circle.
@@ -70,3 +73,20 @@ create trigger agents_updated after update on farebox.agents
   for each statement execute function farebox.agents_changed();
 create trigger agents_deleted after delete on farebox.agents
   referencing old table as old_agents for each statement execute function farebox.agents_changed();
+
+-- The agents that a search is to rank: for one query after the other those whose names it fits, then those
+-- that it fits anywhere, until there are enough; some come twice. It reads no further than that, and by the
+-- indexes whatever the statistics say, so that its cost hardly depends on how many agents there are.
+create function farebox.find_agent_candidates(queries tsquery[], agents_max integer)
+returns table (id text, protocol text, name_words text, search tsvector)
+language sql stable
+set enable_seqscan = off
+as $$
+  select a.id, a.protocol, a.name_words, a.search
+  from unnest(queries) q cross join lateral (
+    (select * from farebox.agents where ts_filter(search, '{a}') @@ q limit agents_max)
+    union all
+    (select * from farebox.agents where search @@ q limit agents_max)
+  ) a
+  limit agents_max
+$$;

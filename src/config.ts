@@ -43,6 +43,8 @@ export interface Config extends LedgerConfig {
   readonly savesTestCard: boolean;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
+  /** Whether agents may be on loopback and private addresses: in development, never in public. */
+  readonly allowPrivateEndpoints: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -93,6 +95,7 @@ export function readConfig(env: Environment): Config {
     stripe: readStripeConfig(env),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
+    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
   });
 }
 

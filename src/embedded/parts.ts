@@ -143,6 +143,8 @@ export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
     PORT: String(port),
     BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
     MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
+    // Whoever starts everything on one machine has agents on it too.
+    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || 'true',
   };
 }
 

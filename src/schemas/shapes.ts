@@ -9,10 +9,13 @@ export const Dollars = (description: string) => Type.Number({ description });
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
 
 /** Any printable text: no control characters, separators of lines, or halves of a surrogate pair. */
-export const ToolName = Type.String({
-  pattern: `^(?=.*\\S)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]{1,${TOOL_NAME_MAX}}$`,
-  description: 'Printable text of 1 to 100 characters',
-});
+export const PrintableText = (maxLength: number) =>
+  Type.String({
+    pattern: `^(?=.*\\S)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`,
+    description: `Printable text of 1 to ${maxLength} characters`,
+  });
+
+export const ToolName = PrintableText(TOOL_NAME_MAX);
 
 /** Text that Postgres can store: no NUL, no half of a surrogate pair. */
 export const PlainText = (maxLength: number) =>
