@@ -26,10 +26,7 @@ describe('more charges than can wait', () => {
     neighbour = await accountInOtherLane();
     for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeAnswer);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() => api?.stop());
 
   const charge = ({ developerKey, consumerKey }: TestAccount): Promise<Answer> =>
     call(api, 'POST', '/v1/charges', {
@@ -87,4 +84,6 @@ describe('more charges than can wait', () => {
   it('takes charges again when there is room', async () => {
     bodyOf(await charge(account), 201, ChargeAnswer);
   });
+
+  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
 });

@@ -34,10 +34,7 @@ describe('the same key at the same time', () => {
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() => api?.stop());
 
   const body = (amount = 4) => ({ apiKey: account.consumerKey, tool: 'search', amount });
 
@@ -116,4 +113,6 @@ describe('the same key at the same time', () => {
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 402]));
     assert.equal((await balance()).balance, 2);
   });
+
+  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
 });

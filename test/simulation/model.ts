@@ -46,11 +46,6 @@ export type Decision =
   | { readonly kind: 'made'; readonly request: ChargeRequest; readonly body: ChargeBody }
   | { readonly kind: 'insufficient'; readonly request: ChargeRequest; readonly balance: number };
 
-export interface Attributed {
-  micros: number;
-  charges: number;
-}
-
 export class Consumer {
   readonly accountId: string;
   readonly consumerId: string;
