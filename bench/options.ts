@@ -1,6 +1,7 @@
 /** The command line. Whatever makes a run smaller makes it partial, and what is partial is not published. */
 import { parseArgs } from 'node:util';
 import { CHARGE_ROWS } from './charges.ts';
+import { CONSUMERS } from './ledger.ts';
 import { withRivals } from './targets.ts';
 
 export interface Options {
@@ -48,7 +49,7 @@ export function readOptions(args: readonly string[]): Options {
     chargeRows: withRivals(asked.filter((key) => CHARGE_ROWS.includes(key))),
     measuresBytes: asked.includes('bytes'),
     measuresLarge: values.large || asked.includes('large'),
-    largeConsumers: integer('consumers', values.consumers, LARGE_CONSUMERS),
+    largeConsumers: integer('consumers', values.consumers, LARGE_CONSUMERS, CONSUMERS),
     rounds: integer('rounds', values.rounds, ROUNDS),
     seconds: integer('seconds', values.seconds, SECONDS),
     seed: integer('seed', values.seed, Date.now() % 1e6),
@@ -58,11 +59,11 @@ export function readOptions(args: readonly string[]): Options {
   };
 }
 
-function integer(name: string, text: string | undefined, fallback: number): number {
+function integer(name: string, text: string | undefined, fallback: number, min = 1): number {
   if (text === undefined) return fallback;
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new RangeError(`--${name} must be a positive integer, not ${text}`);
+  if (!Number.isSafeInteger(value) || value < min) {
+    throw new RangeError(`--${name} must be an integer of at least ${min}, not ${text}`);
   }
   return value;
 }

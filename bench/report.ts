@@ -82,6 +82,7 @@ export function markdownOf(report: Report): string {
     '| target | | goal | median | spread |',
     '| --- | --- | --- | --- | --- |',
     ...targets.filter((line) => line !== undefined),
+    ...(report.size ? ['', sizeLine(report.size)] : []),
   ].join('\n');
 }
 
@@ -113,6 +114,11 @@ function targetLine(target: Target, values: readonly number[]): string | undefin
     median(values).toFixed(digits),
     spread(values, digits),
   );
+}
+
+function sizeLine({ charges, parts }: ChargeSize): string {
+  const all = Object.entries(parts).map(([name, bytes]) => `${name} ${bytes.toFixed(0)}`);
+  return `Bytes a charge, after ${charges} of them: ${all.join(', ')}.`;
 }
 
 function isReached({ bound, goal }: Target, values: readonly number[]): boolean {
