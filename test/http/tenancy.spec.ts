@@ -4,18 +4,25 @@
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
+import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { ChargeAnswer } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 
-type Role = 'consumer' | 'developer' | 'either';
-
 interface Row {
   readonly role: Role;
   /** A body that is good, so that nothing but the key can be at fault. */
   readonly body?: (account: TestAccount) => object;
+  /** What the id or the cursor of the path names. */
+  readonly names?: keyof Owned;
+}
+
+/** What the owner has; a stranger must never see it. */
+interface Owned {
+  readonly charge: string;
+  readonly topUp: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -30,20 +37,61 @@ const ROUTES: Readonly<Record<string, Row>> = {
     role: 'developer',
     body: (account) => ({ charges: [chargeBody(account)] }),
   },
-  'GET /v1/charges': { role: 'developer' },
-  'GET /v1/charges/:id': { role: 'developer' },
+  'GET /v1/charges': { role: 'developer', names: 'charge' },
+  'GET /v1/charges/:id': { role: 'developer', names: 'charge' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },
-  'GET /v1/usage': { role: 'consumer' },
+  'GET /v1/usage': { role: 'consumer', names: 'charge' },
   'POST /v1/top-up': { role: 'consumer', body: () => ({ amount: 10 }) },
-  'GET /v1/top-up': { role: 'consumer' },
-  'GET /v1/top-up/:id': { role: 'consumer' },
+  'GET /v1/top-up': { role: 'consumer', names: 'topUp' },
+  'GET /v1/top-up/:id': { role: 'consumer', names: 'topUp' },
   'POST /v1/checkout': { role: 'consumer', body: () => ({ amount: 10 }) },
   'GET /v1/earnings': { role: 'developer' },
   'POST /v1/tools': { role: 'developer', body: () => ({ name: 'new', price: 1 }) },
   'GET /v1/tools': { role: 'developer' },
-  'GET /v1/top-ups': { role: 'developer' },
+  'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
+  'POST /register': {
+    role: 'legacy',
+    body: () => ({ id: 'agent', name: 'Agent', protocol: 'http', endpoint: 'https://example.com' }),
+  },
+  'POST /resolve': { role: 'legacy', body: () => ({ query: 'otters' }) },
+  'POST /intent/preview': { role: 'legacy', body: () => ({ query: 'otters' }) },
+};
+
+const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
+  consumer: ({ consumerKey }) => consumerKey,
+  developer: ({ developerKey }) => developerKey,
+  either: ({ consumerKey }) => consumerKey,
+  legacy: ({ legacyKey }) => legacyKey,
+};
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+const serviceKey = (key: string) => ({ 'x-service-key': key });
+/** As the route takes it. */
+const sent = (role: Role, key: string) => (role === 'legacy' ? serviceKey(key) : bearer(key));
+
+/** Headers that no route of the role lets in. */
+const REFUSED: Readonly<
+  Record<
+    string,
+    (role: Role, owner: TestAccount, revoked: TestAccount) => Readonly<Record<string, string>>
+  >
+> = {
+  'no key': () => ({}),
+  'a malformed key': (role) => sent(role, 'fare_ck_live_short'),
+  'a key of another kind': (role, owner) => {
+    const { consumerKey, developerKey, legacyKey } = owner;
+    if (role === 'either') return bearer(legacyKey);
+    return sent(role, role === 'consumer' ? developerKey : consumerKey);
+  },
+  'a key of a third kind': (role, owner) =>
+    sent(role, role === 'legacy' ? owner.developerKey : owner.legacyKey),
+  'a key that was never made': (role) =>
+    sent(role, composeKey('fare', role === 'either' ? 'developer' : role, new Uint8Array(32))),
+  'a revoked key': (role, _, revoked) => sent(role, KEY_OF[role](revoked)),
+  'the right key in the wrong header': (role, owner) =>
+    role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
 /** An error, but for the id of its request. */
@@ -55,12 +103,13 @@ describe('tenancy', () => {
   let api: TestApi;
   let owner: TestAccount;
   let revoked: TestAccount;
-  /** What the owner has, by the path parameter of the route that shows it. */
-  let owned: { readonly charge: string; readonly topUp: string };
+  let stranger: TestAccount;
+  let owned: Owned;
 
   before(async () => {
     api = await startTestApi();
     [owner, revoked] = [await api.createAccount(10), await api.createAccount(10)];
+    stranger = await api.createAccount(10);
     const answer = await charge(api, owner, { tool: 'owned tool', metadata: { owned: true } });
     const topUps = await api.sql.query<{ id: string }>(
       `select replace(t.id::text, '-', '') as id
@@ -86,30 +135,19 @@ describe('tenancy', () => {
     );
   });
 
-  const wrongKeys: Readonly<Record<string, (role: Role) => string | undefined>> = {
-    'no key': () => undefined,
-    'a malformed key': () => 'fare_ck_live_short',
-    'a key of the other kind': (role) =>
-      role === 'either'
-        ? owner.legacyKey
-        : role === 'consumer'
-          ? owner.developerKey
-          : owner.consumerKey,
-    'a key that was never made': (role) =>
-      composeKey('fare', role === 'either' ? 'consumer' : role, new Uint8Array(32)),
-    'a revoked key': (role) => (role === 'developer' ? revoked.developerKey : revoked.consumerKey),
-    'a legacy key': () => owner.legacyKey,
-  };
-
-  for (const [route, { role, body }] of Object.entries(ROUTES)) {
+  for (const [route, { role, body, names }] of Object.entries(ROUTES)) {
     const [method, path] = route.split(' ') as [string, string];
+    const read = (who: TestAccount, query = ''): Promise<Answer> => {
+      const id = names === undefined ? '' : owned[names];
+      const headers = sent(role, KEY_OF[role](who));
+      return call(api, method, path.replace(':id', id) + query, { headers });
+    };
 
-    for (const [what, keyOf] of Object.entries(wrongKeys)) {
+    for (const [what, headersOf] of Object.entries(REFUSED)) {
       it(`${route} refuses ${what}, and does nothing`, async () => {
-        const key = keyOf(role);
         const answer = await api.changingNothing(() =>
-          call(api, method, path.replace(':id', owned.charge), {
-            ...(key === undefined ? {} : { key }),
+          call(api, method, path.replace(':id', owned[names ?? 'charge']), {
+            headers: headersOf(role, owner, revoked),
             ...(body ? { body: body(owner) } : {}),
           }),
         );
@@ -120,48 +158,34 @@ describe('tenancy', () => {
 
     if (method === 'GET') {
       it(`${route} shows the owner what is its own, and a stranger nothing of it`, async () => {
-        const stranger = await api.createAccount(10);
-        const read = ({ consumerKey, developerKey }: TestAccount): Promise<Answer> => {
-          const id = path.startsWith('/v1/top-up') ? owned.topUp : owned.charge;
-          const key = role === 'consumer' ? consumerKey : developerKey;
-          return call(api, method, path.replace(':id', id), { key });
-        };
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
         if (path.endsWith('/:id')) assertError(answer, 404, 'not_found');
         else assert.equal(answer.status, 200);
-        const shown = JSON.stringify(answer.body);
-        const secrets = [
-          owner.consumerId,
-          owner.developerId,
-          'owned tool',
-          ...Object.values(owned),
-        ];
-        for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
+        assertShowsNothingOwned(answer);
+      });
+    }
+
+    if (names !== undefined && !path.endsWith('/:id')) {
+      it(`${route} shows a stranger nothing behind the owner’s cursor`, async () => {
+        // The largest id there is, so that everything lies behind it.
+        const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
+        for (const cursor of [owned[names], last]) {
+          const answer = await read(stranger, `?cursor=${cursor}`);
+          assert.equal(answer.status, 200);
+          assertShowsNothingOwned(answer);
+        }
       });
     }
   }
 
-  for (const path of ['/v1/charges', '/v1/usage', '/v1/top-up', '/v1/top-ups']) {
-    it(`GET ${path} shows a stranger nothing behind the cursor of the owner`, async () => {
-      const stranger = await api.createAccount(0);
-      const cursor = path.startsWith('/v1/top-up') ? owned.topUp : owned.charge;
-      const higher = `${cursor.slice(0, -1)}${cursor.endsWith('f') ? 'e' : 'f'}`;
-      const key =
-        path === '/v1/usage' || path === '/v1/top-up'
-          ? stranger.consumerKey
-          : stranger.developerKey;
-      for (const each of [cursor, higher]) {
-        const answer = await call(api, 'GET', `${path}?cursor=${each}`, { key });
-        assert.equal(answer.status, 200);
-        assert.ok(!JSON.stringify(answer.body).includes(owner.consumerId));
-        assert.ok(!JSON.stringify(answer.body).includes(owned.topUp));
-      }
-    });
+  function assertShowsNothingOwned({ body }: Answer): void {
+    const shown = JSON.stringify(body);
+    const secrets = [owner.consumerId, owner.developerId, 'owned tool', ...Object.values(owned)];
+    for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }
 
   it('answers a stranger’s id and an id of nothing with the same words', async () => {
-    const stranger = await api.createAccount(0);
     const nothing = `chg_${'0'.repeat(32)}`;
     const [theirs, none] = await Promise.all(
       [owned.charge, nothing].map((id) =>
