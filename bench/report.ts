@@ -14,6 +14,8 @@ import { TARGETS, type Results, type Target } from './targets.ts';
 
 const README = join(import.meta.dirname, 'README.md');
 const RESULTS = join(import.meta.dirname, 'results');
+/** Those of large.ts: they have a table of their own, which a run without them leaves. */
+const LARGE_ROWS = /^(small|large) /;
 
 export interface Report extends Results {
   readonly size: ChargeSize | undefined;
@@ -135,7 +137,9 @@ function cells(...values: readonly (string | number)[]): string {
 }
 
 /** Into results/ and, between its marks, into the README. Returns the file's name. */
-export async function publish(report: Report, isLarge: boolean): Promise<string> {
+export async function publish(report: Report): Promise<string> {
+  const { context, ...measured } = report;
+  const large = report.rows.filter(({ key }) => LARGE_ROWS.test(key));
   const targets = TARGETS.map((target) => ({ target, values: target.values(report) }))
     .filter(({ values }) => values.length > 0)
     .map(({ target, values }) => ({
@@ -145,14 +149,18 @@ export async function publish(report: Report, isLarge: boolean): Promise<string>
       median: median(values),
       isReached: isReached(target, values),
     }));
-  const { context, ...measured } = report;
   await mkdir(RESULTS, { recursive: true });
-  const name = `${context.date.slice(0, 10)}${isLarge ? '-large' : ''}.json`;
+  const name = `${context.date.slice(0, 10)}${large.length > 0 ? '-large' : ''}.json`;
   const text = JSON.stringify({ ...context, targets, ...measured }, null, 2);
   await writeFile(join(RESULTS, name), `${text}\n`);
-  const mark = isLarge ? 'large' : 'latest';
-  const readme = await readFile(README, 'utf8');
-  await writeFile(README, withTable(readme, mark, markdownOf(report)));
+
+  const others = report.rows.filter(({ key }) => !LARGE_ROWS.test(key));
+  let readme = await readFile(README, 'utf8');
+  readme = withTable(readme, 'latest', markdownOf({ ...report, rows: others }));
+  if (large.length > 0) {
+    readme = withTable(readme, 'large', markdownOf({ context, rows: large, size: undefined }));
+  }
+  await writeFile(README, readme);
   return name;
 }
 

@@ -58,7 +58,7 @@ try {
   const report = await measure(stack, options);
   say(`The books are whole.\n\n${markdownOf(report)}\n`);
   if (options.isPartial) say('A partial run: nothing is written.');
-  else say(`Written to results/${await publish(report, options.measuresLarge)} and the README.`);
+  else say(`Written to results/${await publish(report)} and the README.`);
 } finally {
   await stack.stop();
 }

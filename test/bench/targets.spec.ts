@@ -1,0 +1,88 @@
+/** What the bench makes of its measurements: the best connection count, ratios within a round, targets. */
+import assert from 'node:assert/strict';
+import { bestOf, measureInTurn, median, type RowResult } from '../../bench/rounds.ts';
+import { TARGETS, withRivals } from '../../bench/targets.ts';
+import { readOptions } from '../../bench/options.ts';
+
+/** A row by its connection counts, each with a rate a round. */
+function row(key: string, rates: Readonly<Record<number, readonly number[]>>): RowResult {
+  return {
+    key,
+    name: key,
+    variants: Object.entries(rates).map(([connections, perRound]) => ({
+      connections: Number(connections),
+      rounds: perRound.map((perSecond) => ({ count: 1, perSecond, p50Ms: 1e3 / perSecond })),
+    })),
+  };
+}
+
+function valuesOf(name: string, rows: readonly RowResult[]): readonly number[] {
+  const target = TARGETS.find((candidate) => candidate.name === name);
+  assert.ok(target);
+  return target.values({ rows });
+}
+
+describe('the bench', () => {
+  it('takes the connection count with the highest median, not the one with the highest peak', () => {
+    const best = bestOf(row('U', { 64: [100, 101, 900], 128: [300, 310, 320] }));
+    assert.equal(best.connections, 128);
+  });
+
+  it('divides within a round, each row at its own best connection count', () => {
+    const rows = [
+      row('U', { 64: [10, 10, 10], 256: [30, 40, 60] }),
+      row('pgU', { 8: [10, 20, 30], 64: [1, 1, 1] }),
+    ];
+    assert.deepEqual(valuesOf('single charges / pgbench debits', rows), [3, 2, 2]);
+  });
+
+  it('compares latencies where the target is about waiting', () => {
+    const rows = [row('L', { 1: [500] }), row('pgL', { 1: [1_000] })];
+    assert.deepEqual(valuesOf('one connection, p50 / pgbench, one client, p50', rows), [2]);
+  });
+
+  it('says nothing about a target whose rows were not measured', () => {
+    assert.deepEqual(valuesOf('single charges / bare Koa', [row('U', { 64: [1] })]), []);
+  });
+
+  it('has the middle of an even number of values between the two', () => {
+    assert.equal(median([4, 1, 3, 2]), 2.5);
+  });
+
+  it('measures with a row what its targets compare it with', () => {
+    assert.deepEqual(withRivals(['H']), ['H', 'pgH']);
+    assert.deepEqual(withRivals(['U']), ['U', 'pgU', 'fastify', 'K']);
+  });
+
+  it('measures every row at every connection count in each round', async () => {
+    const measured: string[] = [];
+    const rows = ['a', 'b'].map((key) => ({
+      key,
+      name: key,
+      connections: [1, 2],
+      measure: ({ connections }: { connections: number }) => {
+        measured.push(`${key}${connections}`);
+        return Promise.resolve({ count: 1, perSecond: 1 });
+      },
+    }));
+    const results = await measureInTurn(rows, { rounds: 2, seconds: 1, seed: 1, say: () => {} });
+    const round = ['a1', 'a2', 'b1', 'b2'];
+    assert.deepEqual(measured, ['a2', 'b2', ...round, ...round]);
+    assert.deepEqual(
+      results.flatMap(({ variants }) => variants.map(({ rounds }) => rounds.length)),
+      [2, 2, 2, 2],
+    );
+  });
+
+  it('calls a run partial when anything about it is smaller, and only then', () => {
+    assert.equal(readOptions([]).isPartial, false);
+    assert.equal(readOptions(['--large', '--seed', '7']).isPartial, false);
+    assert.equal(readOptions(['--rounds', '3']).isPartial, true);
+    assert.equal(readOptions(['--rows', 'U']).isPartial, true);
+  });
+
+  it('refuses a row that there is not, and numbers that are none', () => {
+    assert.throws(() => readOptions(['--rows', 'U,Z']), /there is no row Z/);
+    assert.throws(() => readOptions(['--seconds', '0.5']), /--seconds must be an integer/);
+  });
+});
