@@ -155,11 +155,11 @@ export async function findOffers(
   agentIds: readonly string[],
 ): Promise<readonly Offer[]> {
   const names = await connection.anyFirst(sql.type(row(Type.Object({ name: Type.String() })))`
-    select name
-    from unnest(${sql.array(agentIds, 'text')}) with ordinality as a(agent_id, rank)
-      join farebox.agents on id = agent_id
-      cross join lateral unnest(intents || capabilities) with ordinality as o(name, place)
-    group by name order by min(rank), min(place) limit ${OFFERS_MAX}
+    select o.name
+    from unnest(${sql.array(agentIds, 'text')}) with ordinality as r(id, rank)
+      join farebox.agents a on a.id = r.id
+      cross join lateral unnest(a.intents || a.capabilities) with ordinality as o(name, place)
+    group by o.name order by min(rank), min(place) limit ${OFFERS_MAX}
   `);
   return connection.any(sql.type(
     row(Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) })),
