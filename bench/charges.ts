@@ -52,7 +52,7 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
   },
   {
     key: 'pgU',
-    name: 'pgbench debits',
+    name: 'debits by Postgres alone',
     connections: PGBENCH_CLIENTS,
     measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
   },
@@ -78,7 +78,7 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
   },
   {
     key: 'pgH',
-    name: 'pgbench debits of one row',
+    name: 'debits by Postgres alone, of one row',
     connections: PGBENCH_CLIENTS_OF_ONE_ROW,
     measure: ({ ledger }, effort) => debit(ledger, 1, effort),
   },
@@ -90,7 +90,7 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
   },
   {
     key: 'pgL',
-    name: 'pgbench debits, one client',
+    name: 'debits by Postgres alone, one client',
     connections: [1],
     measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
   },

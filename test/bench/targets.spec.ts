@@ -33,12 +33,12 @@ describe('the bench', () => {
       row('U', { 64: [10, 10, 10], 256: [30, 40, 60] }),
       row('pgU', { 8: [10, 20, 30], 64: [1, 1, 1] }),
     ];
-    assert.deepEqual(valuesOf('single charges / pgbench debits', rows), [3, 2, 2]);
+    assert.deepEqual(valuesOf('single charges / debits by Postgres alone', rows), [3, 2, 2]);
   });
 
   it('compares latencies where the target is about waiting', () => {
     const rows = [row('L', { 1: [500] }), row('pgL', { 1: [1_000] })];
-    assert.deepEqual(valuesOf('one connection, p50 / pgbench, one client, p50', rows), [2]);
+    assert.deepEqual(valuesOf('one connection, p50 / one debit by Postgres alone, p50', rows), [2]);
   });
 
   it('says nothing about a target whose rows were not measured', () => {
