@@ -69,7 +69,10 @@ describe('GET /v1/top-ups', () => {
     await pay(mine, 0.5);
     assert.deepEqual(await charged(mine), [{ id: first, charged: 0.5, charges: 1 }]);
     await pay(mine, 0.000001);
-    assert.deepEqual((await charged(mine))[0], { id: second, charged: 0.000001, charges: 1 });
+    assert.deepEqual(await charged(mine), [
+      { id: second, charged: 0.000001, charges: 1 },
+      { id: first, charged: 0.5, charges: 1 },
+    ]);
   });
 
   it('names the consumer, the whole amount, the status and the time of a top-up', async () => {
