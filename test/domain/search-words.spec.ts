@@ -1,0 +1,56 @@
+/** Words of text: the same for a query as for what is registered, whatever the spelling. */
+import assert from 'node:assert/strict';
+import * as fc from 'fast-check';
+import { searchWords, swappedSpellings } from '../../src/domain/search-words.ts';
+
+describe('searchWords', () => {
+  for (const [text, words] of [
+    ['sendEmail', 'send email'],
+    ['send_email', 'send email'],
+    ['email.send/v2', 'email send v2'],
+    ['HTTPServer', 'http server'],
+    ['parseXMLDocument', 'parse xml document'],
+    ['gpt4Turbo', 'gpt4 turbo'],
+    ['MCP', 'mcp'],
+    ['Résumé-Parser', 'resume parser'],
+    ['ﬁnance ①', 'finance 1'],
+    ['  O’Brien\n&  sons ', 'o brien sons'],
+    ['Погода в Москве', 'погода в москве'],
+    ['', ''],
+    ['?!', ''],
+  ] as const) {
+    it(`makes "${words}" of ${JSON.stringify(text)}`, () => assert.equal(searchWords(text), words));
+  }
+
+  it('gives letters, digits and single spaces only, and leaves those as they are', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const words = searchWords(text);
+        assert.match(words, /^([\p{L}\p{N}]+( [\p{L}\p{N}]+)*)?$/u);
+        assert.equal(searchWords(words), words);
+      }),
+    );
+  });
+});
+
+describe('swappedSpellings', () => {
+  it('changes each pair of neighbours over, but two of the same', () => {
+    assert.deepEqual(swappedSpellings('wheel'), ['hweel', 'wehel', 'whele']);
+    assert.deepEqual(swappedSpellings('a'), []);
+    assert.deepEqual(swappedSpellings(''), []);
+  });
+
+  it('undoes itself', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z]{2,40}$/), (word) => {
+        for (const swapped of swappedSpellings(word)) {
+          assert.ok(swappedSpellings(swapped).includes(word));
+        }
+      }),
+    );
+  });
+
+  it('leaves alone what is too long for a word', () => {
+    assert.deepEqual(swappedSpellings('ab'.repeat(21)), []);
+  });
+});
