@@ -68,6 +68,7 @@ const SIGN_UP = `
 export async function addCharges(
   ledger: Ledger,
   { consumers, hotCharges }: { consumers: number; hotCharges: number },
+  say: (text: string) => void,
 ): Promise<void> {
   await ensureChargePartitions(ledger.databaseUrl, Date.now() - (DAYS + 1) * DAY_MS);
   await withClient(ledger.databaseUrl, async (client) => {
@@ -78,6 +79,7 @@ export async function addCharges(
     for (let turn = 0; turn < TURNS; turn += 1) {
       const slots = [turn * consumers + 1, (turn + 1) * consumers];
       await client.query(CHARGE, [...slots, consumers, hotCharges, rows[0]?.developers]);
+      say(`charges up to day ${((turn + 1) * DAYS) / TURNS} of ${DAYS} are there`);
     }
     await settle(client);
   });

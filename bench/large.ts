@@ -29,12 +29,12 @@ export async function measureLarge(
   options: RoundsOptions,
 ): Promise<{ rows: RowResult[]; apiPeakMemoryMiB: number | undefined }> {
   const small = await createLedger(stack, 'small', options.seed);
-  await addCharges(small, SMALL);
+  await addCharges(small, SMALL, () => {});
   const large = await createLedger(stack, 'large', options.seed);
   const allKeysFile = join(stack.directory, 'large-all-keys');
   options.say(`Writing ${consumers} consumers and ${consumers * 10} charges.`);
   await addConsumers(large, consumers - CONSUMERS, allKeysFile);
-  await addCharges(large, { consumers, hotCharges: consumers });
+  await addCharges(large, { consumers, hotCharges: consumers }, options.say);
   const sides: Side[] = [];
   try {
     for (const [word, ledger, hotCharges] of [

@@ -20,6 +20,7 @@ export interface Stack {
   readonly postgresSettings: Readonly<Record<string, string>>;
   /** An empty database on this server. */
   createDatabase(name: string): Promise<string>;
+  /** Once, however often it is asked: an interrupt may come while the run ends. */
   stop(): Promise<void>;
 }
 
@@ -39,7 +40,14 @@ export async function startStack(): Promise<Stack> {
     logFile: join(directory, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
+    // The baseline's 64 clients come on top of everybody else's connections.
+    settings: { max_connections: '200' },
   });
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    await postgres.stop();
+    await rm(directory, { recursive: true });
+  };
   return {
     directory,
     postgresVersion: postgres.version,
@@ -50,10 +58,7 @@ export async function startStack(): Promise<Stack> {
       url.pathname = `/${name}`;
       return url.href;
     },
-    stop: async () => {
-      await postgres.stop();
-      await rm(directory, { recursive: true });
-    },
+    stop: () => (stopping ??= stop()),
   };
 }
 
