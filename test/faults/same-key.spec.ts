@@ -99,14 +99,24 @@ describe('the same key at the same time', () => {
     assert.equal((await balance()).balance, 2);
   });
 
-  it('makes each charge once when two processes are sent the same batch', async () => {
-    const charges = ['a', 'b', 'c'].map((idempotencyKey) => ({ ...body(1), idempotencyKey }));
-    const [one, other] = await onBothAtOnce((server) => batch(server, charges));
-    for (const at of charges.keys()) {
-      assertOneIsFresh([one[at] as Result, other[at] as Result]);
-    }
-    assert.equal((await balance()).balance, 3);
-  });
+  // Without one that does not fit, the quick statement decides; with it, the thorough one does.
+  for (const [what, tooMuch] of [
+    ['that fits', []],
+    ['of which one charge does not fit', [1_000]],
+  ] as const) {
+    it(`makes each charge once when two processes are sent the same batch, ${what}`, async () => {
+      const keyed = ['a', 'b', 'c'].map((idempotencyKey) => ({ ...body(1), idempotencyKey }));
+      const charges = [...tooMuch.map((amount) => body(amount)), ...keyed];
+      const [one, other] = await onBothAtOnce((server) => batch(server, charges));
+      for (const results of [one, other]) {
+        for (const { status } of results.splice(0, tooMuch.length)) assert.equal(status, 402);
+      }
+      for (const at of keyed.keys()) {
+        assertOneIsFresh([one[at] as Result, other[at] as Result]);
+      }
+      assert.equal((await balance()).balance, 3);
+    });
+  }
 
   it('lets one of two win that the balance does not cover together', async () => {
     const answers = await onBothAtOnce((server) => charge(server, server.url));
