@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import { isPublicAddress } from '../../src/egress/addresses.ts';
 import { endpointProblem } from '../../src/egress/endpoints.ts';
 
+const inPublic = (url: string) => endpointProblem(url, { allowPrivate: false });
+const inDevelopment = (url: string) => endpointProblem(url, { allowPrivate: true });
+
 describe('isPublicAddress', () => {
   const isPublic = ['1.1.1.1', '8.8.8.8', '9.255.255.255', '11.0.0.0', '100.63.255.255'].concat(
     ['100.128.0.0', '126.255.255.255', '128.0.0.0', '169.253.255.255', '172.15.255.255'],
@@ -31,9 +34,6 @@ describe('isPublicAddress', () => {
 });
 
 describe('endpointProblem', () => {
-  const inPublic = (url: string) => endpointProblem(url, { allowPrivate: false });
-  const inDevelopment = (url: string) => endpointProblem(url, { allowPrivate: true });
-
   for (const url of [
     'https://agents.example.com/a2a?v=1#x',
     'http://example.com:8080',

@@ -36,6 +36,9 @@ describe('POST /resolve', () => {
   const idsOf = async (query: string, more: object = {}) =>
     (await resolve(query, more)).results.map(({ agentId }) => agentId);
 
+  const preview = async (query: string) =>
+    bodyOf(await post('/intent/preview', { query }), 200, IntentAnswer).intent;
+
   it('weighs a name above what an agent offers, and that above its description', async () => {
     assert.deepEqual(await idsOf('otter'), ['named', 'wordy', 'offering', 'describing']);
   });
@@ -134,9 +137,6 @@ describe('POST /resolve', () => {
   }
 
   describe('intent', () => {
-    const preview = async (query: string) =>
-      bodyOf(await post('/intent/preview', { query }), 200, IntentAnswer).intent;
-
     it('is one that an agent registered, as it wrote it', async () => {
       assert.deepEqual(await preview('find otter'), { name: 'otter.find', confidence: 1 });
       assert.deepEqual(await preview('feeding otters'), { name: 'feed_otter', confidence: 1 });

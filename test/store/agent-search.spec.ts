@@ -33,6 +33,13 @@ describe('the search for agents', () => {
         [queries, agentsMax],
       )
     ).rows.map(({ id }) => id);
+  const sequentialScans = async () => {
+    await sql.query('select pg_stat_force_next_flush()');
+    const { rows } = await sql.query<{ seq_scan: string }>(
+      "select seq_scan from pg_stat_user_tables where schemaname = 'farebox' and relname = 'agents'",
+    );
+    return rows[0]?.seq_scan;
+  };
   const vocabulary = async () =>
     Object.fromEntries(
       (
@@ -54,17 +61,9 @@ describe('the search for agents', () => {
   });
 
   it('reads agents and words by their indexes, and not one after the other', async () => {
-    // Statistics are of the transaction's end: what was read before counts too.
-    const scans = async () => {
-      await sql.query('select pg_stat_force_next_flush()');
-      const { rows } = await sql.query<{ seq_scan: string }>(
-        "select seq_scan from pg_stat_user_tables where schemaname = 'farebox' and relname = 'agents'",
-      );
-      return rows[0]?.seq_scan;
-    };
-    const before = await scans();
+    const before = await sequentialScans();
     for (const query of ['otter', 'fish', 'otter & fish', 'nothing']) await candidates([query], 10);
-    assert.equal(await scans(), before);
+    assert.equal(await sequentialScans(), before);
   });
 
   it('counts for each word the agents that have it, as they come, change and go', async () => {
