@@ -103,9 +103,14 @@ async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Prom
        $6::uuid[], $7::uuid[], $8::text[], $9::int8[], $10::uuid[], $11::int8[], $12::text[], 1::int2,
        $13::uuid, $14::uuid)`,
     [
-      ...[column('ledger'), column('consumerId'), column('amountMicros')],
-      ...[drafts.map((_, index) => index + 1), column('amountMicros')],
-      ...[...sent.map(column), fromId, toId],
+      column('ledger'),
+      column('consumerId'),
+      column('amountMicros'),
+      drafts.map((_, index) => index + 1),
+      column('amountMicros'),
+      ...sent.map(column),
+      fromId,
+      toId,
     ],
   );
   await explaining.query('rollback');
