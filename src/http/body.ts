@@ -25,7 +25,10 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
       }
     });
     request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (only ?? Buffer.alloc(0))));
-    request.on('error', reject);
+    // The client went away in the middle: not our failure, and nobody is there to be answered.
+    request.on('error', (error) =>
+      reject(new ApiError('invalid_request', 'The body did not arrive whole.', {}, error)),
+    );
   });
 }
 

@@ -13,7 +13,7 @@ const Metadata = Type.Record(
   { maxProperties: METADATA_MEMBERS_MAX, additionalProperties: false },
 );
 
-/** `apiKey` is checked by hand: without a good one the answer is 401, whatever else is wrong. */
+/** `apiKey` is checked by hand: missing or not a string it is a bad key (401), not a malformed body. */
 export const ChargeBody = Type.Object({
   apiKey: Type.Optional(Type.Unknown({ description: "The consumer's key" })),
   tool: ToolName,
