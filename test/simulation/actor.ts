@@ -45,6 +45,17 @@ const WEIGHTS = {
   rollKey: 0.4,
 } as const;
 
+export type Step = keyof typeof WEIGHTS;
+
+/** Too rare for a short run to come by them for certain. */
+export const RARE_STEPS = [
+  'checkout',
+  'decline',
+  'topUp',
+  'chargeDuringTopUp',
+  'rollKey',
+] as const satisfies Step[];
+
 const DECLINED_CARD = '4000000000000002';
 /** Charged by amount, without being registered. */
 const TOOLS_WITHOUT_PRICE = ['search', 'summarize', 'read a page'] as const;
@@ -70,9 +81,8 @@ export class Actor {
     this.#random = random;
   }
 
-  /** One step; throws when the service and the model disagree. */
-  async step(): Promise<void> {
-    const what = this.#random.weighted(WEIGHTS);
+  /** Takes the step, or one at random; throws when the service and the model disagree. */
+  async step(what: Step = this.#random.weighted(WEIGHTS)): Promise<void> {
     try {
       await this[what](this.#random.pick(this.consumers));
     } catch (error) {

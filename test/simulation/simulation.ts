@@ -12,7 +12,7 @@ import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { control, topUpsOf } from '../support/payments.ts';
 import { startApi, startStack, type Stack } from '../support/stack.ts';
-import { Actor, type World } from './actor.ts';
+import { Actor, RARE_STEPS, type World } from './actor.ts';
 import { compare } from './comparison.ts';
 import { Consumer, dollarsOf, type Developer } from './model.ts';
 import { Random } from './random.ts';
@@ -133,11 +133,12 @@ async function run(
   let done = 0;
   let killing = Promise.resolve();
   const failed = new AbortController();
-  const act = async (actor: Actor): Promise<void> => {
+  const act = async (actor: Actor, index: number): Promise<void> => {
+    await actor.step(RARE_STEPS[index % RARE_STEPS.length]);
     while (done < operations && !failed.signal.aborted) {
       done += 1;
       onProgress?.(done, service.counts);
-      if (done === marks[0]) {
+      if (done >= (marks[0] ?? Number.POSITIVE_INFINITY)) {
         marks.shift();
         killing = killing.then(() => service.kill(killer));
       }
@@ -145,7 +146,7 @@ async function run(
     }
   };
   await Promise.all(
-    actors.map((actor) => act(actor).catch((error: unknown) => failed.abort(error))),
+    actors.map((actor, index) => act(actor, index).catch((error: unknown) => failed.abort(error))),
   );
   await killing;
   failed.signal.throwIfAborted();
