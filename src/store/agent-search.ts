@@ -16,12 +16,14 @@ const ALIKE_MAX = 4;
 /** Two letters changed over: more alike than the letters that both have in common tell. */
 const SWAPPED_LIKENESS = 0.9;
 
-const WordMatchRow = Type.Object({
-  asked: Type.String(),
-  word: Type.Union([Type.String(), Type.Null()]),
-  agents: Type.Integer(),
-  likeness: Type.Number(),
-});
+const wordMatchRow = row(
+  Type.Object({
+    asked: Type.String(),
+    word: Type.Union([Type.String(), Type.Null()]),
+    agents: Type.Integer(),
+    likeness: Type.Number(),
+  }),
+);
 
 /**
  * What the words of a query may mean, without stop words. A word that agents use means itself; another one
@@ -43,7 +45,7 @@ export async function findWordMatches(
     swapped.map(([, meant]) => meant),
     'text',
   );
-  return connection.any(sql.type(row(WordMatchRow))`
+  return connection.any(sql.type(wordMatchRow)`
     with asked as materialized (
       select stem, array_agg(word) as words, min(ord) as ord
       from unnest(${sql.array(words, 'text')}) with ordinality as q(word, ord)
@@ -90,11 +92,13 @@ const ONCE = Math.PI ** 2 / 6;
 /** Of two agents with the same words, the one whose name has fewer others is better by up to so much. */
 const NAME_SHARE = 0.15;
 
-const RankedAgent = Type.Object({
-  id: Type.String(),
-  protocol: Type.String(),
-  score: Type.Number(),
-});
+const rankedRow = row(
+  Type.Object({
+    id: Type.String(),
+    protocol: Type.String(),
+    score: Type.Number(),
+  }),
+);
 
 /** The agents that fit best, best first; scores are from 0 to 1. */
 export async function rankAgents(
@@ -120,7 +124,7 @@ export async function rankAgents(
     'float8',
   );
   const name = terms.map(({ words: [first] }) => first?.word ?? '').join(' ');
-  return connection.any(sql.type(row(RankedAgent))`
+  return connection.any(sql.type(rankedRow)`
     with wanted as materialized (
       select term, quote_literal(word)::tsquery as word, gain
       from unnest(
@@ -149,21 +153,25 @@ export async function rankAgents(
 /** Distinct intents and capabilities that one search looks at. */
 const OFFERS_MAX = 200;
 
+const nameRow = row(Type.Object({ name: Type.String() }));
+const offerRow = row(Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) }));
+
+const OfferName = Type.Object({ name: Type.String() });
+const OfferStems = Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) });
+
 /** What these agents offer, in the order of their ids as given, intents before capabilities. */
 export async function findOffers(
   connection: Connection,
   agentIds: readonly string[],
 ): Promise<readonly Offer[]> {
-  const names = await connection.anyFirst(sql.type(row(Type.Object({ name: Type.String() })))`
+  const names = await connection.anyFirst(sql.type(row(OfferName))`
     select o.name
     from unnest(${sql.array(agentIds, 'text')}) with ordinality as r(id, rank)
       join farebox.agents a on a.id = r.id
       cross join lateral unnest(a.intents || a.capabilities) with ordinality as o(name, place)
     group by o.name order by min(rank), min(place) limit ${OFFERS_MAX}
   `);
-  return connection.any(sql.type(
-    row(Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) })),
-  )`
+  return connection.any(sql.type(row(OfferStems))`
     select name, tsvector_to_array(to_tsvector('english', words)) as stems
     from unnest(${sql.array(names, 'text')}, ${sql.array(names.map(searchWords), 'text')})
       with ordinality as o(name, words, place)

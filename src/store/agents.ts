@@ -20,6 +20,8 @@ const Agent = Type.Object({
 });
 export type Agent = Static<typeof Agent>;
 
+const agentRow = row(Agent);
+
 const AgentFields = Type.Object(agentFields);
 export type AgentFields = Static<typeof AgentFields>;
 
@@ -29,7 +31,7 @@ const agentColumns = sql.fragment`
 `;
 
 export async function findAgent(connection: Connection, agentId: string): Promise<Agent | null> {
-  return connection.maybeOne(sql.type(row(Agent))`
+  return connection.maybeOne(sql.type(agentRow)`
     select ${agentColumns} from farebox.agents where id = ${agentId}
   `);
 }
@@ -42,7 +44,7 @@ export async function registerAgent(
 ): Promise<Agent | null> {
   const name = searchWords(agent.name);
   const offers = searchWords([...agent.intents, ...agent.capabilities].join('\n'));
-  return connection.maybeOne(sql.type(row(Agent))`
+  return connection.maybeOne(sql.type(agentRow)`
     insert into farebox.agents (id, account_id, name, protocol, endpoint, description, capabilities,
       intents, name_words, search)
     values (${agent.id}, ${accountId}, ${agent.name}, ${agent.protocol}, ${agent.endpoint},

@@ -52,6 +52,12 @@ describe('the tree', () => {
     assert.deepEqual(matches(files, elsewhere), []);
   });
 
+  it('compiles the shapes of rows once, at the top of a module', () => {
+    const compiled = /sql\s*\.(type|prepared)\([^`]*\brow\(/;
+    const offenders = files.filter((path) => path.startsWith('src/') && compiled.test(read(path)));
+    assert.deepEqual(offenders, []);
+  });
+
   it('is written without em dashes', () => {
     assert.deepEqual(matches(files, /\u2014/), []);
   });
