@@ -105,7 +105,7 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
   };
 }
 
-/** Slonik's tag. `sql.type(row(…))` for rows, `sql.typeAlias('nothing')` for none. */
+/** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
 /** A row did not have the shape that its query promises: a bug, or a database of another version. */
