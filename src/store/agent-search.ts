@@ -156,22 +156,19 @@ const OFFERS_MAX = 200;
 const nameRow = row(Type.Object({ name: Type.String() }));
 const offerRow = row(Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) }));
 
-const OfferName = Type.Object({ name: Type.String() });
-const OfferStems = Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) });
-
 /** What these agents offer, in the order of their ids as given, intents before capabilities. */
 export async function findOffers(
   connection: Connection,
   agentIds: readonly string[],
 ): Promise<readonly Offer[]> {
-  const names = await connection.anyFirst(sql.type(row(OfferName))`
+  const names = await connection.anyFirst(sql.type(nameRow)`
     select o.name
     from unnest(${sql.array(agentIds, 'text')}) with ordinality as r(id, rank)
       join farebox.agents a on a.id = r.id
       cross join lateral unnest(a.intents || a.capabilities) with ordinality as o(name, place)
     group by o.name order by min(rank), min(place) limit ${OFFERS_MAX}
   `);
-  return connection.any(sql.type(row(OfferStems))`
+  return connection.any(sql.type(offerRow)`
     select name, tsvector_to_array(to_tsvector('english', words)) as stems
     from unnest(${sql.array(names, 'text')}, ${sql.array(names.map(searchWords), 'text')})
       with ordinality as o(name, words, place)
