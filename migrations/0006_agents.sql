@@ -27,7 +27,7 @@ create index agents_search_names on farebox.agents
   using gin (ts_filter(search, '{a}')) with (fastupdate = off);
 create index agents_account on farebox.agents (account_id, id);
 
--- Every stem that an agent has, and how many agents have it: what rarity is read from, and what a word
+-- Every stem that an agent has, and about how many agents have it: what rarity is read from, and what a word
 -- with a typing error is compared with. It is much smaller than the agents are.
 create table farebox.agent_words (
   word text collate "C" primary key,
@@ -37,19 +37,27 @@ create table farebox.agent_words (
 create index agent_words_alike on farebox.agent_words using gin (word gin_trgm_ops)
   with (fastupdate = off) where word !~ '[0-9]';
 
--- Keeps the vocabulary in step with the agents, whoever writes them. Words are counted in their order, so
--- that two registrations at once may wait for each other but never in a circle.
+-- Keeps the vocabulary in step with the agents, whoever writes them. Up to 100 agents a word is counted
+-- exactly; beyond, a change is counted by a chance that falls as the number grows, and then as many times
+-- over. The number stays right to some percent, and registrations that share common words do not queue for
+-- these words' rows. Words are written in their order, so that none wait for each other in a circle.
 create function farebox.count_agent_words(added tsvector[], removed tsvector[]) returns void
 language sql as $$
   insert into farebox.agent_words as w (word, agents)
-  select word, sum(n)
+  select word, round(n * greatest(1, agents / 100.0))
   from (
-    select unnest(tsvector_to_array(search)) collate "C" as word, 1 as n from unnest(added) search
-    union all
-    select unnest(tsvector_to_array(search)) collate "C", -1 from unnest(removed) search
-  ) counted
-  group by word having sum(n) <> 0 order by word
-  on conflict (word) do update set agents = w.agents + excluded.agents
+    select word collate "C" as word, sum(n) as n
+    from (
+      select unnest(tsvector_to_array(search)) as word, 1 as n from unnest(added) search
+      union all
+      select unnest(tsvector_to_array(search)), -1 from unnest(removed) search
+    ) each_word
+    group by word having sum(n) <> 0
+  ) changed
+  left join farebox.agent_words using (word)
+  where coalesce(agents, 0) <= 100 or random() < 100.0 / agents
+  order by word
+  on conflict (word) do update set agents = greatest(0, w.agents + excluded.agents)
 $$;
 
 create function farebox.agents_changed() returns trigger language plpgsql as $$

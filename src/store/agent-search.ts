@@ -127,9 +127,7 @@ export async function rankAgents(
   return connection.any(sql.type(rankedRow)`
     with wanted as materialized (
       select term, quote_literal(word)::tsquery as word, gain
-      from unnest(
-        ${termColumn}, ${wordColumn}, ${gainColumn}
-      ) as w(term, word, gain)
+      from unnest(${termColumn}, ${wordColumn}, ${gainColumn}) as w(term, word, gain)
     ),
     candidates as materialized (
       -- A long vector is kept aside and compressed; the concatenation unpacks it once.

@@ -3,27 +3,22 @@ import { Type, type Static } from 'typebox';
 import { searchWords } from '../domain/search-words.ts';
 import { row, sql, type Connection } from './database.ts';
 
-const agentFields = {
+const Agent = Type.Object({
   id: Type.String(),
+  accountId: Type.String(),
   name: Type.String(),
   protocol: Type.String(),
   endpoint: Type.String(),
   description: Type.String(),
   capabilities: Type.Array(Type.String()),
   intents: Type.Array(Type.String()),
-};
-
-const Agent = Type.Object({
-  ...agentFields,
-  accountId: Type.String(),
   createdAt: Type.String(),
 });
 export type Agent = Static<typeof Agent>;
+/** What its owner says of an agent. */
+export type AgentFields = Omit<Agent, 'accountId' | 'createdAt'>;
 
 const agentRow = row(Agent);
-
-const AgentFields = Type.Object(agentFields);
-export type AgentFields = Static<typeof AgentFields>;
 
 const agentColumns = sql.fragment`
   id, account_id as "accountId", name, protocol, endpoint, description, capabilities, intents,
