@@ -115,8 +115,9 @@ export class Actor {
 
   /** A refusal is not kept: the same key is decided anew. */
   async retryRefused(consumer: Consumer): Promise<void> {
-    const request = consumer.refused.pop();
+    const [request] = consumer.refused.values();
     if (!request) return this.charge(consumer);
+    consumer.refused.delete(request.key);
     consumer.settle([this.#fresh(request, await this.#service.charge(this.#random, request))]);
   }
 

@@ -57,8 +57,8 @@ export class Consumer {
   readonly credits: { readonly topUpId: string; readonly micros: number }[] = [];
   /** In the order in which they spent. */
   readonly charges: MadeCharge[] = [];
-  /** What was refused, and may be sent again. */
-  readonly refused: ChargeRequest[] = [];
+  /** What was refused, by key: each may be sent again. */
+  readonly refused = new Map<string, ChargeRequest>();
 
   constructor(account: { accountId: string; consumerId: string; consumerKey: string }) {
     this.accountId = account.accountId;
@@ -87,7 +87,7 @@ export class Consumer {
       const { request, balance } = decision;
       assert.ok(balances.has(microsOf(balance)), `${request.key} was refused at a false balance`);
       assert.ok(microsOf(balance) < amountOf(request), `${request.key} was refused in vain`);
-      this.refused.push(request);
+      this.refused.set(request.key, request);
     }
   }
 
