@@ -5,7 +5,7 @@ import type { TopUpFailure, TopUpMethod, TopUpStatus } from '../src/domain/top-u
 import { creditTopUp } from '../src/store/credits.ts';
 import type { Database } from '../src/store/database.ts';
 import { expireTopUp, failTopUp, openTopUp } from '../src/store/top-ups.ts';
-import { rowIdOf } from './top-up-id.ts';
+import { rowIdOf } from './row-id.ts';
 
 export interface LedgerDeps {
   readonly database: Database;
@@ -30,7 +30,7 @@ export function createLedgerActivities({ database, firstAskMs }: LedgerDeps) {
   return {
     /** Null when the request that made the top-up withdrew it: then nothing may be done. */
     async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
-      const topUp = await openTopUp(database, rowIdOf(topUpId));
+      const topUp = await openTopUp(database, rowIdOf('topUp', topUpId));
       if (!topUp) return null;
       return {
         method: topUp.method,
@@ -48,15 +48,15 @@ export function createLedgerActivities({ database, firstAskMs }: LedgerDeps) {
 
     /** For a payment that the processor has confirmed. Says whether it was credited by this call. */
     async creditTopUp(topUpId: string): Promise<boolean> {
-      return creditTopUp(database, rowIdOf(topUpId));
+      return creditTopUp(database, rowIdOf('topUp', topUpId));
     },
 
     async expireTopUp(topUpId: string): Promise<void> {
-      await expireTopUp(database, rowIdOf(topUpId));
+      await expireTopUp(database, rowIdOf('topUp', topUpId));
     },
 
     async failTopUp(topUpId: string, failure: TopUpFailure): Promise<void> {
-      await failTopUp(database, rowIdOf(topUpId), failure);
+      await failTopUp(database, rowIdOf('topUp', topUpId), failure);
     },
   };
 }

@@ -19,7 +19,7 @@ import {
   verdictOfSession,
   type Verdict,
 } from '../src/processor/verdict.ts';
-import { rowIdOf } from './top-up-id.ts';
+import { rowIdOf } from './row-id.ts';
 
 export interface ProcessorDeps {
   readonly database: Database;
@@ -34,7 +34,7 @@ export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
 export function createProcessorActivities(deps: ProcessorDeps) {
   const step = <T>(run: (topUp: TopUp) => Promise<T>) => {
     return async (topUpId: string): Promise<T> => {
-      const topUp = await getTopUp(deps.database, rowIdOf(topUpId));
+      const topUp = await getTopUp(deps.database, rowIdOf('topUp', topUpId));
       return run(topUp).catch((error: unknown) => {
         throw failureFor(error);
       });

@@ -45,7 +45,13 @@ export interface Config extends LedgerConfig {
   readonly firstAskMs: number;
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
+  /** How long one attempt to call an agent may take. */
+  readonly agentTimeoutMs: number;
+  /** How long after it was made an invocation is given up. */
+  readonly invocationDeadlineMs: number;
 }
+
+const DAY_MS = 86_400_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -96,6 +102,8 @@ export function readConfig(env: Environment): Config {
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+    agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
+    invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
 }
 

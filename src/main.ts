@@ -75,6 +75,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     tools,
     receipts,
     topUps: { database, temporal, log },
+    invocations: { database, temporal, log },
     webhooks: { database, stripe, webhookSecrets: config.stripe.webhookSecrets },
     isTemporalUp: () => temporal.isUp(),
   });

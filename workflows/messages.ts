@@ -1,8 +1,11 @@
 /**
- * Names and shapes of what can be said to a `topUp` workflow: by the API and the relay (`sessionUrl`,
- * `outcome`, `paymentReported`) and by operators in the Temporal UI (`retry`, `cancel`, `status`).
+ * Names and shapes of what can be said to our workflows. To `topUp` by the API and the relay (`sessionUrl`,
+ * `outcome`, `paymentReported`) and by operators in the Temporal UI (`retry`, `cancel`, `status`); those of
+ * `grant` and `invocation` are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { GrantStatus } from '../src/domain/grant.ts';
+import type { InvocationError, InvocationStatus } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
 
 export interface TopUpInput {
@@ -41,3 +44,40 @@ export const cancel = defineUpdate<TopUpProgress>('cancel');
 export const paymentReported = defineSignal('paymentReported');
 
 export const status = defineQuery<TopUpProgress>('status');
+
+export interface GrantInput {
+  /** `gnt_…` */
+  readonly grantId: string;
+}
+
+export interface GrantView {
+  readonly status: GrantStatus;
+  readonly uses: number;
+}
+
+/** Nudges, as above: the grant's row says what is so. */
+export const grantUsed = defineSignal('used');
+export const grantRevoked = defineSignal('revoked');
+export const grantStatus = defineQuery<GrantView>('status');
+
+export interface InvocationInput {
+  /** `inv_…` */
+  readonly invocationId: string;
+}
+
+/** Without what the agent answered, which histories must not keep. */
+export interface InvocationView {
+  readonly status: InvocationStatus;
+  readonly attempts: number;
+  /** Why it failed, or while it runs what the last attempt met. */
+  readonly error: InvocationError | null;
+}
+
+export interface InvocationProgress extends InvocationView {
+  readonly waitingFor: 'agent' | 'database' | null;
+  readonly stuck: Stuck | null;
+}
+
+export const invocationOutcome = defineUpdate<InvocationView>('outcome');
+export const invocationRetry = defineUpdate<InvocationProgress>('retry');
+export const invocationStatus = defineQuery<InvocationProgress>('status');

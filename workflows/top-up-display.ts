@@ -2,8 +2,8 @@
  * What operators see of a top-up in the Temporal UI: search attributes to filter by, and details in
  * Markdown that say what it waits for, since when, and what to do. No personal data in either.
  */
-import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import type { SearchAttributeName } from '../src/temporal/search-attributes.ts';
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { changedAttribute } from './changed-attribute.ts';
 import type { TopUpProgress } from './messages.ts';
 
 export interface Displayed extends TopUpProgress {
@@ -12,7 +12,6 @@ export interface Displayed extends TopUpProgress {
   readonly ended: boolean;
 }
 
-/** Each upsert is an event in the history, so only what has changed is sent. */
 export function display(topUp: Displayed): void {
   const changed = [
     ...changedAttribute('TopUpStatus', 'KEYWORD', topUp.status),
@@ -23,18 +22,6 @@ export function display(topUp: Displayed): void {
   ];
   if (changed.length > 0) upsertSearchAttributes(changed);
   setCurrentDetails(detailsOf(topUp));
-}
-
-type Value<T> = T extends 'KEYWORD' ? string : T extends 'DOUBLE' ? number : boolean;
-
-function changedAttribute<T extends 'KEYWORD' | 'DOUBLE' | 'BOOL'>(
-  name: SearchAttributeName,
-  type: T,
-  value: Value<T> | undefined,
-) {
-  const key = { name, type };
-  const shown = workflowInfo().typedSearchAttributes.get(key);
-  return shown === value ? [] : [{ key, value: value ?? null }];
 }
 
 function detailsOf(topUp: Displayed): string {

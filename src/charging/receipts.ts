@@ -23,6 +23,11 @@ export interface VerifiedCharge extends ReceiptSubject {
   readonly createdAt: string;
 }
 
+export interface ReceiptClaim {
+  readonly receiptKey: number;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
 const BLOCK = 64;
 const DIGEST = 32;
 const KEYS_MAX = 10_000;
@@ -40,31 +45,48 @@ export class ReceiptSigner {
 
   /** The same charge gives the same receipt, to the byte, for as long as its secret is kept. */
   sign(charge: ReceiptSubject): string {
-    const payload = Buffer.from(
-      JSON.stringify({
-        id: wireId('charge', charge.id),
-        consumerId: wireId('consumer', charge.consumerId),
-        developerId: wireId('developer', charge.developerId),
-        tool: charge.tool,
-        micros: charge.amountMicros,
-        createdAt: new Date(uuidTimeMs(charge.id)).toISOString(),
-      }),
-    ).toString('base64url');
-    const signed = `hmac_sha256.${charge.receiptKey}.${payload}`;
-    return `${signed}.${this.#macOf(charge.receiptKey, charge.developerId).digest(signed)}`;
+    return this.signPayload(charge.receiptKey, charge.developerId, {
+      id: wireId('charge', charge.id),
+      consumerId: wireId('consumer', charge.consumerId),
+      developerId: wireId('developer', charge.developerId),
+      tool: charge.tool,
+      micros: charge.amountMicros,
+      createdAt: new Date(uuidTimeMs(charge.id)).toISOString(),
+    });
+  }
+
+  /** Of whatever else a developer's key signs: see invocation-receipts.ts. */
+  signPayload(receiptKey: number, developerId: string, payload: object): string {
+    const encoded = Buffer.from(JSON.stringify(payload)).toString('base64url');
+    const signed = `hmac_sha256.${receiptKey}.${encoded}`;
+    return `${signed}.${this.#macOf(receiptKey, developerId).digest(signed)}`;
   }
 
   /** What a receipt says, when it is one of ours and unchanged to the byte; else undefined. */
   verify(receipt: string): VerifiedCharge | undefined {
+    const claim = this.readClaim(receipt);
+    const said = claim && chargeOf(claim.payload);
+    if (!said) return undefined;
+    const charge = { ...said, receiptKey: claim.receiptKey };
+    // Signing again and comparing the whole leaves no second spelling that would pass.
+    return isSameReceipt(this.sign(charge), receipt) ? charge : undefined;
+  }
+
+  /** What a receipt claims, by a key that there is. Nothing of it is verified. */
+  readClaim(receipt: string): ReceiptClaim | undefined {
     const [, keyText, payload] =
       /^hmac_sha256\.(\d{1,4})\.([\w-]+)\.[\w-]{43}$/.exec(receipt) ?? [];
     if (keyText === undefined || payload === undefined) return undefined;
     const receiptKey = Number(keyText);
-    const said = parse(payload);
-    if (!said || !this.#secrets.has(receiptKey)) return undefined;
-    const charge = { ...said, receiptKey };
-    // Signing again and comparing the whole leaves no second spelling that would pass.
-    return isEqual(this.sign(charge), receipt) ? charge : undefined;
+    if (!this.#secrets.has(receiptKey)) return undefined;
+    try {
+      return {
+        receiptKey,
+        payload: Object(JSON.parse(Buffer.from(payload, 'base64url').toString())),
+      };
+    } catch {
+      return undefined;
+    }
   }
 
   /** The keys that a developer verifies with, as base64url, by their ids. */
@@ -81,7 +103,7 @@ export class ReceiptSigner {
     if (cached) return cached;
     const secret = this.#secrets.get(receiptKey);
     if (!secret) {
-      throw new Error(`MASTER_SECRET has no secret number ${receiptKey}, which signed a charge`);
+      throw new Error(`MASTER_SECRET has no secret number ${receiptKey}, which signed a receipt`);
     }
     const mac = new Hmac(deriveKey(secret, developerId));
     this.#macs.set(name, mac);
@@ -90,13 +112,7 @@ export class ReceiptSigner {
 }
 
 /** The payload's members as UUIDs and micros; undefined for anything that we would not have written. */
-function parse(payload: string): Omit<VerifiedCharge, 'receiptKey'> | undefined {
-  let said: Record<string, unknown>;
-  try {
-    said = Object(JSON.parse(Buffer.from(payload, 'base64url').toString()));
-  } catch {
-    return undefined;
-  }
+function chargeOf(said: ReceiptClaim['payload']): Omit<VerifiedCharge, 'receiptKey'> | undefined {
   const { tool, micros, createdAt } = said;
   const id = uuidOf('charge', String(said['id']));
   const consumerId = uuidOf('consumer', String(said['consumerId']));
@@ -108,7 +124,7 @@ function parse(payload: string): Omit<VerifiedCharge, 'receiptKey'> | undefined 
 }
 
 /** In constant time; hashing first makes the lengths equal. */
-function isEqual(a: string, b: string): boolean {
+export function isSameReceipt(a: string, b: string): boolean {
   return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 }
 

@@ -27,6 +27,10 @@ export const ERRORS = {
   idempotency_key_in_use: [409, 'A request with this key is in flight. Ask again for its outcome.'],
   tool_exists: [409, 'A tool of this name is registered already.'],
   agent_exists: [409, 'Another account has registered this agent id. Choose another id.'],
+  grant_not_active: [
+    409,
+    'The grant is used, revoked, expired or for another agent. Get a new one.',
+  ],
   payload_too_large: [413, 'The body is larger than any request has to be.'],
   unsupported_media_type: [415, 'The body must be application/json, not encoded.'],
   idempotency_key_reused: [422, 'This key belongs to a request with another body. Use a new one.'],

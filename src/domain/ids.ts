@@ -10,6 +10,8 @@ const PREFIXES = {
   tool: 'tool',
   topUp: 'tu',
   key: 'key',
+  grant: 'gnt',
+  invocation: 'inv',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

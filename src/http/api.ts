@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charging.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
+import type { Invocations } from '../temporal/invocations.ts';
 import type { TopUps } from '../temporal/top-ups.ts';
 import type { WebhookDeps } from '../processor/webhook.ts';
 
@@ -12,6 +13,7 @@ export interface Api extends ChargingDeps {
   /** For reads and rare writes; charges have connections of their own. */
   readonly database: Database;
   readonly topUps: TopUps;
+  readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
   /** Whether the workflow server answers; for /readyz. */
   readonly isTemporalUp: () => Promise<boolean>;

@@ -73,6 +73,11 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
   };
 }
 
+/** A POST whose path says it all; a body is not read. */
+export function act(path: string, { role, handle }: Reading): Endpoint {
+  return { ...get(path, { role, handle }), method: 'post' };
+}
+
 function requestOf<Body>(ctx: Context, caller: KeyOwner, body: Body): Request<Body> {
   return {
     caller,

@@ -41,8 +41,7 @@ export function chargeFilterOf(query: ParsedUrlQuery): ChargeFilter {
 function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
   const text = single(query, name);
   if (text === undefined) return undefined;
-  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  const timeMs = isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  const timeMs = parseTime(text);
   if (!(timeMs >= 0 && timeMs <= TIME_MS_MAX)) {
     throw new ApiError(
       'invalid_request',
@@ -51,6 +50,12 @@ function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
     );
   }
   return uuidFloor(timeMs);
+}
+
+/** ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. */
+export function parseTime(text: string): number {
+  const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
+  return isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
 }
 
 /** The engine reads the 31st of February as the 3rd of March. */

@@ -1,4 +1,5 @@
 /** Receipts, read back: does one hold, and the keys with which its developer verifies offline. */
+import { verifyInvocation } from '../charging/invocation-receipts.ts';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
 import type { VerifyBody } from '../schemas/receipts.ts';
@@ -6,6 +7,11 @@ import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
 
 export async function verifyReceipt(api: Api, { body }: Request<VerifyBody>): Promise<Answer> {
+  const invoked = verifyInvocation(api.receipts, body.receipt);
+  if (invoked) {
+    const { receiptKey, invocation } = invoked;
+    return { status: 200, body: { valid: true, keyId: String(receiptKey), invocation } };
+  }
   const charge = api.receipts.verify(body.receipt);
   return {
     status: 200,

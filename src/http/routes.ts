@@ -3,6 +3,8 @@ import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
 import { ChargeBatchBody, ChargeBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody } from '../schemas/developers.ts';
+import { GrantBody } from '../schemas/grants.ts';
+import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
@@ -10,7 +12,10 @@ import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
 import { getEarnings } from './earnings.ts';
-import { get, post, type Endpoint } from './endpoint.ts';
+import { act, get, post, type Endpoint } from './endpoint.ts';
+import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
+import { getInvocationReceipt } from './invocation-receipts.ts';
+import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
 import { getReceiptKeys, verifyReceipt } from './receipts.ts';
 import { getTools, postTool } from './tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
@@ -44,4 +49,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
   post('/resolve', { role: 'legacy', body: ResolveBody, handle: postResolve }),
   post('/intent/preview', { role: 'legacy', body: IntentBody, handle: postIntentPreview }),
+  post('/grant', { role: 'legacy', body: GrantBody, handle: postGrant }),
+  get('/grant/:id', { role: 'legacy', handle: getGrant }),
+  act('/grant/:id/revoke', { role: 'legacy', handle: postGrantRevocation }),
+  post('/invoke', {
+    role: 'legacy',
+    body: InvocationBody,
+    bodyBytesMax: INVOCATION_BYTES_MAX,
+    handle: postInvocation,
+  }),
+  get('/invoke/:id', { role: 'legacy', handle: getInvocation }),
+  get('/receipts/:id', { role: 'legacy', handle: getInvocationReceipt }),
 ];

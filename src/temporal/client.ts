@@ -18,8 +18,21 @@ import type { UpdateDefinition } from '@temporalio/common';
 import type { Config } from '../config.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import type { Grant } from '../store/grants.ts';
+import type { Invocation } from '../store/invocations.ts';
 import type { TopUp } from '../store/top-ups.ts';
-import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
+import type { grant as grantWorkflow } from '../../workflows/grant.ts';
+import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
+import {
+  grantRevoked,
+  grantUsed,
+  invocationOutcome,
+  outcome,
+  paymentReported,
+  sessionUrl,
+  type InvocationView,
+  type TopUpView,
+} from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
@@ -37,7 +50,7 @@ export type Answer<T> =
   | { readonly kind: 'timed_out' }
   /** No answer, or a refusal; what was asked for may still happen. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
-  /** The workflow has ended; its top-up's row says how. */
+  /** The workflow has ended; its row says how. */
   | { readonly kind: 'closed' };
 
 type Startable = Pick<TopUp, 'id' | 'consumerId' | 'method' | 'status' | 'amountMicros'>;
@@ -116,7 +129,77 @@ export async function reportPayment(temporal: TemporalClient, topUp: Startable):
   );
 }
 
+export function grantWorkflowId(grantId: string): string {
+  return `grant/${wireId('grant', grantId)}`;
+}
+
+/** Starts the workflow of a grant, or has it look at its row; one that has ended has nothing to learn. */
+export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
+  const { workflow } = temporal.client;
+  const options = { ...grantStartOptions(temporal, grant), ...ONE_RUN };
+  const signal = SIGNAL_OF[grant.status];
+  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+    if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);
+    else await workflow.signalWithStart<typeof grantWorkflow>('grant', { ...options, signal });
+  });
+}
+
+const SIGNAL_OF = { used: grantUsed, revoked: grantRevoked, active: undefined, expired: undefined };
+
+export function invocationWorkflowId(invocationId: string): string {
+  return `invocation/${wireId('invocation', invocationId)}`;
+}
+
+/** Returns when Temporal has the workflow: it will call the agent. */
+export async function startInvocation(
+  temporal: TemporalClient,
+  invocation: Invocation,
+  { timeoutMs = REPORT_TIMEOUT_MS } = {},
+): Promise<void> {
+  await unlessEnded(temporal, timeoutMs, async () => {
+    await temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
+      ...invocationStartOptions(temporal, invocation),
+      ...ONE_RUN,
+    });
+  });
+}
+
+/** Answers when the invocation has ended, or will not soon. */
+export async function awaitInvocation(
+  temporal: TemporalClient,
+  invocationId: string,
+  { timeoutMs }: { readonly timeoutMs: number },
+): Promise<Answer<InvocationView>> {
+  const handle = temporal.client.workflow.getHandle(invocationWorkflowId(invocationId));
+  try {
+    const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
+      handle.executeUpdate(invocationOutcome),
+    );
+    return { kind: 'answered', value };
+  } catch (error) {
+    return answerOf(error);
+  }
+}
+
 const REPORT_TIMEOUT_MS = 5_000;
+
+/** A start joins the workflow that runs, and never makes another one of one that has ended. */
+const ONE_RUN = {
+  workflowIdConflictPolicy: 'USE_EXISTING',
+  workflowIdReusePolicy: 'REJECT_DUPLICATE',
+} as const;
+
+async function unlessEnded(
+  { client }: TemporalClient,
+  timeoutMs: number,
+  start: () => Promise<void>,
+): Promise<void> {
+  try {
+    await client.withDeadline(Date.now() + timeoutMs, start);
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
 
 async function startWith(
   temporal: TemporalClient,
@@ -155,6 +238,47 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
       keyword('ConsumerId', consumerId),
       keyword('WaitingFor', 'processor'),
       double('AmountDollars', dollars),
+    ],
+  };
+}
+
+function grantStartOptions(temporal: TemporalClient, grant: Grant) {
+  const grantId = wireId('grant', grant.id);
+  const accountId = wireId('account', grant.accountId);
+  return {
+    workflowId: grantWorkflowId(grant.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ grantId }] as [{ grantId: string }],
+    staticSummary: `Grant, ${grant.type}, for ${grant.targetAgentId}`,
+    staticDetails:
+      `Grant \`${grantId}\` for the agent \`${grant.targetAgentId}\`, of type \`${grant.type}\`, ` +
+      `made by account \`${accountId}\`. It expires at ${grant.expiresAt}.`,
+    typedSearchAttributes: [
+      keyword('GrantStatus', grant.status),
+      keyword('AgentId', grant.targetAgentId),
+      keyword('AccountId', accountId),
+    ],
+  };
+}
+
+function invocationStartOptions(temporal: TemporalClient, invocation: Invocation) {
+  const invocationId = wireId('invocation', invocation.id);
+  const accountId = wireId('account', invocation.accountId);
+  const { targetAgentId, capability } = invocation;
+  return {
+    workflowId: invocationWorkflowId(invocation.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ invocationId }] as [{ invocationId: string }],
+    staticSummary: `Invocation of ${targetAgentId}`,
+    staticDetails:
+      `Invocation \`${invocationId}\` of the agent \`${targetAgentId}\` by account ` +
+      `\`${accountId}\`, with grant \`${wireId('grant', invocation.grantId)}\`.`,
+    typedSearchAttributes: [
+      keyword('InvocationStatus', invocation.status),
+      keyword('AgentId', targetAgentId),
+      keyword('AccountId', accountId),
+      keyword('Capability', capability),
+      keyword('WaitingFor', 'database'),
     ],
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Hands stored events of the payment processor to the workflows that wait for them. An event counts as
- * handed over only after Temporal took it; until then it comes up again, whoever dies or is away.
+ * Hands over to workflows what is stored for them: events of the payment processor, and notices of the
+ * outbox (outbox.ts). Each counts as handed over only after Temporal took it; until then it comes up again,
+ * whoever dies or is away.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -14,7 +15,9 @@ import {
   type WaitingEvent,
 } from '../store/processor-events.ts';
 import { findTopUp, withdrawAbandoned } from '../store/top-ups.ts';
+import { OUTBOX_CHANNEL } from '../store/outbox.ts';
 import { reportPayment, type TemporalClient } from './client.ts';
+import { handOverNotices, retryDelayMs } from './outbox.ts';
 
 export interface RelayDeps {
   readonly database: Database;
@@ -28,8 +31,6 @@ const BATCH = 50;
 const POLL_MS = 1_000;
 /** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
 const LEASE_MS = 15_000;
-/** Of an event that fails while others do not. */
-const BACKOFF_MS_MAX = 60_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
 /** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
@@ -62,7 +63,11 @@ export class Relay {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       try {
         await this.#sweep();
-        if ((await handOver(this.#deps)) === BATCH) continue;
+        const taken = await Promise.all([
+          handOver(this.#deps),
+          handOverNotices(this.#deps, BATCH, LEASE_MS),
+        ]);
+        if (taken.includes(BATCH)) continue;
       } catch (error) {
         this.#deps.log.warn({ err: error }, 'events could not be read; they wait');
       }
@@ -94,6 +99,7 @@ export class Relay {
         client.on('notification', () => this.#wake());
         await client.connect();
         await client.query(`listen ${EVENTS_CHANNEL}`);
+        await client.query(`listen ${OUTBOX_CHANNEL}`);
         await ended;
       } catch (error) {
         this.#deps.log.debug({ err: error }, 'cannot listen; polling goes on');
@@ -143,14 +149,12 @@ async function handOverOne(
   );
 }
 
-/** For longer each time, unless it is Temporal that is away: then all are wanted when it is back. */
 async function putOff(
   { database, temporal }: RelayDeps,
   events: readonly WaitingEvent[],
 ): Promise<void> {
   const isUp = await temporal.isUp();
   for (const { eventId, attempts } of events) {
-    const delayMs = isUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : POLL_MS;
-    await postponeProcessorEvent(database, eventId, delayMs);
+    await postponeProcessorEvent(database, eventId, retryDelayMs(isUp, attempts));
   }
 }

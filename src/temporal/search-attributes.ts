@@ -13,6 +13,11 @@ export const SEARCH_ATTRIBUTES = {
   AmountDollars: 'Double',
   WaitingFor: 'Keyword',
   Stuck: 'Bool',
+  GrantStatus: 'Keyword',
+  InvocationStatus: 'Keyword',
+  AgentId: 'Keyword',
+  AccountId: 'Keyword',
+  Capability: 'Keyword',
 } as const;
 
 export type SearchAttributeName = keyof typeof SEARCH_ATTRIBUTES;

@@ -5,9 +5,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { createAgentActivities } from '../../activities/agents.ts';
+import { createGrantActivities } from '../../activities/grants.ts';
+import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
 import type { Config } from '../config.ts';
+import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from './client.ts';
@@ -17,13 +21,15 @@ import { workflowBundle } from './workflow-bundle.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself: it cannot go on, and its process should be started anew. */
-  readonly ended: Promise<void>;
+  readonly ended: Promise<unknown>;
   /** Finishes the steps in hand, then ends. */
   stop(): Promise<void>;
 }
 
 const DATABASE_CONNECTIONS = 10;
 const RECONNECT_MS = 1_000;
+/** Agents that are called at the same time; each may take its time, and an answer of 1 MB in memory. */
+const AGENT_CALLS_MAX = 200;
 /** How long a task waits for the worker that has its workflow in memory, which may have been killed. */
 const STICKY_TIMEOUT = '2s';
 /** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
@@ -52,10 +58,11 @@ export async function runWorker(
       workflowBundle(),
       connect(config.temporal, log, signal),
     ]);
+    const { namespace, taskQueue } = config.temporal;
     const worker = await Worker.create({
       connection,
-      namespace: config.temporal.namespace,
-      taskQueue: config.temporal.taskQueue,
+      namespace,
+      taskQueue,
       workflowBundle: workflows,
       activities: {
         ...createLedgerActivities({ database, firstAskMs: config.firstAskMs }),
@@ -65,17 +72,36 @@ export async function runWorker(
           baseUrl: config.baseUrl,
           savesTestCard: config.savesTestCard,
         }),
+        ...createGrantActivities({ database }),
+        ...createInvocationActivities({
+          database,
+          deadlineMs: config.invocationDeadlineMs,
+          attemptTimeoutMs: config.agentTimeoutMs,
+        }),
       },
       shutdownGraceTime: SHUTDOWN_GRACE,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
-    const ended = worker.run();
+    const agentWorker = await Worker.create({
+      connection,
+      namespace,
+      taskQueue: agentTaskQueue(taskQueue),
+      activities: createAgentActivities({
+        database,
+        allowPrivate: config.allowPrivateEndpoints,
+        timeoutMs: config.agentTimeoutMs,
+      }),
+      maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+      shutdownGraceTime: SHUTDOWN_GRACE,
+    });
+    const workers = [worker, agentWorker];
+    const runs = workers.map((each) => each.run());
     relay.start();
     return {
-      ended,
+      ended: Promise.all(runs),
       stop: async () => {
-        if (worker.getState() === 'RUNNING') worker.shutdown();
-        await ended.catch(() => {});
+        for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
+        await Promise.allSettled(runs);
         await release();
         await connection.close();
       },

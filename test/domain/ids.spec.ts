@@ -11,6 +11,8 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   tool: 'tool',
   topUp: 'tu',
   key: 'key',
+  grant: 'gnt',
+  invocation: 'inv',
 };
 const KINDS = Object.keys(PREFIXES) as IdKind[];
 const anyKind = fc.constantFrom(...KINDS);

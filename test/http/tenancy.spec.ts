@@ -6,7 +6,10 @@ import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
+import { AgentAnswer } from '../../src/schemas/agents.ts';
 import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { GrantAnswer } from '../../src/schemas/grants.ts';
+import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
@@ -23,12 +26,28 @@ interface Row {
 interface Owned {
   readonly charge: string;
   readonly topUp: string;
+  readonly grant: string;
+  readonly invocation: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
   apiKey,
   tool: 'theirs',
   amount: 1,
+});
+
+const agentBody = {
+  id: 'their-agent',
+  name: 'Agent',
+  protocol: 'http',
+  endpoint: 'https://example.com',
+};
+const grantBody = { callerId: 'owned caller', targetAgentId: agentBody.id, type: 'session' };
+const invocationBody = (grantId: string) => ({
+  targetAgentId: agentBody.id,
+  grantId,
+  capability: 'owned capability',
+  payload: {},
 });
 
 const ROUTES: Readonly<Record<string, Row>> = {
@@ -57,6 +76,12 @@ const ROUTES: Readonly<Record<string, Row>> = {
   },
   'POST /resolve': { role: 'legacy', body: () => ({ query: 'otters' }) },
   'POST /intent/preview': { role: 'legacy', body: () => ({ query: 'otters' }) },
+  'POST /grant': { role: 'legacy', body: () => grantBody },
+  'GET /grant/:id': { role: 'legacy', names: 'grant' },
+  'POST /grant/:id/revoke': { role: 'legacy', names: 'grant' },
+  'POST /invoke': { role: 'legacy', body: () => invocationBody(`gnt_${'0'.repeat(32)}`) },
+  'GET /invoke/:id': { role: 'legacy', names: 'invocation' },
+  'GET /receipts/:id': { role: 'legacy', names: 'invocation' },
 };
 
 const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
@@ -119,6 +144,7 @@ describe('tenancy', () => {
     owned = {
       charge: bodyOf(answer, 201, ChargeAnswer).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
+      ...(await invokeAgent()),
     };
     await api.sql.query(
       `update farebox.api_keys k set revoked_at = now(), changed_at = now()
@@ -166,7 +192,7 @@ describe('tenancy', () => {
       });
     }
 
-    if (names !== undefined && !path.endsWith('/:id')) {
+    if (names !== undefined && !path.includes(':id')) {
       it(`${route} shows a stranger nothing behind the owner’s cursor`, async () => {
         // The largest id there is, so that everything lies behind it.
         const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
@@ -179,11 +205,44 @@ describe('tenancy', () => {
     }
   }
 
+  /** There is no workflow to call the agent, so that its answer is written by hand. */
+  async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
+    const post = (path: string, body: object) =>
+      call(api, 'POST', path, { headers: serviceKey(owner.legacyKey), body });
+    bodyOf(await post('/register', agentBody), 201, AgentAnswer);
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const granted = await post('/grant', { ...grantBody, expiresAt });
+    const grant = bodyOf(granted, 201, GrantAnswer).id;
+    const { id } = bodyOf(await post('/invoke', invocationBody(grant)), 202, InvocationAnswer);
+    await api.sql.query(
+      `update farebox.invocations set status = 'succeeded', ended_at = now(), result = '1',
+         result_hash = sha256('1')`,
+    );
+    return { grant, invocation: id };
+  }
+
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const secrets = [owner.consumerId, owner.developerId, 'owned tool', ...Object.values(owned)];
+    const words = ['owned tool', 'owned caller', 'owned capability'];
+    const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }
+
+  it('lets a stranger neither revoke nor use a grant', async () => {
+    const headers = serviceKey(stranger.legacyKey);
+    const body = invocationBody(owned.grant);
+    const answers = [
+      await call(api, 'POST', `/grant/${owned.grant}/revoke`, { headers }),
+      await call(api, 'POST', '/invoke', { headers, body }),
+    ];
+    assertError(answers[0] as Answer, 404, 'not_found');
+    assertError(answers[1] as Answer, 404, 'not_found', 'grantId');
+    const grant = await call(api, 'GET', `/grant/${owned.grant}`, {
+      headers: serviceKey(owner.legacyKey),
+    });
+    const { status, uses } = bodyOf(grant, 200, GrantAnswer);
+    assert.deepEqual([status, uses], ['active', 1]);
+  });
 
   it('answers a stranger’s id and an id of nothing with the same words', async () => {
     const nothing = `chg_${'0'.repeat(32)}`;

@@ -1,0 +1,79 @@
+/**
+ * The step that talks to agents. It may run twice, and beside a slow earlier attempt of itself: the agent is
+ * given the same idempotency key, and the first answer that is recorded stays. What the agent answers goes
+ * into Postgres and not through Temporal, whose histories keep what they see.
+ */
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { InvocationView } from '../workflows/messages.ts';
+import { callAgent } from '../src/agents/call.ts';
+import type { Database } from '../src/store/database.ts';
+import {
+  beginAttempt,
+  failInvocation,
+  findInvocation,
+  recordFailedAttempt,
+  recordResult,
+  type AgentCall,
+} from '../src/store/invocations.ts';
+import { viewOf } from './invocations.ts';
+import { rowIdOf } from './row-id.ts';
+
+export interface AgentDeps {
+  readonly database: Database;
+  /** Whether agents may be on loopback and private addresses. */
+  readonly allowPrivate: boolean;
+  /** How long one attempt may take. */
+  readonly timeoutMs: number;
+}
+
+export type AgentActivities = ReturnType<typeof createAgentActivities>;
+
+/** Well within the heartbeat timeout, by which Temporal notices that this process has died. */
+const HEARTBEAT_MS = 2_000;
+
+export function createAgentActivities(deps: AgentDeps) {
+  return {
+    /** One attempt. Throws when there should be another one; else the invocation has ended. */
+    async callAgent(invocationId: string): Promise<InvocationView> {
+      const id = rowIdOf('invocation', invocationId);
+      const call = await beginAttempt(deps.database, id);
+      if (call) await attempt(deps, id, invocationId, call);
+      return viewOf(await findInvocation(deps.database, id));
+    },
+  };
+}
+
+async function attempt(
+  { database, allowPrivate, timeoutMs }: AgentDeps,
+  id: string,
+  invocationId: string,
+  { payloadText, ...call }: AgentCall,
+): Promise<void> {
+  const context = Context.current();
+  const heart = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    const payload = JSON.parse(payloadText) as Record<string, unknown>;
+    const answer = await callAgent(
+      { ...call, payload, invocationId },
+      {
+        allowPrivate,
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), context.cancellationSignal]),
+      },
+    );
+    switch (answer.kind) {
+      case 'answered':
+        return await recordResult(database, id, JSON.stringify(answer.value));
+      case 'failed':
+        return await failInvocation(database, id, answer.error);
+      case 'unavailable':
+        await recordFailedAttempt(database, id, answer.error);
+        throw ApplicationFailure.create({
+          type: answer.error.code,
+          message: answer.error.message,
+          details: [{ retryAfterMs: answer.retryAfterMs }],
+        });
+    }
+  } finally {
+    clearInterval(heart);
+  }
+}

@@ -1,0 +1,64 @@
+/** The steps of an invocation that write to Postgres. Each may run twice: conditions on the row decide. */
+import { ApplicationFailure } from '@temporalio/activity';
+import { INVOCATION_ERRORS, type InvocationErrorCode } from '../src/domain/invocation.ts';
+import type { Database } from '../src/store/database.ts';
+import {
+  beginInvocation,
+  failInvocation,
+  findInvocation,
+  type Invocation,
+} from '../src/store/invocations.ts';
+import type { InvocationView } from '../workflows/messages.ts';
+import { rowIdOf } from './row-id.ts';
+
+export interface InvocationDeps {
+  readonly database: Database;
+  /** How long after it was made an invocation is given up. */
+  readonly deadlineMs: number;
+  /** How long one attempt may take. */
+  readonly attemptTimeoutMs: number;
+}
+
+/** What a workflow needs to know of an invocation; no personal data, since histories keep it. */
+export interface BegunInvocation extends InvocationView {
+  /** Until it is given up; negative when that is due. */
+  readonly deadlineInMs: number;
+  readonly attemptTimeoutMs: number;
+}
+
+export type InvocationActivities = ReturnType<typeof createInvocationActivities>;
+
+export function createInvocationActivities(deps: InvocationDeps) {
+  const { database, deadlineMs, attemptTimeoutMs } = deps;
+  return {
+    async beginInvocation(invocationId: string): Promise<BegunInvocation> {
+      const invocation = await beginInvocation(database, rowIdOf('invocation', invocationId));
+      return {
+        ...viewOf(invocation),
+        deadlineInMs: Date.parse(invocation?.createdAt ?? '') + deadlineMs - Date.now(),
+        attemptTimeoutMs,
+      };
+    },
+
+    /** Ends it as failed, unless it has ended, and says how it has. */
+    async giveUpInvocation(
+      invocationId: string,
+      code: Extract<InvocationErrorCode, 'deadline_exceeded' | 'canceled'>,
+    ): Promise<InvocationView> {
+      const id = rowIdOf('invocation', invocationId);
+      const last = (await findInvocation(database, id))?.errorMessage;
+      const met = last ? ` The last attempt met: ${last}` : '';
+      await failInvocation(database, id, { code, message: INVOCATION_ERRORS[code] + met });
+      return viewOf(await findInvocation(database, id));
+    },
+  };
+}
+
+/** Without the words of the agent, which histories must not keep. */
+export function viewOf(invocation: Invocation | null): InvocationView {
+  if (!invocation)
+    throw ApplicationFailure.nonRetryable('there is no such invocation', 'not_found');
+  const { status, attempts, errorCode } = invocation;
+  const error = errorCode && { code: errorCode, message: INVOCATION_ERRORS[errorCode] };
+  return { status, attempts, error };
+}

@@ -1,0 +1,115 @@
+/**
+ * Agents that speak A2A by JSON-RPC: 1.0, and 0.3 to those that do not know it. The payload is the message's
+ * data, its member `text` also the message's text; the message's id is the invocation's, by which an agent
+ * recognises a message that it has had.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Message, SendMessageRequest, Task, TaskState } from '@a2a-js/sdk';
+import { JsonRpcTransportFactory, type Transport } from '@a2a-js/sdk/client';
+import { LegacyJsonRpcTransport } from '@a2a-js/sdk/compat/v0_3/client';
+import type { Line } from '../egress/line.ts';
+import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
+
+/** What an agent answers that knows neither the method nor the version: -32600, -32601, -32009. */
+const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
+/** How often a task that goes on is asked about. */
+const POLL_MS_MIN = 250;
+const POLL_MS_MAX = 5_000;
+
+export const callA2a: Adapter = async (request, line) => {
+  const { endpoint } = request;
+  const options = { endpoint, fetchImpl: line.fetch };
+  // The card matters only to a choice of transports, which is made here.
+  const current = await new JsonRpcTransportFactory(options).create(endpoint, undefined as never);
+  try {
+    return await converse(current, request, line);
+  } catch (error) {
+    const code = rpcCodeOf(error);
+    if (code === undefined) throw error;
+    if (!NOT_UNDERSTOOD.has(code)) return refusal(error, code);
+  }
+  try {
+    return await converse(new LegacyJsonRpcTransport(options), request, line);
+  } catch (error) {
+    const code = rpcCodeOf(error);
+    if (code === undefined) throw error;
+    return refusal(error, code);
+  }
+};
+
+async function converse(
+  transport: Transport,
+  request: AgentRequest,
+  line: Line,
+): Promise<AgentAnswer> {
+  const options = {
+    signal: line.signal,
+    serviceParameters: {
+      'A2A-Version': transport.protocolVersion,
+      'Idempotency-Key': request.invocationId,
+    },
+  };
+  let answer = await transport.sendMessage(messageOf(request), options);
+  for (let pollMs = POLL_MS_MIN; 'status' in answer; pollMs = Math.min(pollMs * 2, POLL_MS_MAX)) {
+    const ended = endOf(answer);
+    if (ended) return ended;
+    await delay(pollMs, undefined, { signal: line.signal });
+    const { 'A2A-Version': version } = options.serviceParameters;
+    answer = await transport.getTask(
+      { tenant: '', id: answer.id },
+      { signal: line.signal, serviceParameters: { 'A2A-Version': version } },
+    );
+  }
+  return { kind: 'answered', value: Message.toJSON(answer) };
+}
+
+function messageOf({ invocationId, capability, callerId, payload }: AgentRequest) {
+  const text = typeof payload['text'] === 'string' ? [{ text: payload['text'] }] : [];
+  return SendMessageRequest.fromJSON({
+    message: {
+      messageId: invocationId,
+      role: 'ROLE_USER',
+      parts: [...text, { data: payload }],
+      metadata: { capability, callerId },
+    },
+    configuration: { returnImmediately: false },
+  });
+}
+
+/** Undefined while the task goes on. */
+function endOf(task: Task): AgentAnswer | undefined {
+  const said = task.status?.message?.parts
+    .map(({ content }) => (content?.$case === 'text' ? content.value : ''))
+    .join('\n');
+  switch (task.status?.state) {
+    case TaskState.TASK_STATE_COMPLETED:
+      return { kind: 'answered', value: Task.toJSON(task) };
+    case TaskState.TASK_STATE_FAILED:
+    case TaskState.TASK_STATE_CANCELED:
+      return failed('agent_error', said || 'The task failed.');
+    case TaskState.TASK_STATE_REJECTED:
+      return failed('agent_refused', said || 'The agent rejected the task.');
+    case TaskState.TASK_STATE_INPUT_REQUIRED:
+    case TaskState.TASK_STATE_AUTH_REQUIRED:
+      return failed(
+        'agent_refused',
+        said || 'The agent asks for more than an invocation can give.',
+      );
+    case TaskState.TASK_STATE_SUBMITTED:
+    case TaskState.TASK_STATE_WORKING:
+    case TaskState.TASK_STATE_UNSPECIFIED:
+    case TaskState.UNRECOGNIZED:
+    case undefined:
+      return undefined;
+  }
+}
+
+/** Of the errors that the SDK makes of JSON-RPC's. */
+function rpcCodeOf(error: unknown): number | undefined {
+  const code = error instanceof Error && 'envelopeCode' in error ? error.envelopeCode : undefined;
+  return typeof code === 'number' ? code : undefined;
+}
+
+function refusal(error: unknown, code: number): AgentAnswer {
+  return failed('agent_refused', `${error instanceof Error ? error.message : ''} (${code})`);
+}

@@ -1,0 +1,69 @@
+/**
+ * One attempt to have an agent do something, by the agent's protocol. Whatever happens is data: an answer, a
+ * failure that would come again, or a reason to try again. Every attempt of an invocation carries the same
+ * idempotency key.
+ */
+import type { InvocationErrorCode } from '../domain/invocation.ts';
+import { LineFault, openLine, type FaultKind, type Line } from '../egress/line.ts';
+import { callA2a } from './a2a.ts';
+import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
+import { callHttp } from './http.ts';
+import { callMcp } from './mcp.ts';
+
+export interface CallOptions {
+  readonly allowPrivate: boolean;
+  /** Aborts when the attempt's time is over. */
+  readonly signal: AbortSignal;
+}
+
+const ANSWER_BYTES_MAX = 1_000_000;
+
+const ADAPTERS: ReadonlyMap<string, Adapter> = new Map([
+  ['http', callHttp],
+  ['mcp', callMcp],
+  ['a2a', callA2a],
+]);
+
+const CODE_OF: Readonly<Record<FaultKind, InvocationErrorCode>> = {
+  unavailable: 'agent_unavailable',
+  denied: 'endpoint_not_allowed',
+  redirected: 'agent_refused',
+  too_large: 'answer_too_large',
+};
+
+export async function callAgent(
+  request: AgentRequest,
+  { allowPrivate, signal }: CallOptions,
+): Promise<AgentAnswer> {
+  const adapter = ADAPTERS.get(request.protocol);
+  if (!adapter) {
+    return failed('protocol_not_supported', `Agents of "${request.protocol}" cannot be invoked.`);
+  }
+  const line = openLine({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
+  try {
+    return await adapter(request, line);
+  } catch (error) {
+    return meaningOf(error, line);
+  } finally {
+    await line.close();
+  }
+}
+
+function meaningOf(error: unknown, line: Line): AgentAnswer {
+  const fault = error instanceof LineFault ? error : line.fault;
+  if (fault && fault.kind !== 'unavailable') return failed(CODE_OF[fault.kind], fault.message);
+  if (fault || line.signal.aborted) {
+    return {
+      kind: 'unavailable',
+      error: {
+        code: 'agent_unavailable',
+        message: fault?.message ?? 'It did not answer in time.',
+      },
+      ...(fault?.retryAfterMs !== undefined && { retryAfterMs: fault.retryAfterMs }),
+    };
+  }
+  const { status = 0 } = line;
+  if (status >= 400) return failed('agent_refused', `It answered ${status}.`);
+  const said = error instanceof Error ? error.message : String(error);
+  return failed('invalid_answer', `Its answer makes no sense: ${said}`);
+}

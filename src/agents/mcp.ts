@@ -1,0 +1,56 @@
+/**
+ * Agents that are MCP servers over streamable HTTP: the capability is the tool's name, the payload its
+ * arguments. Servers of the older and of the stateless generation are understood.
+ */
+import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Line } from '../egress/line.ts';
+import { failed, type Adapter, type AgentRequest } from './adapter.ts';
+
+const CLIENT = { name: 'farebox', version: '0.1.0' };
+/** The line's signal ends the call well before. */
+const TIMEOUT_MS = 3_600_000;
+
+export const callMcp: Adapter = async (request, line) => {
+  const client = new Client(CLIENT, { versionNegotiation: { mode: 'auto' } });
+  const transport = new StreamableHTTPClientTransport(new URL(request.endpoint), {
+    fetch: withIdempotencyKey(request, line),
+  });
+  const options = { signal: line.signal, timeout: TIMEOUT_MS };
+  try {
+    await client.connect(transport, options);
+    const { capability: name, payload } = request;
+    const result = await client.callTool({ name, arguments: { ...payload } }, options);
+    await transport.terminateSession().catch(() => {});
+    return result.isError
+      ? failed('agent_error', textOf(result.content))
+      : { kind: 'answered', value: result };
+  } catch (error) {
+    if (!ProtocolError.isInstance(error)) throw error;
+    return failed('agent_refused', `${error.message} (${error.code})`);
+  } finally {
+    await client.close();
+  }
+};
+
+/** On the call alone: a server that knew the key from the handshake would answer with that. */
+function withIdempotencyKey(
+  { invocationId }: AgentRequest,
+  line: Line,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  return (url, init = {}) => {
+    const isCall = typeof init.body === 'string' && methodOf(init.body) === 'tools/call';
+    if (!isCall) return line.fetch(url, init);
+    const headers = new Headers(init.headers);
+    headers.set('Idempotency-Key', invocationId);
+    return line.fetch(url, { ...init, headers });
+  };
+}
+
+function methodOf(body: string): unknown {
+  return (JSON.parse(body) as { method?: unknown }).method;
+}
+
+function textOf(content: readonly { readonly type: string; readonly text?: unknown }[]): string {
+  const texts = content.filter(({ type }) => type === 'text').map(({ text }) => String(text));
+  return texts.join('\n') || 'The tool failed.';
+}

@@ -1,0 +1,33 @@
+/** The life of an invocation (legacy, specification section 4.4): its states, and why one fails. */
+
+/** `pending`: its workflow has not taken it up. `running`: the agent is called, until it answers. */
+export const INVOCATION_STATUSES = ['pending', 'running', 'succeeded', 'failed'] as const;
+export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
+
+/** Code and meaning of what an attempt, or in the end the invocation, met. */
+export const INVOCATION_ERRORS = {
+  agent_unavailable: 'The agent could not be reached, was overloaded, or did not answer in time.',
+  agent_refused: 'The agent answered that it will not do this; the same call would fail again.',
+  agent_error: 'The agent took the call and answered that it failed.',
+  invalid_answer: 'The agent answered something that its protocol does not allow.',
+  answer_too_large: 'The answer is larger than 1 MB.',
+  endpoint_not_allowed: 'The agent is at an address that may not be called.',
+  protocol_not_supported: 'Agents of this protocol are found, but cannot be invoked.',
+  deadline_exceeded: 'The agent did not answer in the time that an invocation has.',
+  canceled: 'An operator ended the invocation.',
+} as const satisfies Record<string, string>;
+
+export type InvocationErrorCode = keyof typeof INVOCATION_ERRORS;
+
+export interface InvocationError {
+  readonly code: InvocationErrorCode;
+  readonly message: string;
+}
+
+/** An error's text may come from the agent: it is bounded wherever it is kept. */
+export const ERROR_MESSAGE_MAX = 500;
+
+/** Calls of agents have a queue of their own, so that agents that hang hold up nothing else. */
+export function agentTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-agents`;
+}

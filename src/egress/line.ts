@@ -1,0 +1,162 @@
+/**
+ * Outgoing HTTP on behalf of others: to public addresses only, no redirect followed, no more read than is
+ * allowed, nothing after the deadline. A line serves one attempt and shares no connection with another.
+ * What goes wrong is noted here, because clients of protocols wrap errors each in their own way.
+ */
+import { Agent, fetch, Response, type RequestInit } from 'undici';
+import { createConnector, EgressDeniedError } from './connector.ts';
+import { endpointProblem } from './endpoints.ts';
+
+export interface LineOptions {
+  readonly allowPrivate: boolean;
+  /** Of each answer, decoded. */
+  readonly bytesMax: number;
+  readonly signal: AbortSignal;
+}
+
+export type FaultKind =
+  /** No answer, or one that says to come back later: network, deadline, 408, 425, 429, 5xx. */
+  | 'unavailable'
+  /** The address may not be called. Nothing was sent. */
+  | 'denied'
+  | 'redirected'
+  | 'too_large';
+
+/** Why a line gave no answer. */
+export class LineFault extends Error {
+  override readonly name = 'LineFault';
+  readonly kind: FaultKind;
+  /** What Retry-After says, when the answer was to come back later. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: FaultKind, message: string, retryAfterMs?: number) {
+    super(message);
+    this.kind = kind;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export interface Line {
+  readonly fetch: typeof globalThis.fetch;
+  readonly signal: AbortSignal;
+  /** The newest, if any. */
+  readonly fault: LineFault | undefined;
+  /** Of the newest answer. */
+  readonly status: number | undefined;
+  close(): Promise<void>;
+}
+
+const COME_BACK_LATER = new Set([408, 425, 429]);
+
+export function openLine(options: LineOptions): Line {
+  const agent = new Agent({
+    connect: createConnector(options),
+    // The signal is what bounds the time.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  let fault: LineFault | undefined;
+  let status: number | undefined;
+  const note = (found: LineFault) => (fault = found);
+
+  const guarded = async (target: string | URL, init?: RequestInit) => {
+    const url = String(target);
+    const problem = endpointProblem(url, options);
+    if (problem) throw note(new LineFault('denied', `The endpoint ${problem}`));
+    const signals = [options.signal, init?.signal].filter((signal) => signal != null);
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      dispatcher: agent,
+      signal: AbortSignal.any(signals),
+    }).catch((error: unknown) => {
+      throw note(faultOf(error));
+    });
+    status = response.status;
+    const refusal = refusalOf(response);
+    if (refusal) {
+      await response.body?.cancel();
+      throw note(refusal);
+    }
+    if (!response.body) return response;
+    const { statusText, headers } = response;
+    const body = capped(response.body, options.bytesMax, note);
+    return new Response(body, { status: response.status, statusText, headers });
+  };
+
+  return {
+    // undici's own, whose types are not quite those of the one that comes with Node.
+    fetch: guarded as unknown as typeof globalThis.fetch,
+    signal: options.signal,
+    get fault() {
+      return fault;
+    },
+    get status() {
+      return status;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function refusalOf({ status, headers }: Response): LineFault | undefined {
+  if (status >= 300 && status < 400 && status !== 304) {
+    return new LineFault('redirected', `It answered ${status}; redirects are not followed.`);
+  }
+  if (status >= 500 || COME_BACK_LATER.has(status)) {
+    const retryAfterMs = delayOf(headers.get('retry-after'));
+    return new LineFault('unavailable', `It answered ${status}.`, retryAfterMs);
+  }
+  return undefined;
+}
+
+/** Of a Retry-After header: seconds or a date. */
+function delayOf(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
+}
+
+function faultOf(error: unknown): LineFault {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof EgressDeniedError) return new LineFault('denied', `${cause.message}.`);
+    if (cause.name === 'TimeoutError') {
+      return new LineFault('unavailable', 'It did not answer in time.');
+    }
+    if (!(cause.cause instanceof Error)) return new LineFault('unavailable', reasonOf(cause));
+  }
+  return new LineFault('unavailable', 'The connection failed.');
+}
+
+/** An error of the operating system by its code: the message has addresses in it. */
+function reasonOf(error: Error): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined ? 'The connection failed.' : `The connection failed: ${code}.`;
+}
+
+/** The same bytes, and an error in place of the first one too many. */
+function capped(
+  body: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  note: (fault: LineFault) => LineFault,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let bytes = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) return controller.close();
+          bytes += value.byteLength;
+          if (bytes <= bytesMax) return controller.enqueue(value);
+        } catch (error) {
+          return controller.error(note(faultOf(error)));
+        }
+        controller.error(note(new LineFault('too_large', `It is larger than ${bytesMax} bytes.`)));
+        await reader.cancel();
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,230 @@
+/**
+ * Invocations (legacy, specification section 4.4). One transaction uses the grant and writes the invocation
+ * and its notice for the workflow: there is never one without the other. What an agent answered is recorded
+ * once; whatever comes later changes nothing.
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { UniqueIntegrityConstraintViolationError } from 'slonik';
+import { Type, type Static } from 'typebox';
+import {
+  ERROR_MESSAGE_MAX,
+  INVOCATION_STATUSES,
+  type InvocationError,
+  type InvocationErrorCode,
+} from '../domain/invocation.ts';
+import { row, sql, type Connection, type Database, type Transaction } from './database.ts';
+import { lockGrantFor, useGrant } from './grants.ts';
+import { postNotice } from './outbox.ts';
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+const Invocation = Type.Object({
+  id: Type.String(),
+  accountId: Type.String(),
+  grantId: Type.String(),
+  targetAgentId: Type.String(),
+  capability: Type.String(),
+  status: Type.Enum(INVOCATION_STATUSES),
+  attempts: Type.Integer(),
+  /** JSON as it came. */
+  resultText: nullableText,
+  errorCode: Type.Union([Type.Unsafe<InvocationErrorCode>(Type.String()), Type.Null()]),
+  errorMessage: nullableText,
+  requestHash: Type.String(),
+  resultHash: nullableText,
+  receiptKey: Type.Integer(),
+  createdAt: Type.String(),
+  endedAt: nullableText,
+});
+/** A row of `invocations`; ids are UUIDs, hashes in hex, times ISO 8601. */
+export type Invocation = Static<typeof Invocation>;
+
+/** An invocation as the agent is to see it. */
+const AgentCall = Type.Object({
+  endpoint: Type.String(),
+  protocol: Type.String(),
+  capability: Type.String(),
+  payloadText: Type.String(),
+  callerId: Type.String(),
+});
+export type AgentCall = Static<typeof AgentCall>;
+
+export interface NewInvocation {
+  readonly accountId: string;
+  readonly grantId: string;
+  readonly targetAgentId: string;
+  readonly capability: string;
+  readonly payloadText: string;
+  readonly idempotencyKey: string | undefined;
+  /** SHA-256, in hex, of what was asked for. */
+  readonly requestHash: string;
+  readonly receiptKey: number;
+}
+
+export type AdmitResult =
+  | { readonly kind: 'admitted' | 'known'; readonly invocation: Invocation }
+  /** The idempotency key has named another invocation. */
+  | { readonly kind: 'key_reused' }
+  /** There is none that this account may use. */
+  | { readonly kind: 'no_grant' }
+  /** It is used, revoked, expired or for another agent. */
+  | { readonly kind: 'grant_not_active' };
+
+const invocationRow = row(Invocation);
+const callRow = row(AgentCall);
+
+const columns = sql.fragment`
+  id, account_id as "accountId", grant_id as "grantId", target_agent_id as "targetAgentId",
+  capability, status, attempts, result::text as "resultText", error_code as "errorCode",
+  error_message as "errorMessage", encode(request_hash, 'hex') as "requestHash",
+  encode(result_hash, 'hex') as "resultHash", receipt_key as "receiptKey",
+  created_at as "createdAt", ended_at as "endedAt"
+`;
+
+/** How long the relays leave a new invocation's workflow to the request that wrote it to start. */
+const IN_HAND_MS = 5_000;
+
+/** Uses the grant and writes the invocation, in status `pending`, or does neither. */
+export async function admitInvocation(
+  database: Database,
+  request: NewInvocation,
+): Promise<AdmitResult> {
+  try {
+    return await database.transaction(async (tx) => {
+      // Under its lock, so that of two requests with one key the later sees what the earlier wrote.
+      const grant = await lockGrantFor(tx, request.accountId, request.grantId);
+      const known = await findByKey(tx, request);
+      if (known) return sameRequest(known, request);
+      if (!grant) return { kind: 'no_grant' };
+      if (!(await useGrant(tx, grant.id, request.targetAgentId))) {
+        return { kind: 'grant_not_active' };
+      }
+      const invocation = await insert(tx, request);
+      await postNotice(tx, 'invocation', invocation.id, { inHandMs: IN_HAND_MS });
+      return { kind: 'admitted', invocation };
+    });
+  } catch (error) {
+    // At the same time the key named an invocation by another grant, whose lock is another one.
+    if (isKeyTaken(error)) return { kind: 'key_reused' };
+    throw error;
+  }
+}
+
+function isKeyTaken(error: unknown): boolean {
+  return (
+    error instanceof UniqueIntegrityConstraintViolationError &&
+    error.constraint === 'invocations_idempotency_unique'
+  );
+}
+
+function sameRequest(known: Invocation, request: NewInvocation): AdmitResult {
+  return known.requestHash === request.requestHash
+    ? { kind: 'known', invocation: known }
+    : { kind: 'key_reused' };
+}
+
+async function findByKey(tx: Transaction, request: NewInvocation): Promise<Invocation | null> {
+  if (request.idempotencyKey === undefined) return null;
+  return tx.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations
+    where account_id = ${request.accountId} and idempotency_key = ${request.idempotencyKey}
+  `);
+}
+
+async function insert(tx: Transaction, request: NewInvocation): Promise<Invocation> {
+  return tx.one(sql.type(invocationRow)`
+    insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability, payload,
+      idempotency_key, request_hash, receipt_key)
+    values (${randomUUIDv7()}, ${request.accountId}, ${request.grantId}, ${request.targetAgentId},
+      ${request.capability}, ${request.payloadText}::json, ${request.idempotencyKey ?? null},
+      decode(${request.requestHash}, 'hex'), ${request.receiptKey})
+    returning ${columns}
+  `);
+}
+
+export async function findInvocation(
+  connection: Connection,
+  id: string,
+): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations where id = ${id}
+  `);
+}
+
+/** An account sees only its own. */
+export async function findInvocationOf(
+  connection: Connection,
+  accountId: string,
+  id: string,
+): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations where id = ${id} and account_id = ${accountId}
+  `);
+}
+
+/** The workflow takes it up. As it is now: one that has ended stays so. */
+export async function beginInvocation(
+  connection: Connection,
+  id: string,
+): Promise<Invocation | null> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'running' where id = ${id} and status = 'pending'
+  `);
+  return findInvocation(connection, id);
+}
+
+/** Counts an attempt and says what to call; null when the invocation has ended. */
+export async function beginAttempt(connection: Connection, id: string): Promise<AgentCall | null> {
+  return connection.maybeOne(sql.type(callRow)`
+    update farebox.invocations i set attempts = attempts + 1
+    from farebox.agents a, farebox.grants g
+    where i.id = ${id} and i.status = 'running' and a.id = i.target_agent_id and g.id = i.grant_id
+    returning a.endpoint, a.protocol, i.capability, i.payload::text as "payloadText",
+      g.caller_id as "callerId"
+  `);
+}
+
+/** What an attempt met that does not end the invocation. */
+export async function recordFailedAttempt(
+  connection: Connection,
+  id: string,
+  error: InvocationError,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations
+    set error_code = ${error.code}, error_message = ${storable(error.message)}
+    where id = ${id} and status = 'running'
+  `);
+}
+
+/** `resultText` is JSON. The first answer that is recorded stays. */
+export async function recordResult(
+  connection: Connection,
+  id: string,
+  resultText: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'succeeded', ended_at = now(),
+      result = ${resultText}::json, result_hash = decode(${hash('sha256', resultText)}, 'hex'),
+      error_code = null, error_message = null
+    where id = ${id} and status = 'running'
+  `);
+}
+
+/** Ends the invocation, unless it has ended. */
+export async function failInvocation(
+  connection: Connection,
+  id: string,
+  error: InvocationError,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'failed', ended_at = now(),
+      error_code = ${error.code}, error_message = ${storable(error.message)}
+    where id = ${id} and status in ('pending', 'running')
+  `);
+}
+
+/** An agent's words may hold what Postgres cannot. */
+function storable(message: string): string {
+  return message.replaceAll('\0', '').toWellFormed().slice(0, ERROR_MESSAGE_MAX).toWellFormed();
+}

@@ -1,0 +1,58 @@
+/** Notices of the outbox, handed to the workflows of grants and invocations, which they start where needed. */
+import type { Logger } from 'pino';
+import type { Database } from '../store/database.ts';
+import { findGrant } from '../store/grants.ts';
+import { findInvocation } from '../store/invocations.ts';
+import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
+import { reportGrant, startInvocation, type TemporalClient } from './client.ts';
+
+interface OutboxDeps {
+  readonly database: Database;
+  readonly temporal: TemporalClient;
+  readonly log: Logger;
+}
+
+const AWAY_MS = 1_000;
+/** Of what fails while others do not. */
+const BACKOFF_MS_MAX = 60_000;
+
+/** Takes a batch and returns its size. What fails is put off. */
+export async function handOverNotices(
+  deps: OutboxDeps,
+  limit: number,
+  leaseMs: number,
+): Promise<number> {
+  const notices = await takeNotices(deps.database, limit, leaseMs);
+  const outcomes = await Promise.all(notices.map((notice) => handOver(deps, notice)));
+  const failed = notices.filter((_, index) => !outcomes[index]);
+  if (failed.length > 0) {
+    const isUp = await deps.temporal.isUp();
+    for (const { id, attempts } of failed) {
+      await postponeNotice(deps.database, id, retryDelayMs(isUp, attempts));
+    }
+  }
+  return notices.length;
+}
+
+/** For longer each time, unless it is Temporal that is away: then all are wanted when it is back. */
+export function retryDelayMs(isTemporalUp: boolean, attempts: number): number {
+  return isTemporalUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : AWAY_MS;
+}
+
+async function handOver({ database, temporal, log }: OutboxDeps, notice: Notice): Promise<boolean> {
+  const { workflow, subjectId } = notice;
+  try {
+    if (workflow === 'grant') {
+      const grant = await findGrant(database, subjectId);
+      if (grant) await reportGrant(temporal, grant);
+    } else {
+      const invocation = await findInvocation(database, subjectId);
+      if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
+    }
+    await deleteNotice(database, notice.id);
+    return true;
+  } catch (err) {
+    log.warn({ err, workflow, subjectId }, 'a workflow could not be told');
+    return false;
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * What operators see of an invocation in the Temporal UI: search attributes to filter by, and details in
+ * Markdown. No payload and no words of the agent in either.
+ */
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { changedAttribute } from './changed-attribute.ts';
+import type { InvocationProgress, InvocationView } from './messages.ts';
+
+interface Displayed extends Pick<InvocationProgress, 'waitingFor' | 'stuck'> {
+  readonly view: InvocationView;
+  readonly ended: boolean;
+}
+
+export function display(run: Displayed): void {
+  const changed = [
+    ...changedAttribute('InvocationStatus', 'KEYWORD', run.view.status),
+    ...changedAttribute('WaitingFor', 'KEYWORD', run.waitingFor ?? undefined),
+    ...changedAttribute('Stuck', 'BOOL', run.stuck === null ? undefined : true),
+  ];
+  if (changed.length > 0) upsertSearchAttributes(changed);
+  setCurrentDetails(detailsOf(run));
+}
+
+function detailsOf({ view, waitingFor, stuck, ended }: Displayed): string {
+  const attempts = view.attempts === 1 ? '1 attempt' : `${view.attempts} attempts`;
+  if (ended) {
+    const why = view.error === null ? '' : ` (${view.error.code}: ${view.error.message})`;
+    return `Ended after ${attempts}: **${view.status}**${why}. Nothing to do.`;
+  }
+  if (stuck !== null) {
+    return [
+      `**Stuck** since ${stuck.since}: the step \`${stuck.step}\` keeps failing; ${attempts} so far.`,
+      `> ${stuck.message}`,
+      'It tries again by itself, at growing intervals up to a minute. To do: mend the cause, or tell the' +
+        ' owner of the agent; the update `retry` tries now, "Request Cancellation" ends it as failed.',
+    ].join('\n\n');
+  }
+  if (view.error !== null) {
+    return `${attempts} so far. The last one met:\n\n> ${view.error.message}`;
+  }
+  return `Waiting for the ${waitingFor ?? 'worker'}.`;
+}
