@@ -122,7 +122,7 @@ function grouped(drafts: readonly ChargeDraft[]) {
     group.totalMicros += amountMicros;
     through.push(group.totalMicros);
   }
-  const groups = [...byConsumer.values()].sort(
+  const groups = [...byConsumer.values()].toSorted(
     (a, b) => a.ledger - b.ledger || (a.consumerId < b.consumerId ? -1 : 1),
   );
   for (const [index, group] of groups.entries()) group.number = index + 1;
