@@ -38,13 +38,13 @@ create index agent_words_alike on farebox.agent_words using gin (word gin_trgm_o
   with (fastupdate = off) where word !~ '[0-9]';
 
 -- Keeps the vocabulary in step with the agents, whoever writes them. Up to 100 agents a word is counted
--- exactly; beyond, a change is counted by a chance that falls as the number grows, and then as many times
--- over. The number stays right to some percent, and registrations that share common words do not queue for
--- these words' rows. Words are written in their order, so that none wait for each other in a circle.
+-- exactly; beyond, a change of less than a percent is counted by chance, and then as a percent. The number
+-- stays right to some percent, and registrations that share common words do not queue for these words' rows.
+-- Words are written in their order, so that none wait for each other in a circle.
 create function farebox.count_agent_words(added tsvector[], removed tsvector[]) returns void
 language sql as $$
   insert into farebox.agent_words as w (word, agents)
-  select word, round(n * greatest(1, agents / 100.0))
+  select word, sign(n) * greatest(abs(n), round(agents / 100.0))
   from (
     select word collate "C" as word, sum(n) as n
     from (
@@ -55,7 +55,7 @@ language sql as $$
     group by word having sum(n) <> 0
   ) changed
   left join farebox.agent_words using (word)
-  where coalesce(agents, 0) <= 100 or random() < 100.0 / agents
+  where random() * coalesce(agents, 0) < abs(n) * 100
   order by word
   on conflict (word) do update set agents = greatest(0, w.agents + excluded.agents)
 $$;

@@ -81,6 +81,10 @@ describe('the search for agents', () => {
     assert.deepEqual([await countOf('walrus'), await countOf('seal')], [87, 1]);
     await sql.query("delete from farebox.agents where id = 'nothing'");
     assert.deepEqual([await countOf('walrus'), await countOf('seal')], [87, 1]);
+    await sql.query("delete from farebox.agents where id = 'walrus-2'");
+    assert.equal(await countOf('seal'), 0);
+    await insert(1, 3, 'seal');
+    assert.equal(await countOf('seal'), 3);
   });
 
   it('counts a common word roughly, however many agents have it', async () => {
