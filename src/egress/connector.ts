@@ -3,7 +3,7 @@
  * the host is an address, among all that its name resolves to, and once more of the socket that came about.
  * So a name that resolves to another address a moment later gains nothing.
  */
-import { lookup } from 'node:dns';
+import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { isPublicAddress } from './addresses.ts';
@@ -19,13 +19,28 @@ export class EgressDeniedError extends Error {
   }
 }
 
-export function createConnector({ allowPrivate }: { readonly allowPrivate: boolean }) {
-  const options = { timeout: CONNECT_TIMEOUT_MS, allowH2: false };
-  return allowPrivate ? buildConnector(options) : publicOnly(options);
+export interface ConnectorOptions {
+  readonly allowPrivate: boolean;
+  /** How names become addresses: the system's way. */
+  readonly resolve?: LookupAll;
 }
 
-function publicOnly(options: buildConnector.BuildOptions): buildConnector.connector {
-  const connect = buildConnector({ ...options, lookup: lookupPublic });
+export type LookupAll = (
+  hostname: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export function createConnector({ allowPrivate, resolve = lookup }: ConnectorOptions) {
+  const options = { timeout: CONNECT_TIMEOUT_MS, allowH2: false };
+  return allowPrivate ? buildConnector(options) : publicOnly(options, resolve);
+}
+
+function publicOnly(
+  options: buildConnector.BuildOptions,
+  resolve: LookupAll,
+): buildConnector.connector {
+  const connect = buildConnector({ ...options, lookup: lookupPublic(resolve) });
   return (target, done) => {
     const host = target.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) && !isPublicAddress(host)) {
@@ -44,13 +59,15 @@ function publicOnly(options: buildConnector.BuildOptions): buildConnector.connec
 }
 
 /** A name with a single address that is not public is refused as a whole. */
-const lookupPublic: LookupFunction = (hostname, options, done) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error) return done(error, '');
-    const denied = addresses.find(({ address }) => !isPublicAddress(address));
-    if (denied) return done(new EgressDeniedError(denied.address), '');
-    if (options.all) return done(null, addresses);
-    const [first] = addresses;
-    done(null, first?.address ?? '', first?.family);
-  });
-};
+function lookupPublic(resolve: LookupAll): LookupFunction {
+  return (hostname, options, done) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, '');
+      const denied = addresses.find(({ address }) => !isPublicAddress(address));
+      if (denied) return done(new EgressDeniedError(denied.address), '');
+      if (options.all) return done(null, addresses);
+      const [first] = addresses;
+      done(null, first?.address ?? '', first?.family);
+    });
+  };
+}

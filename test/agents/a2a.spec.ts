@@ -1,0 +1,171 @@
+/** Agents that speak A2A, of 1.0 and of 0.3: messages, tasks that end at once, later, well and badly. */
+import assert from 'node:assert/strict';
+import type { AgentAnswer } from '../../src/agents/adapter.ts';
+import { callAgent } from '../../src/agents/call.ts';
+import { sendJson, startAgent, type AgentCall, type TestAgent } from '../support/agents.ts';
+
+const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
+
+interface Rpc {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: Record<string, unknown>;
+}
+
+/** Members of a JSON-RPC answer. */
+type Said = { readonly result: unknown } | { readonly error: object };
+type Say = (rpc: Rpc, call: AgentCall) => Said;
+
+const methodNotFound = { error: { code: -32601, message: 'Method not found' } };
+const task = (state: string, text?: string) => ({
+  id: 'task-1',
+  contextId: 'context-1',
+  status: {
+    state,
+    ...(text !== undefined && {
+      message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text }] },
+    }),
+  },
+});
+/** As 1.0 answers `SendMessage`. */
+const taskOf = (state: string, text?: string): Said => ({ result: { task: task(state, text) } });
+
+describe('an agent by a2a', () => {
+  let agent: TestAgent | undefined;
+  afterEach(() => agent?.stop());
+
+  async function call(say: Say, payload: Record<string, unknown> = { n: 1 }): Promise<AgentAnswer> {
+    agent = await startAgent((request, response) => {
+      const rpc = request.body as Rpc;
+      sendJson(response, { jsonrpc: '2.0', id: rpc.id, ...say(rpc, request) });
+    });
+    const request = {
+      protocol: 'a2a',
+      endpoint: agent.url,
+      capability: 'translate',
+      callerId: 'caller',
+      invocationId: INVOCATION_ID,
+    };
+    return callAgent(
+      { ...request, payload },
+      { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
+    );
+  }
+
+  const methods = () => agent?.calls.map(({ body }) => (body as Rpc).method);
+
+  it('gets a message of 1.0 with the payload, the capability and the invocation’s id', async () => {
+    const answer = await call(
+      (rpc) => ({
+        result: {
+          message: { messageId: 'm1', role: 'ROLE_AGENT', parts: [{ data: { got: rpc.params } }] },
+        },
+      }),
+      { text: 'otter', to: 'de' },
+    );
+    assert.ok(answer.kind === 'answered', JSON.stringify(answer));
+    assert.deepEqual(methods(), ['SendMessage']);
+    const [first] = agent?.calls ?? [];
+    assert.equal(first?.headers['idempotency-key'], INVOCATION_ID);
+    assert.equal(first?.headers['a2a-version'], '1.0');
+    const { message } = (first?.body as Rpc).params as { message: Record<string, unknown> };
+    assert.equal(message['messageId'], INVOCATION_ID);
+    assert.deepEqual(message['metadata'], { capability: 'translate', callerId: 'caller' });
+    const parts = message['parts'] as Record<string, unknown>[];
+    assert.deepEqual(
+      [parts[0]?.['text'], parts[1]?.['data']],
+      ['otter', { text: 'otter', to: 'de' }],
+    );
+    const value = answer.value as { parts: { data: unknown }[] };
+    assert.deepEqual(value.parts[0]?.data, { got: (first?.body as Rpc).params });
+  });
+
+  it('answers with the task when that is done', async () => {
+    const answer = await call(() => taskOf('TASK_STATE_COMPLETED', 'done'));
+    assert.ok(answer.kind === 'answered', JSON.stringify(answer));
+    assert.equal((answer.value as { id: string }).id, 'task-1');
+  });
+
+  it('is asked about a task until that is done', async () => {
+    const states = ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'];
+    const answer = await call((rpc) =>
+      rpc.method === 'SendMessage'
+        ? taskOf('TASK_STATE_SUBMITTED')
+        : { result: task(states.shift() ?? '') },
+    );
+    assert.equal(answer.kind, 'answered', JSON.stringify(answer));
+    assert.deepEqual(methods(), ['SendMessage', 'GetTask', 'GetTask']);
+    assert.deepEqual([...(agent?.effects ?? [])], [INVOCATION_ID]);
+  });
+
+  const ends: readonly (readonly [state: string, code: string])[] = [
+    ['TASK_STATE_FAILED', 'agent_error'],
+    ['TASK_STATE_CANCELED', 'agent_error'],
+    ['TASK_STATE_REJECTED', 'agent_refused'],
+    ['TASK_STATE_INPUT_REQUIRED', 'agent_refused'],
+    ['TASK_STATE_AUTH_REQUIRED', 'agent_refused'],
+  ];
+  for (const [state, code] of ends) {
+    it(`has failed with ${code} when its task is in ${state}`, async () => {
+      assert.deepEqual(await call(() => taskOf(state, 'because')), {
+        kind: 'failed',
+        error: { code, message: 'because' },
+      });
+    });
+  }
+
+  for (const code of [-32601, -32600, -32009]) {
+    it(`is spoken to in 0.3 when it answers ${code} to 1.0`, async () => {
+      const answer = await call((rpc) =>
+        rpc.method === 'message/send'
+          ? {
+              result: {
+                kind: 'task',
+                id: 'task-1',
+                contextId: 'c',
+                status: { state: 'completed' },
+              },
+            }
+          : { error: { code, message: 'what?' } },
+      );
+      assert.ok(answer.kind === 'answered', JSON.stringify(answer));
+      assert.deepEqual(methods(), ['SendMessage', 'message/send']);
+      const second = agent?.calls[1];
+      const { message } = (second?.body as Rpc).params as { message: { messageId: string } };
+      assert.equal(message.messageId, INVOCATION_ID);
+      assert.equal(second?.headers['a2a-version'], '0.3');
+    });
+  }
+
+  it('is asked about a task of 0.3 in 0.3', async () => {
+    const says: Record<string, Said> = {
+      SendMessage: methodNotFound,
+      'message/send': {
+        result: { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } },
+      },
+      'tasks/get': {
+        result: { kind: 'task', id: 't', contextId: 'c', status: { state: 'failed' } },
+      },
+    };
+    const answer = await call((rpc) => says[rpc.method] ?? methodNotFound);
+    assert.ok(answer.kind === 'failed', JSON.stringify(answer));
+    assert.equal(answer.error.code, 'agent_error');
+    assert.deepEqual(methods(), ['SendMessage', 'message/send', 'tasks/get']);
+  });
+
+  it('has refused when it answers an error of its own', async () => {
+    const answer = await call(() => ({ error: { code: -32602, message: 'no such language' } }));
+    assert.deepEqual(answer, {
+      kind: 'failed',
+      error: { code: 'agent_refused', message: 'no such language (-32602)' },
+    });
+  });
+
+  it('has refused when it understands neither version', async () => {
+    const answer = await call(() => methodNotFound);
+    assert.deepEqual(answer, {
+      kind: 'failed',
+      error: { code: 'agent_refused', message: 'Method not found (-32601)' },
+    });
+  });
+});

@@ -1,0 +1,134 @@
+/** Agents that are MCP servers, by the official SDK: of both generations, with tools that work and fail. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  NodeStreamableHTTPServerTransport,
+  toNodeHandler,
+  type NodeIncomingMessageLike,
+} from '@modelcontextprotocol/node';
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { AgentAnswer } from '../../src/agents/adapter.ts';
+import { callAgent } from '../../src/agents/call.ts';
+
+const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
+
+function toolServer(): McpServer {
+  const server = new McpServer({ name: 'tools', version: '1.0.0' });
+  server.registerTool('double', { inputSchema: z.object({ n: z.number() }) }, ({ n }) => ({
+    content: [{ type: 'text', text: String(2 * n) }],
+    structuredContent: { doubled: 2 * n },
+  }));
+  server.registerTool('fail', { inputSchema: z.object({}) }, () => ({
+    isError: true,
+    content: [{ type: 'text', text: 'out of otters' }],
+  }));
+  return server;
+}
+
+type Handle = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Answers each request by itself, as servers of the stateless generation do. */
+const stateless: Handle = (request, response) => {
+  const handle = toNodeHandler(createMcpHandler(toolServer, { legacy: 'reject' }));
+  void handle(request as NodeIncomingMessageLike, response);
+};
+
+/** Sessions, as servers of the older generation have them. */
+function withSessions(open: Set<string>): Handle {
+  const transports = new Map<string, NodeStreamableHTTPServerTransport>();
+  return (request, response) => {
+    void (async () => {
+      const known = transports.get(String(request.headers['mcp-session-id']));
+      if (known) return known.handleRequest(request, response);
+      const transport = new NodeStreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => {
+          transports.set(id, transport);
+          open.add(id);
+        },
+        onsessionclosed: (id) => void open.delete(id),
+      });
+      await toolServer().connect(transport);
+      await transport.handleRequest(request, response);
+    })();
+  };
+}
+
+describe('an agent by mcp', () => {
+  const open = new Set<string>();
+  const servers = { 'the stateless generation': stateless, 'the older one': withSessions(open) };
+
+  for (const [generation, handle] of Object.entries(servers)) {
+    describe(`of ${generation}`, () => {
+      const keys: (string | undefined)[] = [];
+      const server = createServer((request, response) => {
+        keys.push(request.headers['idempotency-key'] as string | undefined);
+        handle(request, response);
+      });
+
+      before(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+      beforeEach(() => void keys.splice(0));
+      after(() => {
+        server.close();
+        server.closeAllConnections();
+      });
+
+      function call(capability: string, payload: Record<string, unknown>): Promise<AgentAnswer> {
+        const { port } = server.address() as AddressInfo;
+        const request = {
+          protocol: 'mcp',
+          endpoint: `http://127.0.0.1:${port}/mcp`,
+          callerId: 'caller',
+          invocationId: INVOCATION_ID,
+        };
+        return callAgent(
+          { ...request, capability, payload },
+          { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
+        );
+      }
+
+      it('answers with what the tool gives', async () => {
+        const answer = await call('double', { n: 21 });
+        assert.ok(answer.kind === 'answered', JSON.stringify(answer));
+        const { content, structuredContent } = answer.value as Record<string, unknown>;
+        assert.deepEqual(content, [{ type: 'text', text: '42' }]);
+        assert.deepEqual(structuredContent, { doubled: 42 });
+      });
+
+      it('gets the idempotency key with the call, and with nothing else', async () => {
+        await call('double', { n: 1 });
+        assert.deepEqual(
+          keys.filter((key) => key !== undefined),
+          [INVOCATION_ID],
+        );
+        assert.ok(keys.length > 1);
+      });
+
+      it('has failed when its tool says so', async () => {
+        assert.deepEqual(await call('fail', {}), {
+          kind: 'failed',
+          error: { code: 'agent_error', message: 'out of otters' },
+        });
+      });
+
+      it('refuses arguments that its tool does not take', async () => {
+        const answer = await call('double', { n: 'many' });
+        assert.ok(answer.kind === 'failed', JSON.stringify(answer));
+        assert.match(answer.error.code, /^agent_(refused|error)$/);
+      });
+
+      it('refuses a tool that it does not have', async () => {
+        const answer = await call('treble', {});
+        assert.ok(answer.kind === 'failed', JSON.stringify(answer));
+        assert.match(answer.error.message, /treble/);
+      });
+    });
+  }
+
+  it('has no session left when the calls are over', () => {
+    assert.deepEqual([...open], []);
+  });
+});

@@ -1,0 +1,228 @@
+/** Outgoing calls on behalf of others: what is private is not reached, and nothing is endless. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { createConnector, EgressDeniedError, type LookupAll } from '../../src/egress/connector.ts';
+import { LineFault, openLine, type Line } from '../../src/egress/line.ts';
+import { sendJson, startAgent, type Respond } from '../support/agents.ts';
+import { until } from '../support/stack.ts';
+
+/** The machine itself, its network, or a cloud's metadata service, in every spelling that is known. */
+const SPELLINGS = [
+  ...['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0.0.0.0', '0'],
+  ...['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
+  ...['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[0:0:0:0:0:ffff:7f00:0001]', '[fd00:ec2::254]'],
+  ...['127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
+  ...['168.63.129.16', '169.254.169.254', '100.100.100.200'],
+];
+const BYTES_MAX = 1_000;
+
+describe('a line', () => {
+  const lines: Line[] = [];
+  const open = (allowPrivate = true, timeoutMs = 10_000): Line => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const line = openLine({ allowPrivate, bytesMax: BYTES_MAX, signal });
+    lines.push(line);
+    return line;
+  };
+  afterEach(() => Promise.all(lines.splice(0).map((line) => line.close())));
+
+  async function faultOf(work: Promise<unknown>): Promise<LineFault> {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof LineFault, String(error));
+    return error;
+  }
+
+  /** What comes of one call of an agent that answers so. */
+  async function calling(respond: Respond, read: (line: Line, url: string) => Promise<unknown>) {
+    const agent = await startAgent(respond);
+    try {
+      return await read(open(), agent.url);
+    } finally {
+      await agent.stop();
+    }
+  }
+
+  describe('to the public internet alone', () => {
+    let listener: Server;
+    let port: number;
+    let connections = 0;
+
+    before(async () => {
+      listener = createServer(() => (connections += 1)).listen(0, '::');
+      await once(listener, 'listening');
+      port = (listener.address() as { port: number }).port;
+    });
+    after(() => listener.close());
+
+    for (const host of SPELLINGS) {
+      it(`does not reach ${host}`, async () => {
+        const line = open(false);
+        const fault = await faultOf(line.fetch(`http://${host}:${port}/`));
+        assert.equal(fault.kind, 'denied');
+        assert.equal(line.fault, fault);
+        assert.equal(connections, 0);
+      });
+
+      it(`is not connected to ${host} by who does not look at the text`, async () => {
+        const error = await connecting(new URL(`http://${host}`).hostname);
+        // Not every system takes a name with a dot at its end for one that it knows.
+        assert.ok(isDenied(error) || (host.endsWith('.') && codeOf(error) === 'ENOTFOUND'));
+      });
+    }
+
+    it('is not connected by a name that has a private address beside a public one', async () => {
+      const error = await connecting('two.example.com', (_, __, done) => {
+        const addresses = ['1.1.1.1', '127.0.0.1'];
+        done(
+          null,
+          addresses.map((address) => ({ address, family: 4 })),
+        );
+      });
+      assert.ok(isDenied(error));
+    });
+
+    it('is not connected by a name that turns private after it was looked at', async () => {
+      let looks = 0;
+      const turning: LookupAll = (_, __, done) => {
+        looks += 1;
+        done(null, [{ address: looks === 1 ? '1.1.1.1' : '127.0.0.1', family: 4 }]);
+      };
+      turning('turns.example.com', { all: true }, () => {});
+      assert.ok(isDenied(await connecting('turns.example.com', turning)));
+    });
+
+    /** The error; fails when anything was connected to. */
+    async function connecting(hostname: string, resolve?: LookupAll): Promise<unknown> {
+      const connect = createConnector({ allowPrivate: false, ...(resolve && { resolve }) });
+      const target = { hostname, protocol: 'http:', port: String(port) };
+      const error = await new Promise((done) => {
+        connect(target as never, (...[error]) => done(error));
+      });
+      assert.equal(connections, 0);
+      return error;
+    }
+
+    const isDenied = (error: unknown) => error instanceof EgressDeniedError;
+    const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
+
+    for (const url of [
+      'file:///etc/passwd',
+      'ftp://example.com/',
+      'data:text/plain,x',
+      'gopher://a',
+    ]) {
+      it(`does not fetch ${url}`, async () => {
+        assert.equal((await faultOf(open(false).fetch(url))).kind, 'denied');
+      });
+    }
+  });
+
+  for (const status of [301, 302, 303, 307, 308]) {
+    it(`follows no redirect of ${status}`, async () => {
+      const target = await startAgent();
+      const fault = await calling(
+        (_, response) => void response.writeHead(status, { location: target.url }).end(),
+        (line, url) => faultOf(line.fetch(url, { method: 'POST', body: '{}' })),
+      );
+      assert.equal((fault as LineFault).kind, 'redirected');
+      assert.deepEqual(target.calls, []);
+      await target.stop();
+    });
+  }
+
+  it('gives what is not too large, and its status and headers', async () => {
+    const body = 'x'.repeat(BYTES_MAX - 2);
+    await calling(
+      (_, response) => sendJson(response, body, 404),
+      async (line, url) => {
+        const response = await line.fetch(url);
+        assert.equal(response.status, 404);
+        assert.equal(response.headers.get('content-type'), 'application/json');
+        assert.equal(await response.json(), body);
+        assert.equal(line.status, 404);
+        assert.equal(line.fault, undefined);
+      },
+    );
+  });
+
+  it('stops reading an answer that is too large, though it never ends', async () => {
+    let isCut = false;
+    const fault = await calling(
+      async (_, response) => {
+        response.on('close', () => (isCut = true));
+        while (!isCut) {
+          if (!response.write('x'.repeat(500))) await once(response, 'drain').catch(() => {});
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      },
+      async (line, url) => {
+        const response = await line.fetch(url);
+        const found = await faultOf(response.text());
+        await until(() => isCut);
+        return found;
+      },
+    );
+    assert.equal((fault as LineFault).kind, 'too_large');
+  });
+
+  it('counts what is packed as what it unpacks to', async () => {
+    const bomb = gzipSync('x'.repeat(10_000_000));
+    const fault = await calling(
+      (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
+      async (line, url) => faultOf((await line.fetch(url)).text()),
+    );
+    assert.equal((fault as LineFault).kind, 'too_large');
+  });
+
+  for (const status of [408, 425, 429, 500, 502, 503, 504]) {
+    it(`takes ${status} for a reason to come back later`, async () => {
+      const fault = (await calling(
+        (_, response) => void response.writeHead(status, { 'retry-after': '7' }).end('busy'),
+        (line, url) => faultOf(line.fetch(url)),
+      )) as LineFault;
+      assert.equal(fault.kind, 'unavailable');
+      assert.equal(fault.retryAfterMs, 7_000);
+    });
+  }
+
+  it('does not wait past its deadline for an answer', async () => {
+    const agent = await startAgent(() => {});
+    const fault = await faultOf(open(true, 200).fetch(agent.url));
+    assert.deepEqual([fault.kind, fault.message], ['unavailable', 'It did not answer in time.']);
+    await agent.stop();
+  });
+
+  it('does not wait past its deadline for the rest of an answer', async () => {
+    const agent = await startAgent((_, response) => void response.write('the beginning'));
+    const response = await open(true, 500).fetch(agent.url);
+    const fault = await faultOf(response.text());
+    assert.deepEqual([fault.kind, fault.message], ['unavailable', 'It did not answer in time.']);
+    await agent.stop();
+  });
+
+  it('says why nobody could be reached, without the address', async () => {
+    const agent = await startAgent();
+    await agent.stop();
+    const fault = await faultOf(open().fetch(agent.url));
+    assert.deepEqual(
+      [fault.kind, fault.message],
+      ['unavailable', 'The connection failed: ECONNREFUSED.'],
+    );
+  });
+
+  it('takes an answer that is cut off for none', async () => {
+    const fault = await calling(
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '100' });
+        response.write('a part', () => response.destroy());
+      },
+      async (line, url) => faultOf(line.fetch(url).then((response) => response.text())),
+    );
+    assert.equal((fault as LineFault).kind, 'unavailable');
+  });
+});
