@@ -39,7 +39,7 @@ const TOP_UP = page(
 
 const TOP_UP_SCRIPT = `
 const outcome = document.getElementById('outcome');
-const said = new URLSearchParams(location.search).get('outcome');
+const said = new URLSearchParams(location.search).get('result');
 if (said === 'paid') outcome.textContent = 'Thank you. Your balance is credited within moments.';
 if (said === 'canceled') outcome.textContent = 'Nothing was paid.';
 document.querySelector('form').addEventListener('submit', async (event) => {
