@@ -24,7 +24,7 @@ export interface DatabaseOptions {
   readonly maxPoolSize: number;
   /** Called when an idle connection breaks; without a listener that would end the process. */
   readonly onError: (error: unknown) => void;
-  /** 0 for none. Bounds a statement, not the COMMIT. */
+  /** Bounds a statement, not the COMMIT. */
   readonly statementTimeoutMs?: number;
 }
 
