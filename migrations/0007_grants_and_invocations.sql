@@ -80,3 +80,13 @@ create table farebox.outbox (
 create index outbox_waiting on farebox.outbox (next_attempt_at);
 comment on table farebox.outbox is
   'Each row: the row of this subject is new or has changed, so its workflow must exist and look at it.';
+
+create function farebox.wake_relays() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('farebox_outbox', '');
+  return null;
+end $$;
+
+-- What is left to its writer for a while wakes nobody.
+create trigger outbox_posted after insert on farebox.outbox
+  for each row when (new.next_attempt_at <= now()) execute function farebox.wake_relays();

@@ -60,8 +60,8 @@ const columns = sql.fragment`
   ceil(extract(epoch from expires_at - now()) * 1000)::int8 as "expiresInMs"
 `;
 
-/** Who made it, or owns the agent that it names as its caller. */
-const mayUse = (accountId: string) => sql.fragment`
+/** Who made it, or owns the agent that it names as its caller. A condition on a row of `grants`. */
+export const mayUse = (accountId: string) => sql.fragment`
   (account_id = ${accountId} or exists (
     select from farebox.agents a where a.id = caller_id and a.account_id = ${accountId}
   ))
@@ -136,32 +136,10 @@ export async function revokeGrant(
 }
 
 /** Makes whoever else would use the grant wait for the end of the transaction. */
-export async function lockGrantFor(
-  tx: Transaction,
-  accountId: string,
-  id: string,
-): Promise<Grant | null> {
-  return tx.maybeOne(sql.type(grantRow)`
-    select ${columns} from farebox.grants where id = ${id} and ${mayUse(accountId)} for update
+export async function lockGrant(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.grants where id = ${id} for update
   `);
-}
-
-/** Uses the grant once if it is active, has not expired and is for this agent; else changes nothing. */
-export async function useGrant(
-  tx: Transaction,
-  id: string,
-  targetAgentId: string,
-): Promise<boolean> {
-  const used = await tx.maybeOne(sql.type(grantRow)`
-    update farebox.grants set uses = uses + 1,
-      status = case when uses + 1 = max_uses then 'used' else status end,
-      ended_at = case when uses + 1 = max_uses then now() end
-    where id = ${id} and target_agent_id = ${targetAgentId} and status = 'active'
-      and expires_at > now()
-    returning ${columns}
-  `);
-  if (used?.status === 'used') await postNotice(tx, 'grant', id);
-  return used !== null;
 }
 
 export async function findGrant(connection: Connection, id: string): Promise<Grant | null> {

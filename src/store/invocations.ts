@@ -1,6 +1,6 @@
 /**
- * Invocations (legacy, specification section 4.4). One transaction uses the grant and writes the invocation
- * and its notice for the workflow: there is never one without the other. What an agent answered is recorded
+ * Invocations (legacy, specification section 4.4). One statement uses the grant and writes the invocation and
+ * its notice for the workflow: there is never one without the other. What an agent answered is recorded
  * once; whatever comes later changes nothing.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
@@ -13,8 +13,7 @@ import {
   type InvocationErrorCode,
 } from '../domain/invocation.ts';
 import { row, sql, type Connection, type Database, type Transaction } from './database.ts';
-import { lockGrantFor, useGrant } from './grants.ts';
-import { postNotice } from './outbox.ts';
+import { findGrantFor, lockGrant, mayUse } from './grants.ts';
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
 
@@ -89,25 +88,26 @@ export async function admitInvocation(
   database: Database,
   request: NewInvocation,
 ): Promise<AdmitResult> {
+  if (request.idempotencyKey === undefined) return admit(database, request);
   try {
     return await database.transaction(async (tx) => {
-      // Under its lock, so that of two requests with one key the later sees what the earlier wrote.
-      const grant = await lockGrantFor(tx, request.accountId, request.grantId);
+      // So that of two requests with one key the later sees what the earlier wrote.
+      await lockGrant(tx, request.grantId);
       const known = await findByKey(tx, request);
-      if (known) return sameRequest(known, request);
-      if (!grant) return { kind: 'no_grant' };
-      if (!(await useGrant(tx, grant.id, request.targetAgentId))) {
-        return { kind: 'grant_not_active' };
-      }
-      const invocation = await insert(tx, request);
-      await postNotice(tx, 'invocation', invocation.id, { inHandMs: IN_HAND_MS });
-      return { kind: 'admitted', invocation };
+      return known ? sameRequest(known, request) : admit(tx, request);
     });
   } catch (error) {
     // At the same time the key named an invocation by another grant, whose lock is another one.
     if (isKeyTaken(error)) return { kind: 'key_reused' };
     throw error;
   }
+}
+
+async function admit(connection: Connection, request: NewInvocation): Promise<AdmitResult> {
+  const invocation = await insert(connection, request);
+  if (invocation) return { kind: 'admitted', invocation };
+  const grant = await findGrantFor(connection, request.accountId, request.grantId);
+  return { kind: grant ? 'grant_not_active' : 'no_grant' };
 }
 
 function isKeyTaken(error: unknown): boolean {
@@ -124,21 +124,42 @@ function sameRequest(known: Invocation, request: NewInvocation): AdmitResult {
 }
 
 async function findByKey(tx: Transaction, request: NewInvocation): Promise<Invocation | null> {
-  if (request.idempotencyKey === undefined) return null;
   return tx.maybeOne(sql.type(invocationRow)`
     select ${columns} from farebox.invocations
-    where account_id = ${request.accountId} and idempotency_key = ${request.idempotencyKey}
+    where account_id = ${request.accountId}
+      and idempotency_key = ${request.idempotencyKey ?? null}
   `);
 }
 
-async function insert(tx: Transaction, request: NewInvocation): Promise<Invocation> {
-  return tx.one(sql.type(invocationRow)`
-    insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability, payload,
-      idempotency_key, request_hash, receipt_key)
-    values (${randomUUIDv7()}, ${request.accountId}, ${request.grantId}, ${request.targetAgentId},
-      ${request.capability}, ${request.payloadText}::json, ${request.idempotencyKey ?? null},
-      decode(${request.requestHash}, 'hex'), ${request.receiptKey})
-    returning ${columns}
+/**
+ * All of it in one statement, which holds the grant's row for as short as can be: many may invoke by one
+ * session. Null, and nothing done, unless the grant is active, not expired, for this agent and to be used
+ * by this account.
+ */
+async function insert(connection: Connection, request: NewInvocation): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    with used as (
+      update farebox.grants set uses = uses + 1,
+        status = case when uses + 1 = max_uses then 'used' else status end,
+        ended_at = case when uses + 1 = max_uses then now() end
+      where id = ${request.grantId} and target_agent_id = ${request.targetAgentId}
+        and status = 'active' and expires_at > now() and ${mayUse(request.accountId)}
+      returning id, status
+    ), invoked as (
+      insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability,
+        payload, idempotency_key, request_hash, receipt_key)
+      select ${randomUUIDv7()}::uuid, ${request.accountId}::uuid, id, ${request.targetAgentId},
+        ${request.capability}, ${request.payloadText}::json, ${request.idempotencyKey ?? null},
+        decode(${request.requestHash}, 'hex'), ${request.receiptKey}
+      from used
+      returning *
+    ), noted as (
+      insert into farebox.outbox (workflow, subject_id, next_attempt_at)
+      select 'invocation', id, now() + ${IN_HAND_MS}::int8 * interval '1 ms' from invoked
+      union all
+      select 'grant', id, now() from used where status = 'used'
+    )
+    select ${columns} from invoked
   `);
 }
 

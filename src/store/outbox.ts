@@ -5,7 +5,7 @@
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from './database.ts';
 
-/** Relays listen here; the payload is empty. */
+/** Relays listen here; a trigger notifies, and the payload is empty. */
 export const OUTBOX_CHANNEL = 'farebox_outbox';
 
 /** The row of this subject is new or has changed, so that its workflow must exist and look at it. */
@@ -19,20 +19,14 @@ export type Notice = Static<typeof Notice>;
 
 const noticeRow = row(Notice);
 
-/** For `inHandMs` the relays leave it to the writer, who tells the workflow himself if he lives. */
+/** Wakes the relays when the transaction is committed. */
 export async function postNotice(
   connection: Connection,
   workflow: Notice['workflow'],
   subjectId: string,
-  { inHandMs = 0 } = {},
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    with posted as (
-      insert into farebox.outbox (workflow, subject_id, next_attempt_at)
-      values (${workflow}, ${subjectId}, now() + ${inHandMs}::int8 * interval '1 ms')
-      returning 1
-    )
-    select pg_notify(${OUTBOX_CHANNEL}, '') from posted where ${inHandMs}::int8 = 0
+    insert into farebox.outbox (workflow, subject_id) values (${workflow}, ${subjectId})
   `);
 }
 

@@ -33,23 +33,25 @@ export async function requestInvocation(
   if (!('invocation' in admitted)) return admitted;
   const { kind, invocation } = admitted;
   if (invocation.endedAt !== null) return admitted;
-  await carryOut(deps, invocation, byMs);
-  return { kind, invocation: (await findInvocation(deps.database, invocation.id)) ?? invocation };
+  return { kind, invocation: await carriedOut(deps, invocation, byMs) };
 }
 
 /** Starts the workflow and waits for it; when that takes too long, it goes on by itself. */
-async function carryOut(
+async function carriedOut(
   { database, temporal, log }: Invocations,
   invocation: Invocation,
   byMs: number,
-): Promise<void> {
+): Promise<Invocation> {
   const leftMs = () => Math.max(byMs - performance.now(), 0);
   try {
     await startInvocation(temporal, invocation, { timeoutMs: leftMs() });
-    await deleteNoticesOf(database, 'invocation', invocation.id);
   } catch (err) {
     log.warn({ err, invocationId: invocation.id }, 'a relay will start the invocation');
-    return;
+    return invocation;
   }
-  await awaitInvocation(temporal, invocation.id, { timeoutMs: leftMs() });
+  await Promise.all([
+    deleteNoticesOf(database, 'invocation', invocation.id),
+    awaitInvocation(temporal, invocation.id, { timeoutMs: leftMs() }),
+  ]);
+  return (await findInvocation(database, invocation.id)) ?? invocation;
 }
