@@ -30,6 +30,11 @@ const task = (state: string, text?: string) => ({
 /** As 1.0 answers `SendMessage`. */
 const taskOf = (state: string, text?: string): Said => ({ result: { task: task(state, text) } });
 
+function rpcOf(seen: AgentCall | undefined): Rpc {
+  assert.ok(seen);
+  return seen.body as Rpc;
+}
+
 describe('an agent by a2a', () => {
   let agent: TestAgent | undefined;
   afterEach(() => agent?.stop());
@@ -68,7 +73,7 @@ describe('an agent by a2a', () => {
     const [first] = agent?.calls ?? [];
     assert.equal(first?.headers['idempotency-key'], INVOCATION_ID);
     assert.equal(first?.headers['a2a-version'], '1.0');
-    const { message } = (first?.body as Rpc).params as { message: Record<string, unknown> };
+    const { message } = rpcOf(first).params as { message: Record<string, unknown> };
     assert.equal(message['messageId'], INVOCATION_ID);
     assert.deepEqual(message['metadata'], { capability: 'translate', callerId: 'caller' });
     const parts = message['parts'] as Record<string, unknown>[];
@@ -77,7 +82,7 @@ describe('an agent by a2a', () => {
       ['otter', { text: 'otter', to: 'de' }],
     );
     const value = answer.value as { parts: { data: unknown }[] };
-    assert.deepEqual(value.parts[0]?.data, { got: (first?.body as Rpc).params });
+    assert.deepEqual(value.parts[0]?.data, { got: rpcOf(first).params });
   });
 
   it('answers with the task when that is done', async () => {
@@ -131,7 +136,7 @@ describe('an agent by a2a', () => {
       assert.ok(answer.kind === 'answered', JSON.stringify(answer));
       assert.deepEqual(methods(), ['SendMessage', 'message/send']);
       const second = agent?.calls[1];
-      const { message } = (second?.body as Rpc).params as { message: { messageId: string } };
+      const { message } = rpcOf(second).params as { message: { messageId: string } };
       assert.equal(message.messageId, INVOCATION_ID);
       assert.equal(second?.headers['a2a-version'], '0.3');
     });

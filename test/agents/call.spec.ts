@@ -6,6 +6,30 @@ import { echo, sendJson, startAgent, type Respond, type TestAgent } from '../sup
 
 const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
 
+function call(
+  { url }: Pick<TestAgent, 'url'>,
+  changes: Partial<AgentRequest> = {},
+  { timeoutMs = 10_000, allowPrivate = true } = {},
+): Promise<AgentAnswer> {
+  const request = {
+    protocol: 'http',
+    endpoint: url,
+    capability: 'translate',
+    payload: { text: 'otter', to: 'de' },
+    callerId: 'caller',
+    invocationId: INVOCATION_ID,
+  };
+  const signal = AbortSignal.timeout(timeoutMs);
+  return callAgent({ ...request, ...changes }, { allowPrivate, signal });
+}
+
+function assertFailed(answer: AgentAnswer, code: string, message: RegExp): void {
+  assert.equal(answer.kind, 'failed', JSON.stringify(answer));
+  assert.ok('error' in answer);
+  assert.equal(answer.error.code, code);
+  assert.match(answer.error.message, message);
+}
+
 describe('an agent', () => {
   const agents: TestAgent[] = [];
   afterEach(() => Promise.all(agents.splice(0).map((agent) => agent.stop())));
@@ -14,30 +38,6 @@ describe('an agent', () => {
     const agent = await startAgent(respond);
     agents.push(agent);
     return agent;
-  }
-
-  function call(
-    { url }: Pick<TestAgent, 'url'>,
-    changes: Partial<AgentRequest> = {},
-    { timeoutMs = 10_000, allowPrivate = true } = {},
-  ): Promise<AgentAnswer> {
-    const request = {
-      protocol: 'http',
-      endpoint: url,
-      capability: 'translate',
-      payload: { text: 'otter', to: 'de' },
-      callerId: 'caller',
-      invocationId: INVOCATION_ID,
-    };
-    const signal = AbortSignal.timeout(timeoutMs);
-    return callAgent({ ...request, ...changes }, { allowPrivate, signal });
-  }
-
-  function assertFailed(answer: AgentAnswer, code: string, message: RegExp): void {
-    assert.equal(answer.kind, 'failed', JSON.stringify(answer));
-    assert.ok('error' in answer);
-    assert.equal(answer.error.code, code);
-    assert.match(answer.error.message, message);
   }
 
   it('of a protocol that cannot be invoked is not called', async () => {

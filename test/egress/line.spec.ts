@@ -9,14 +9,25 @@ import { sendJson, startAgent, type Respond } from '../support/agents.ts';
 import { until } from '../support/stack.ts';
 
 /** The machine itself, its network, or a cloud's metadata service, in every spelling that is known. */
-const SPELLINGS = [
-  ...['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0.0.0.0', '0'],
-  ...['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
-  ...['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[0:0:0:0:0:ffff:7f00:0001]', '[fd00:ec2::254]'],
-  ...['127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
-  ...['168.63.129.16', '169.254.169.254', '100.100.100.200'],
-];
+const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'].concat(
+  ['0177.0.0.1', '0.0.0.0', '0', '127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
+  ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
+  ['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[0:0:0:0:0:ffff:7f00:0001]', '[fd00:ec2::254]'],
+  ['168.63.129.16', '169.254.169.254', '100.100.100.200'],
+);
 const BYTES_MAX = 1_000;
+
+async function faultOf(work: Promise<unknown>): Promise<LineFault> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof LineFault, String(error));
+  return error;
+}
+
+const isDenied = (error: unknown) => error instanceof EgressDeniedError;
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
 describe('a line', () => {
   const lines: Line[] = [];
@@ -27,15 +38,6 @@ describe('a line', () => {
     return line;
   };
   afterEach(() => Promise.all(lines.splice(0).map((line) => line.close())));
-
-  async function faultOf(work: Promise<unknown>): Promise<LineFault> {
-    const error = await work.then(
-      () => undefined,
-      (thrown: unknown) => thrown,
-    );
-    assert.ok(error instanceof LineFault, String(error));
-    return error;
-  }
 
   /** What comes of one call of an agent that answers so. */
   async function calling(respond: Respond, read: (line: Line, url: string) => Promise<unknown>) {
@@ -101,14 +103,11 @@ describe('a line', () => {
       const connect = createConnector({ allowPrivate: false, ...(resolve && { resolve }) });
       const target = { hostname, protocol: 'http:', port: String(port) };
       const error = await new Promise((done) => {
-        connect(target as never, (...[error]) => done(error));
+        connect(target, (...[error]) => done(error));
       });
       assert.equal(connections, 0);
       return error;
     }
-
-    const isDenied = (error: unknown) => error instanceof EgressDeniedError;
-    const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
     for (const url of [
       'file:///etc/passwd',
@@ -151,11 +150,11 @@ describe('a line', () => {
   });
 
   it('stops reading an answer that is too large, though it never ends', async () => {
-    let isCut = false;
+    const cut = new AbortController();
     const fault = await calling(
       async (_, response) => {
-        response.on('close', () => (isCut = true));
-        while (!isCut) {
+        response.on('close', () => cut.abort());
+        while (!cut.signal.aborted) {
           if (!response.write('x'.repeat(500))) await once(response, 'drain').catch(() => {});
           await new Promise((resolve) => setImmediate(resolve));
         }
@@ -163,7 +162,7 @@ describe('a line', () => {
       async (line, url) => {
         const response = await line.fetch(url);
         const found = await faultOf(response.text());
-        await until(() => isCut);
+        await until(() => cut.signal.aborted);
         return found;
       },
     );

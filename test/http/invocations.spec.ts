@@ -10,6 +10,14 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 
+/** The sample of the specification, but for the ids. */
+const invocation = (grantId: string) => ({
+  targetAgentId: 'target',
+  grantId,
+  capability: 'translate',
+  payload: { text: 'Hello', to: 'fr' },
+});
+
 describe('invocations while Temporal is away', () => {
   let api: TestApi;
   let maker: TestAccount;
@@ -48,14 +56,6 @@ describe('invocations while Temporal is away', () => {
     const body = { callerId: 'alice', targetAgentId: 'target', type: 'one_time', ...changes };
     return bodyOf(await post('/grant', body), 201, GrantAnswer).id;
   }
-
-  /** The sample of the specification, but for the ids. */
-  const invocation = (grantId: string) => ({
-    targetAgentId: 'target',
-    grantId,
-    capability: 'translate',
-    payload: { text: 'Hello', to: 'fr' },
-  });
 
   async function countsOf(grantId: string): Promise<{ uses: number; invocations: number }> {
     const { rows } = await api.sql.query<{ uses: number; invocations: string }>(
@@ -157,9 +157,9 @@ describe('invocations while Temporal is away', () => {
     const answers = await Promise.all(
       grants.map((grantId, n) => post('/invoke', invocation(grantId), maker, key, n % 2)),
     );
-    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [
-      202,
-      ...Array.from({ length: 7 }, () => 422),
+    assert.deepEqual(answers.map(({ status }) => String(status)).toSorted(), [
+      '202',
+      ...Array.from({ length: 7 }, () => '422'),
     ]);
     let uses = 0;
     for (const grantId of grants) uses += (await countsOf(grantId)).uses;

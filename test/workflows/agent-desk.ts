@@ -6,7 +6,7 @@ import { GrantAnswer } from '../../src/schemas/grants.ts';
 import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccounts } from '../support/accounts.ts';
 import { startAgent, type Respond, type TestAgent } from '../support/agents.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { startStack, until, type Environment, type Stack } from '../support/stack.ts';
@@ -26,7 +26,7 @@ export async function openAgentDesk(extra: Environment = {}) {
 
   return {
     stack,
-    account: account as TestAccount,
+    account,
     temporal,
     sql,
 

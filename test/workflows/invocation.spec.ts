@@ -20,6 +20,17 @@ describe('an invocation', () => {
   const progressOf = (id: string) =>
     desk.workflow('invocation', id).query<InvocationProgress>('status');
 
+  async function verify(receipt: string) {
+    const { developerKey: key } = desk.account;
+    const body = { receipt };
+    const answer = await call(desk.stack.api, 'POST', '/v1/receipts/verify', { key, body });
+    return bodyOf(answer, 200, VerifyAnswer);
+  }
+
+  async function receiptOf({ id }: Invocation) {
+    return bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptAnswer);
+  }
+
   it('is answered with what the agent answers, within the request', async () => {
     const agent = await desk.agent('echo');
     const { id, grantId, createdAt, completedAt, ...rest } = await desk.invoke('echo', {
@@ -52,14 +63,14 @@ describe('an invocation', () => {
   });
 
   it('is answered in two seconds while the agent takes longer, and ends by itself', async () => {
-    let answer = () => {};
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
     await desk.agent('slow', async (seen, response, count) => {
-      if (count === 1) await new Promise<void>((resolve) => (answer = resolve));
+      if (count === 1) await mayAnswer;
       await echo(seen, response, count);
     });
     const { id, status } = await desk.invoke('slow');
     assert.equal(status, 'running');
-    answer();
+    letAnswer();
     assert.equal((await desk.ended(id)).status, 'succeeded');
   });
 
@@ -188,17 +199,6 @@ describe('an invocation', () => {
   });
 
   describe('has a receipt', () => {
-    const verify = async (receipt: string) => {
-      const { developerKey: key } = desk.account;
-      const answer = await call(desk.stack.api, 'POST', '/v1/receipts/verify', {
-        key,
-        body: { receipt },
-      });
-      return bodyOf(answer, 200, VerifyAnswer);
-    };
-    const receiptOf = async ({ id }: Invocation) =>
-      bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptAnswer);
-
     it('of what was asked and answered, which holds', async () => {
       await desk.agent('receipted');
       const invocation = await desk.invoke('receipted', { text: 'Hello', to: 'fr' });
