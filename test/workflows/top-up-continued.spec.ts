@@ -1,64 +1,28 @@
 /** A top-up outlives any length of history: a run goes on as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
-import { startChild, type Child } from '../../src/embedded/child.ts';
-import { choosePort, isPortOpen } from '../../src/embedded/ports.ts';
-import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
-import { until, type Server } from '../support/stack.ts';
+import type { Server } from '../support/stack.ts';
+import {
+  HISTORY_EVENTS_MAX,
+  startTemporalWithShortHistories,
+  type ShortHistories,
+} from './short-histories.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
-/** Temporal's own limit is 4,096 events. */
-const HISTORY_EVENTS_MAX = 60;
-
 describe('a top-up with a long history', () => {
-  let folder: string;
-  let server: Child;
+  let temporal: ShortHistories;
   let desk: TopUpDesk;
   let worker: Server;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
-    const port = await choosePort();
-    const flags = [
-      '--headless',
-      `--port=${port}`,
-      `--dynamic-config-value=limit.historyCount.suggestContinueAsNew=${HISTORY_EVENTS_MAX}`,
-    ];
-    server = await startChild({
-      name: 'Temporal',
-      command: [process.env['TEST_TEMPORAL_PROGRAM'] ?? '', 'server', 'start-dev', ...flags],
-      env: { PATH: process.env['PATH'], HOME: folder },
-      logFile: join(folder, 'temporal.log'),
-      ready: () => isPortOpen(port),
-    });
-    const address = `127.0.0.1:${port}`;
-    const connection = await until(() => Connection.connect({ address }).catch(() => undefined));
-    const namespace = 'default';
-    await until(() =>
-      connection.workflowService.describeNamespace({ namespace }).then(
-        () => true,
-        () => false,
-      ),
-    );
-    await ensureSearchAttributes(connection, namespace);
-    await ensureSearchAttributes(connection, namespace); // as `farebox migrate` may at any time
-    await connection.close();
-    desk = await openDesk({
-      FIRST_ASK_MS: '3600000',
-      TEMPORAL_ADDRESS: address,
-      TEMPORAL_NAMESPACE: namespace,
-    });
+    temporal = await startTemporalWithShortHistories();
+    desk = await openDesk({ FIRST_ASK_MS: '3600000', ...temporal.env });
     worker = await desk.startWorker();
   });
 
   after(async () => {
     await worker?.stop();
     await desk?.close();
-    await server?.stop();
-    await rm(folder, { recursive: true });
+    await temporal?.stop();
   });
 
   it('is credited when the payment is reported just as its run goes on as a new one', async () => {
