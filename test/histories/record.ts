@@ -1,10 +1,11 @@
 /**
- * Records a history of each path that a top-up can take, for the release that package.json names:
- * `node test/histories/record.ts`. Done once for each release; test/workflows/replay.spec.ts replays
+ * Records a history of each path that a workflow can take, for the release that package.json names:
+ * `node test/histories/record.ts`, of some by the beginnings of their names. Done once for each release; test/workflows/replay.spec.ts replays
  * all of them, so that no change to workflow code breaks what is running.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
@@ -12,7 +13,9 @@ import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups.t
 import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
+import { openAgentDesk } from '../workflows/agent-desk.ts';
 import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { AGENT_PATHS } from './agent-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
 const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'id'>>>> = {
@@ -126,18 +129,33 @@ function withoutPlaces(history: string): string {
   return JSON.stringify(recorded, null, 1);
 }
 
-async function record(folder: string): Promise<void> {
+interface Recorder {
+  save(name: string, workflow: WorkflowHandle): Promise<void>;
+  /** Whether this path is asked for. */
+  isWanted(name: string): boolean;
+}
+
+async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '500' });
   const worker = await desk.startWorker();
   try {
-    for (const [name, path] of Object.entries(PATHS)) {
-      const topUp = await path(desk);
-      await desk.workflow(topUp.id).result();
-      const history = historyToJSON(await desk.workflow(topUp.id).fetchHistory());
-      await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
-    }
+    for (const [name, path] of paths) await save(name, desk.workflow((await path(desk)).id));
   } finally {
     await worker.stop();
+    await desk.close();
+  }
+}
+
+async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(AGENT_PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '10000' });
+  const { workflow } = desk.temporal.client;
+  try {
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(desk)));
+  } finally {
     await desk.close();
   }
 }
@@ -146,9 +164,19 @@ const manifest = await readFile(join(import.meta.dirname, '../../package.json'),
 const { version } = JSON.parse(manifest) as { version: string };
 const folder = join(import.meta.dirname, version);
 await mkdir(folder, { recursive: true });
+const wanted = process.argv.slice(2);
+const recorder: Recorder = {
+  isWanted: (name) => wanted.length === 0 || wanted.some((start) => name.startsWith(start)),
+  save: async (name, workflow) => {
+    await workflow.result();
+    const history = historyToJSON(await workflow.fetchHistory());
+    await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+  },
+};
 await mochaGlobalSetup();
 try {
-  await record(folder);
+  await recordTopUps(recorder);
+  await recordAgents(recorder);
 } finally {
   await mochaGlobalTeardown();
 }
