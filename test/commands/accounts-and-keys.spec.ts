@@ -59,7 +59,12 @@ describe('farebox account and key', function () {
     );
     await assertRefused(
       /n\+1@example\.com already/,
-      ...['account', 'create', '--email', 'n@example.com', '--count', '26'],
+      'account',
+      'create',
+      '--email',
+      'n@example.com',
+      '--count',
+      '26',
     );
     await assertRefused(/There is no account n\+26@/, 'key', 'list', 'n+26@example.com');
   });
@@ -84,7 +89,12 @@ describe('farebox account and key', function () {
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');
     await assertRefused(
       /up to six decimals/,
-      ...['account', 'create', '--email', 'a@b.c', '--balance', '0.0000001'],
+      'account',
+      'create',
+      '--email',
+      'a@b.c',
+      '--balance',
+      '0.0000001',
     );
   });
 });
