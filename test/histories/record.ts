@@ -130,9 +130,9 @@ function withoutPlaces(history: string): string {
 }
 
 interface Recorder {
-  save(name: string, workflow: WorkflowHandle): Promise<void>;
+  readonly save: (name: string, workflow: WorkflowHandle) => Promise<void>;
   /** Whether this path is asked for. */
-  isWanted(name: string): boolean;
+  readonly isWanted: (name: string) => boolean;
 }
 
 async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
