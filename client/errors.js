@@ -1,5 +1,5 @@
 /**
- * What charge() raises (specification section 7). One class with the facts of the answer, a subclass
+ * What the client raises (specification section 7). One class with the facts of the answer, a subclass
  * for each code that a tool server treats in its own way. No error ever carries a key.
  */
 
@@ -31,6 +31,7 @@ export class FareboxError extends Error {
     this.required = facts.required;
     this.shortfall = facts.shortfall;
     this.topUpUrl = facts.topUpUrl;
+    this.refundable = facts.refundable;
   }
 }
 

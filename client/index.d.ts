@@ -85,6 +85,34 @@ export interface Charge {
   replayed: boolean;
 }
 
+/** A refund of a charge that you made. */
+export interface RefundRequest {
+  /** The charge's `id`: `chg_...` */
+  chargeId: string;
+  /** Dollars, at most what is left of the charge. Default: all that is left. */
+  amount?: number | undefined;
+  /**
+   * Names this refund of this charge: another call with the same key and the same amount finds it instead
+   * of making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
+   */
+  idempotencyKey?: string | undefined;
+}
+
+/** A refund that is made and durable: the consumer can spend the money again. */
+export interface Refund {
+  /** `rf_...` */
+  id: string;
+  /** `chg_...` */
+  chargeId: string;
+  /** Dollars that went back by this refund. */
+  amount: number;
+  /** Dollars of the charge that went back by this refund and those before it. */
+  refunded: number;
+  createdAt: string;
+  /** The refund had been made before with this idempotency key. */
+  replayed: boolean;
+}
+
 /** What verifyReceipt() found. Of a receipt that does not hold nothing is shown. */
 export type ReceiptCheck = { valid: true; charge: ReceiptCharge } | { valid: false; charge: null };
 
@@ -125,6 +153,18 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
     request: ChargeRequest<CallMode>,
   ): Promise<ChargeResult<CallMode>>;
+
+  /**
+   * Gives a charge of yours back to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried
+   * as charge() is, with the same idempotency key. The charge and its receipt stay as they are.
+   *
+   * Raises FareboxError, by `code`:
+   * - `refund_exceeds_charge`: with `refundable`, what is left of the charge; nothing was refunded;
+   * - `not_found`: you made no such charge;
+   * - `service_unavailable`: no answer; `outcome` says whether a refund may have been made;
+   * - any other code of the service.
+   */
+  refund(request: RefundRequest): Promise<Refund>;
 
   /**
    * Whether a receipt (section 2) is one of yours and unchanged to the byte, and what it says. No
@@ -169,18 +209,21 @@ export declare function serviceKeyOf(
     | Readonly<Record<string, string | string[] | undefined>>,
 ): string | undefined;
 
-/** Why charge() did not charge, or verifyReceipt() could not tell. No field ever holds a key but `idempotencyKey`, which is no secret. */
+/**
+ * Why charge() or refund() did nothing, or verifyReceipt() could not tell. No field ever holds a key but
+ * `idempotencyKey`, which is no secret.
+ */
 export declare class FareboxError extends Error {
   /** Like `instanceof`, also across two installed copies of this package. */
   static isInstance(value: unknown): value is FareboxError;
 
   readonly code: string;
   /**
-   * `not_charged`: this call took no money. `unknown`: it may have, because an answer was lost; call
-   * again with this `idempotencyKey` to find out without a second charge.
+   * `not_charged`: this call took no money (`not_refunded`: gave none back). `unknown`: it may have, because
+   * an answer was lost; call again with this `idempotencyKey` to find out, without a second one.
    */
-  readonly outcome: 'not_charged' | 'unknown';
-  /** The key of this charge; absent when no request was sent. */
+  readonly outcome: 'not_charged' | 'not_refunded' | 'unknown';
+  /** The key of this charge or refund; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
   /** HTTP status of the last answer; absent when there was none. */
   readonly status: number | undefined;
@@ -200,6 +243,8 @@ export declare class FareboxError extends Error {
   readonly shortfall: number | undefined;
   /** With `insufficient_balance`: where the consumer tops up. */
   readonly topUpUrl: string | undefined;
+  /** With `refund_exceeds_charge`: dollars of the charge that are left to refund. */
+  readonly refundable: number | undefined;
 }
 
 /** The consumer must top up (section 7). */

@@ -7,6 +7,7 @@ import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError, errorOf } from './errors.js';
 import { ReceiptKeys, verifyReceipt } from './receipts.js';
+import { postRefund } from './refund-requests.js';
 import { retry } from './retry.js';
 import * as settings from './settings.js';
 import { failureOf, Transport } from './transport.js';
@@ -20,6 +21,7 @@ export {
 export { serviceKeyOf } from './service-key.js';
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const CHARGE_ID = /^chg_[0-9a-f]+$/;
 
 export class Farebox {
   #transport;
@@ -49,20 +51,13 @@ export class Farebox {
   }
 
   async charge(request) {
-    const { apiKey, amount } = request;
+    const { apiKey } = request;
     const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.#onUnavailable);
     const idempotencyKey = request.idempotencyKey ?? crypto.randomUUID();
-    // What JSON or a header cannot carry is refused here; all else is the service's to decide.
     if (typeof apiKey !== 'string' || apiKey === '') {
       throw createError('invalid_api_key', 'The consumer key is missing.', { param: 'apiKey' });
     }
-    if (amount !== undefined && !Number.isFinite(amount)) {
-      throw createError('invalid_amount', 'The amount is not a number.', { param: 'amount' });
-    }
-    if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
-      const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
-      throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
-    }
+    checkSendable(request.amount, idempotencyKey);
 
     const prepared = prepareCharge(request, idempotencyKey);
     const { answer, outcome } = await this.#retry((leftMs) => this.#attempt(prepared, leftMs));
@@ -74,6 +69,25 @@ export class Farebox {
     const error = errorOf(answer, unavailable, { outcome, idempotencyKey });
     if (onUnavailable !== 'run_unpaid' || error.code !== 'service_unavailable') throw error;
     return { paid: false, code: error.code, error };
+  }
+
+  async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }) {
+    if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
+      throw createError('not_found', 'There is no charge of this id.', { param: 'chargeId' });
+    }
+    checkSendable(amount, idempotencyKey);
+    const asked = { chargeId, amount, idempotencyKey };
+    const { answer, outcome } = await this.#retry((leftMs) =>
+      postRefund(this.#transport, asked, Math.min(this.#timeoutMs, leftMs)),
+    );
+    if (answer.refund) return answer.refund;
+    // Before it says that this is too much, the service has looked for a refund under this key.
+    const isUnknown = outcome === 'unknown' && answer.error?.code !== 'refund_exceeds_charge';
+    const unavailable = isUnknown
+      ? 'Farebox gave no answer, so the refund may have been made; the same idempotencyKey tells'
+      : 'Farebox cannot be reached, nothing was refunded';
+    const facts = { outcome: isUnknown ? outcome : 'not_refunded', idempotencyKey };
+    throw errorOf(answer, unavailable, facts);
   }
 
   withPrices(prices) {
@@ -102,6 +116,17 @@ export class Farebox {
     });
     if (answer.keys) return answer.keys;
     throw errorOf(answer, 'The receipt keys cannot be fetched');
+  }
+}
+
+/** What JSON or a header cannot carry is refused here; all else is the service's to decide. */
+function checkSendable(amount, idempotencyKey) {
+  if (amount !== undefined && !Number.isFinite(amount)) {
+    throw createError('invalid_amount', 'The amount is not a number.', { param: 'amount' });
+  }
+  if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
+    const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
+    throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
   }
 }
 
