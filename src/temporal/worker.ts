@@ -17,6 +17,7 @@ import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from './client.ts';
 import { Relay } from './relay.ts';
 import { installRuntime } from './runtime.ts';
+import { ensureSchedules, schedulesOf } from './schedules.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export interface RunningWorker {
@@ -48,7 +49,9 @@ export async function runWorker(
   });
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const stopping = new AbortController();
   const release = async () => {
+    stopping.abort();
     await relay.stop();
     await temporal.close();
     await database.end();
@@ -56,7 +59,7 @@ export async function runWorker(
   try {
     const [workflows, connection] = await Promise.all([
       workflowBundle(),
-      connect(config.temporal, log, signal),
+      whenTemporalIsThere(() => connect(config.temporal), log, signal),
     ]);
     const { namespace, taskQueue } = config.temporal;
     const worker = await Worker.create({
@@ -97,6 +100,12 @@ export async function runWorker(
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());
     relay.start();
+    // Beside the work: payments wait for no schedule.
+    void whenTemporalIsThere(
+      () => ensureSchedules(temporal, schedulesOf(config)),
+      log,
+      stopping.signal,
+    ).catch(() => {});
     return {
       ended: Promise.all(runs),
       stop: async () => {
@@ -112,17 +121,18 @@ export async function runWorker(
   }
 }
 
-async function connect(
-  config: Config['temporal'],
+function connect(config: Config['temporal']): Promise<NativeConnection> {
+  return NativeConnection.connect({ address: config.address, ...connectionSecurity(config) });
+}
+
+async function whenTemporalIsThere<T>(
+  attempt: () => Promise<T>,
   log: Logger,
   signal: AbortSignal | undefined,
-): Promise<NativeConnection> {
+): Promise<T> {
   for (;;) {
     try {
-      return await NativeConnection.connect({
-        address: config.address,
-        ...connectionSecurity(config),
-      });
+      return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
       log.info({ err: error }, 'waiting for Temporal');

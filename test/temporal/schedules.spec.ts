@@ -1,0 +1,77 @@
+/** The table of schedules, and what becomes of it in Temporal: made once, changed in place, never doubled. */
+import assert from 'node:assert/strict';
+import { ScheduleNotFoundError } from '@temporalio/client';
+import { readTemporalConfig } from '../../src/config.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import { ensureSchedules, scheduleIdOf, type Schedule } from '../../src/temporal/schedules.ts';
+import { createTestNamespace, until } from '../support/stack.ts';
+
+const ENTRY: Schedule = {
+  workflow: 'countSheep',
+  everySeconds: 3_600,
+  catchUpSeconds: 60,
+  summary: 'Counts sheep',
+};
+
+describe('a schedule', () => {
+  let temporal: TemporalClient;
+
+  before(async () => {
+    temporal = createTemporalClient(
+      readTemporalConfig({
+        ...process.env,
+        TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
+        TEMPORAL_NAMESPACE: await createTestNamespace(),
+      }),
+    );
+  });
+  after(() => temporal.close());
+
+  const handle = () => temporal.client.schedule.getHandle(scheduleIdOf(temporal, ENTRY.workflow));
+  afterEach(() => handle().delete());
+
+  it('starts its workflow at its interval, one run at a time', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    const { spec, action, policies, state } = await handle().describe();
+    assert.deepEqual(spec.intervals, [{ every: 3_600_000, offset: undefined }]);
+    assert.deepEqual(
+      [action.workflowType, action.taskQueue, action.staticSummary],
+      ['countSheep', temporal.taskQueue, 'Counts sheep'],
+    );
+    assert.deepEqual([policies.overlap, policies.catchupWindow], ['SKIP', 60_000]);
+    assert.equal(state.paused, false);
+  });
+
+  it('is made once by workers that start at the same time', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => ensureSchedules(temporal, [ENTRY])));
+    const { spec } = await handle().describe();
+    assert.equal(spec.intervals?.length, 1);
+  });
+
+  it('takes on a changed interval, and stays paused if an operator paused it', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    await handle().pause('not today');
+    await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }]);
+    const { spec, state } = await handle().describe();
+    assert.deepEqual(spec.intervals, [{ every: 7_000, offset: undefined }]);
+    assert.deepEqual([state.paused, state.note], [true, 'not today']);
+  });
+
+  it('skips ticks while a run goes on', async () => {
+    // No worker polls here, so the first run does not end.
+    await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 1 }]);
+    const info = await until(async () => {
+      const description = await handle().describe();
+      return description.info.numActionsSkippedOverlap >= 2 && description.info;
+    });
+    assert.equal(info.numActionsTaken, 1);
+  });
+
+  it('comes back when it was deleted', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    await handle().delete();
+    await assert.rejects(handle().describe(), ScheduleNotFoundError);
+    await ensureSchedules(temporal, [ENTRY]);
+    assert.equal((await handle().describe()).action.workflowType, 'countSheep');
+  });
+});
