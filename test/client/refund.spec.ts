@@ -121,12 +121,14 @@ describe('client: a refund', () => {
     assert.match(error.message, /nothing was refunded \(ECONNREFUSED\)/);
   });
 
-  const unsendable: [string, object][] = [
-    ...[undefined, '', 7, 'chg_', '../balance', 'chg_1/../x', 'tu_1'].map(
-      (chargeId): [string, object] => ['not_found', { chargeId }],
-    ),
-    ...[NaN, Infinity, '1', 1n].map((amount): [string, object] => ['invalid_amount', { amount }]),
-    ...['', ' a', 'é', 'a\r\nx: y', 'x'.repeat(256)].map((idempotencyKey): [string, object] => [
+  type Wrong = [code: string, fields: Partial<Record<keyof RefundRequest, unknown>>];
+  const unsendable: Wrong[] = [
+    ...[undefined, '', 7, 'chg_', '../balance', 'chg_1/../x', 'tu_1'].map((chargeId): Wrong => [
+      'not_found',
+      { chargeId },
+    ]),
+    ...[NaN, Infinity, '1', 1n].map((amount): Wrong => ['invalid_amount', { amount }]),
+    ...['', ' a', 'é', 'a\r\nx: y', 'x'.repeat(256)].map((idempotencyKey): Wrong => [
       'invalid_idempotency_key',
       { idempotencyKey },
     ]),
