@@ -148,12 +148,12 @@ export async function measureCharges(
 }
 
 function debit(ledger: Ledger, consumers: number, effort: Effort): Promise<Measured> {
-  const { databaseUrl, developerId: developer } = ledger;
+  const { databaseUrl, developerNumber: developer } = ledger;
   return runScript({ databaseUrl, file: 'debit.sql', variables: { consumers, developer } }, effort);
 }
 
 async function postByStatement(ledger: Ledger, effort: Effort): Promise<Measured> {
-  const { databaseUrl, developerId: developer } = ledger;
+  const { databaseUrl, developerNumber: developer } = ledger;
   const variables = { batches: BATCHES, developer };
   const calls = await runScript({ databaseUrl, file: 'post-charges.sql', variables }, effort);
   return { ...calls, count: calls.count * BATCH, perSecond: calls.perSecond * BATCH };

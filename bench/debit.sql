@@ -7,5 +7,5 @@ with debited as (
   returning id, spent_micros, credited_micros - spent_micros - held_micros as balance
 )
 insert into farebox.charges
-  (amount_micros, spent_micros, balance_micros, id, consumer_id, developer_id, ledger, receipt_key, tool)
-select 100, spent_micros, balance, uuidv7(), id, :developer::uuid, 0, 1, 'search' from debited;
+  (amount_micros, spent_micros, balance_micros, id, consumer_id, developer, ledger, receipt_key, tool)
+select 100, spent_micros, balance, uuidv7(), id, :developer::int, 0, 1, 'search' from debited;

@@ -72,9 +72,9 @@ export async function addCharges(
 ): Promise<void> {
   await ensureChargePartitions(ledger.databaseUrl, Date.now() - (DAYS + 1) * DAY_MS);
   await withClient(ledger.databaseUrl, async (client) => {
-    const { rows } = await client.query<{ developers: string[] }>(`
-      select array_agg(developer_id) as developers
-      from (select developer_id from farebox.accounts order by id limit ${DEVELOPERS}) first
+    const { rows } = await client.query<{ developers: number[] }>(`
+      select array_agg(developer_number) as developers
+      from (select developer_number from farebox.accounts order by id limit ${DEVELOPERS}) first
     `);
     for (let turn = 0; turn < TURNS; turn += 1) {
       const slots = [turn * consumers + 1, (turn + 1) * consumers];
@@ -87,10 +87,10 @@ export async function addCharges(
 
 const CHARGE = `
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, request_fingerprint, id,
-    consumer_id, developer_id, idempotency_hash, ledger, receipt_key, tool)
+    consumer_id, developer, idempotency_hash, ledger, receipt_key, tool)
   select 100, 100 * seq, ${BALANCE} - 100 * seq, slot,
     uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / ($3::int8 * ${TURNS})::float8))),
-    c.id, ($5::uuid[])[1 + slot % ${DEVELOPERS}], gen_random_uuid(), c.ledger, 1, 'search'
+    c.id, ($5::int[])[1 + slot % ${DEVELOPERS}], hashint8extended(slot, seq), c.ledger, 1, 'search'
   from (
     select slot, charged.n, charged.seq
     from generate_series($1::int8, $2::int8) slot cross join lateral (

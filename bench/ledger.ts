@@ -26,9 +26,9 @@ const CLI = join(import.meta.dirname, '../src/cli.ts');
 export interface Ledger {
   readonly name: string;
   readonly databaseUrl: string;
-  /** Of the first account, and the developer's UUID. */
+  /** Of the first account. */
   readonly developerKey: string;
-  readonly developerId: string;
+  readonly developerNumber: number;
   readonly developerKeys: readonly string[];
   readonly consumerKeys: readonly string[];
   /** Files with one consumer key a line: all of them, and the first alone. */
@@ -76,12 +76,22 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
     name,
     databaseUrl,
     developerKey: first.developerKey,
-    developerId: first.developerId,
+    developerNumber: await numberOf(databaseUrl, first.developerId),
     developerKeys: accounts.map(({ developerKey }) => developerKey),
     consumerKeys,
     keysFile,
     hotKeyFile,
   };
+}
+
+function numberOf(databaseUrl: string, developerId: string): Promise<number> {
+  return withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ number: number }>(
+      'select developer_number as number from farebox.accounts where developer_id = $1',
+      [developerId],
+    );
+    return rows[0]?.number ?? 0;
+  });
 }
 
 async function signUp(databaseUrl: string) {

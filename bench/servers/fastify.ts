@@ -18,6 +18,7 @@ interface Owner {
   readonly ledger: number;
   readonly consumer_id: string;
   readonly developer_id: string;
+  readonly developer_number: number;
 }
 
 /** Of 8, 16 and 32, tried in turn on two cores, the best by a little. */
@@ -37,7 +38,8 @@ async function findOwner(key: string, kind: 'consumer' | 'developer'): Promise<O
   if (cached) return cached;
   const { rows } = await pool.query<Owner>({
     name: 'owner',
-    text: `select a.ledger, a.consumer_id, a.developer_id from farebox.api_keys k
+    text: `select a.ledger, a.consumer_id, a.developer_id, a.developer_number
+      from farebox.api_keys k
       join farebox.accounts a on a.id = k.account_id
       where k.hash = decode($1, 'hex') and k.kind = $2 and k.revoked_at is null
         and (k.expires_at is null or k.expires_at > now())`,
@@ -50,7 +52,7 @@ async function findOwner(key: string, kind: 'consumer' | 'developer'): Promise<O
 /** The statement of debit.sql. Resolves with the balance, or nothing when it does not suffice. */
 async function debit(
   consumer: Owner,
-  charge: { id: string; developerId: string; tool: string; micros: number },
+  charge: { id: string; developerNumber: number; tool: string; micros: number },
 ): Promise<number | undefined> {
   const { rows } = await pool.query<{ balance_micros: string }>({
     name: 'debit',
@@ -60,7 +62,7 @@ async function debit(
         returning id, spent_micros, credited_micros - spent_micros - held_micros as balance
       )
       insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id,
-        developer_id, ledger, receipt_key, tool)
+        developer, ledger, receipt_key, tool)
       select $3, spent_micros, balance, $4, id, $5, $1, 1, $6 from debited
       returning balance_micros`,
     values: [
@@ -68,7 +70,7 @@ async function debit(
       consumer.consumer_id,
       charge.micros,
       charge.id,
-      charge.developerId,
+      charge.developerNumber,
       charge.tool,
     ],
   });
@@ -128,7 +130,7 @@ app.post<{ Body: Body }>(
     const micros = Math.round(amount * 1e6);
     const balance = await debit(consumer, {
       id,
-      developerId: developer.developer_id,
+      developerNumber: developer.developer_number,
       tool,
       micros,
     });

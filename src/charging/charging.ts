@@ -24,7 +24,7 @@ export interface ChargingDeps {
 }
 
 export interface ChargeRequest {
-  readonly developerId: string;
+  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
   readonly body: ChargeBody;
   readonly idempotencyKey: string | undefined;
 }
@@ -41,6 +41,7 @@ export type ChargeResult =
   | { readonly kind: 'invalid_amount' }
   | { readonly kind: 'amount_required' }
   | { readonly kind: 'unknown_tool' }
+  | { readonly kind: 'tool_archived' }
   | { readonly kind: 'idempotency_key_reused' };
 
 /** A charge that can be decided, or why it cannot be. */
@@ -53,7 +54,8 @@ export async function prepareCharge(
   deps: ChargingDeps,
   request: ChargeRequest,
 ): Promise<PreparedCharge> {
-  const { body, developerId } = request;
+  const { body } = request;
+  const { developerId, developerNumber } = request.developer;
   const owner = findConsumer(deps, body.apiKey);
   // Only what is not in memory is waited for: each wait is a turn of the event loop.
   const consumer = owner instanceof Promise ? await owner : owner;
@@ -66,6 +68,7 @@ export async function prepareCharge(
     deps.tools.peek(developerId, body.tool) ?? (await deps.tools.find(developerId, body.tool));
   if (!tool && asked === undefined) return { kind: 'unknown_tool' };
   if (!tool && !(await deps.tools.note(developerId, body.tool))) return { kind: 'unknown_tool' };
+  if (asked === undefined && tool?.isArchived === true) return { kind: 'tool_archived' };
   const amountMicros = asked ?? tool?.price;
   if (amountMicros === undefined) return { kind: 'amount_required' };
 
@@ -77,6 +80,7 @@ export async function prepareCharge(
       ledger,
       consumerId,
       developerId,
+      developerNumber,
       tool: body.tool,
       amountMicros,
       ...identityOf(request, consumerId),
@@ -152,11 +156,14 @@ function chargeable(dollars: number): Micros | undefined {
  * The idempotency key names one charge of one consumer by one developer. The fingerprint is of what was
  * sent, not of what it came to: a price that changed meanwhile does not make a retry another request.
  */
-function identityOf({ developerId, body, idempotencyKey }: ChargeRequest, consumerId: string) {
+function identityOf({ developer, body, idempotencyKey }: ChargeRequest, consumerId: string) {
   if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
   const sent = JSON.stringify([body.tool, body.amount ?? null, body.metadata ?? null]);
   return {
-    idempotencyHash: hash('sha256', consumerId + developerId + idempotencyKey).slice(0, 32),
-    fingerprint: Number.parseInt(hash('sha256', sent).slice(0, 12), 16),
+    idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
+      0,
+      22,
+    ),
+    fingerprint: hash('sha256', sent).slice(0, 10),
   };
 }

@@ -1,6 +1,7 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
 import { ApiError } from '../domain/errors.ts';
 import { BatchedCharge, type ChargeBatchBody } from '../schemas/charges.ts';
+import type { KeyOwner } from '../store/api-keys.ts';
 import type { ChargeDraft } from '../store/charges.ts';
 import { apiErrorOf, errorBody } from './answer-errors.ts';
 import type { Api } from './api.ts';
@@ -28,9 +29,7 @@ export async function postChargeBatch(
   const { caller, isAbandoned } = request;
   const asErrors = (error: unknown) => errorResult(api, request, error);
   const drafts = await Promise.all(
-    request.body.charges.map((member) =>
-      draftOfMember(api, caller.developerId, member).catch(asErrors),
-    ),
+    request.body.charges.map((member) => draftOfMember(api, caller, member).catch(asErrors)),
   );
   // All drafts first, so that the charges are posted in the order in which they were sent.
   const results = await Promise.all(
@@ -50,11 +49,11 @@ async function made(
   return { status: 201, ...(isReplay ? { replayed: true } : {}), ...body };
 }
 
-async function draftOfMember(api: Api, developerId: string, member: unknown): Promise<ChargeDraft> {
+async function draftOfMember(api: Api, developer: KeyOwner, member: unknown): Promise<ChargeDraft> {
   const body = validate(member);
   const { idempotencyKey } = body;
   return draftOf(api, {
-    developerId,
+    developer,
     body,
     idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
   });

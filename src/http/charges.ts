@@ -22,7 +22,7 @@ import { chargeFilterOf, paged, pageOf } from './query.ts';
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
   const { caller, body, idempotencyKey, isAbandoned } = request;
-  const draft = await draftOf(api, { developerId: caller.developerId, body, idempotencyKey });
+  const draft = await draftOf(api, { developer: caller, body, idempotencyKey });
   const made = await makeCharge(api, draft, isAbandoned);
   return {
     status: 201,
@@ -81,6 +81,13 @@ function refusalOf(api: Api, refusal: Refusal): ApiError {
           'At most 1,000 names can be charged without being registered.',
         { param: 'tool' },
       );
+    case 'tool_archived':
+      return new ApiError(
+        'tool_archived',
+        'The tool is archived, and its price with it: give an amount, or unarchive it ' +
+          '(PATCH /v1/tools/:id).',
+        { param: 'tool' },
+      );
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',
@@ -125,7 +132,7 @@ export async function listCharges(
   { caller, query }: Request<undefined>,
 ): Promise<Answer> {
   const page = pageOf(query, 'charge');
-  const rows = await listDeveloperCharges(api.database, caller.developerId, chargeFilterOf(query), {
+  const rows = await listDeveloperCharges(api.database, caller, chargeFilterOf(query), {
     ...page,
     limit: page.limit + 1,
   });
@@ -138,7 +145,7 @@ export async function listCharges(
 
 export async function getCharge(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
   const id = uuidOf('charge', params['id'] ?? '');
-  const found = id && (await findDeveloperCharge(api.database, caller.developerId, id));
+  const found = id && (await findDeveloperCharge(api.database, caller, id));
   if (!found) throw new ApiError('not_found', 'There is no such charge.');
   return { status: 200, body: developerView(api, found) };
 }

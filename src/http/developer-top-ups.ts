@@ -11,7 +11,7 @@ export async function getDeveloperTopUps(
   { caller, query }: Request<undefined>,
 ): Promise<Answer> {
   const page = pageOf(query, 'topUp');
-  const found = await listAttributedTopUps(api.database, caller.developerId, {
+  const found = await listAttributedTopUps(api.database, caller, {
     ...page,
     limit: page.limit + 1,
   });

@@ -9,11 +9,7 @@ const DAY_MS = 86_400_000;
 
 export async function getEarnings(api: Api, { caller }: Request<undefined>): Promise<Answer> {
   const now = Date.now();
-  const tools = await sumEarningsByTool(
-    api.database,
-    caller.developerId,
-    uuidFloor(now - (now % DAY_MS)),
-  );
+  const tools = await sumEarningsByTool(api.database, caller, uuidFloor(now - (now % DAY_MS)));
   // No prototype, so that a tool called __proto__ is a member like any other.
   const byTool = Object.create(null) as Record<string, number>;
   for (const { tool, total } of tools) byTool[tool] = dollarsOf(total);

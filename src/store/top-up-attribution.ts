@@ -23,7 +23,7 @@ const attributedRow = row(AttributedTopUp);
 /** Top-ups of which a part was spent on the developer's tools, newest first. */
 export async function listAttributedTopUps(
   connection: Connection,
-  developerId: string,
+  { developerNumber }: { readonly developerNumber: number },
   page: Page,
 ): Promise<readonly AttributedTopUp[]> {
   return connection.any(sql.type(attributedRow)`
@@ -34,7 +34,7 @@ export async function listAttributedTopUps(
       from farebox.charges c join farebox.lots l
         on l.ledger = c.ledger and l.consumer_id = c.consumer_id
         and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
-      where c.developer_id = ${developerId} and l.top_up_id is not null
+      where c.developer = ${developerNumber} and l.top_up_id is not null
       group by l.top_up_id
     )
     select t.id, t.consumer_id as "consumerId", t.amount_micros as "amountMicros", t.status,

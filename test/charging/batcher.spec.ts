@@ -62,10 +62,11 @@ function draft(tool: string, { consumer = 0, key }: { consumer?: number; key?: s
     ledger: 0,
     consumerId: `01900000-0000-7000-8000-00000000${consumer.toString(16).padStart(4, '0')}`,
     developerId: '01900000-0000-7000-8000-000000000001',
+    developerNumber: 1,
     tool,
     amountMicros: asMicros(1),
     idempotencyHash: key ?? null,
-    fingerprint: key === undefined ? null : 1,
+    fingerprint: key === undefined ? null : '0000000001',
     metadata: null,
   };
 }

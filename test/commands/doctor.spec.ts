@@ -121,7 +121,7 @@ const PLANTS: readonly Plant[] = [
   {
     what: 'a key that made two charges',
     statements: [
-      `update farebox.charges set idempotency_hash = 'f0000000-0000-0000-0000-000000000001'
+      `update farebox.charges set idempotency_hash = 1, request_fingerprint = 1
         where consumer_id = $1`,
     ],
     finds: ({ consumer }) => [['an idempotency key made one charge', `consumer ${consumer}`]],
@@ -211,9 +211,9 @@ describe('farebox doctor', () => {
       })),
     );
     await sql.query(
-      `insert into farebox.charges (ledger, id, consumer_id, developer_id, tool, receipt_key,
+      `insert into farebox.charges (ledger, id, consumer_id, developer, tool, receipt_key,
           amount_micros, spent_micros, balance_micros)
-        select c.ledger, m.id, c.id, c.id, 'search', 1, 1000000, m.dollar * 1000000,
+        select c.ledger, m.id, c.id, 1, 'search', 1, 1000000, m.dollar * 1000000,
           10000000 - m.dollar * 1000000
         from unnest($1::uuid[], $2::uuid[], $3::int[]) as m (id, consumer, dollar)
         join farebox.consumers c on c.id = m.consumer`,

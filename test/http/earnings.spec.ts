@@ -82,17 +82,19 @@ describe('GET /v1/earnings', () => {
   /** A charge of the developer to itself, made by the store with an id of that time. */
   async function chargeAt(timeMs: number, dollars: number): Promise<void> {
     const consumerId = developer.consumerId.slice('cns_'.length);
-    const { rows } = await api.sql.query<{ ledger: number; id: string }>(
-      'select ledger, id from farebox.consumers where id = $1',
+    const { rows } = await api.sql.query<{ ledger: number; id: string; number: number }>(
+      `select ledger, consumer_id as id, developer_number as number from farebox.accounts
+       where consumer_id = $1`,
       [consumerId],
     );
-    const { ledger, id } = rows[0] ?? assert.fail();
+    const { ledger, id, number } = rows[0] ?? assert.fail();
     const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
     const draft = {
       id: uuidFloor(timeMs),
       ledger,
       consumerId: id,
       developerId: developer.developerId.slice('dev_'.length),
+      developerNumber: number,
       tool: 'backdated',
       amountMicros: asMicros(dollars * 1e6),
       idempotencyHash: null,

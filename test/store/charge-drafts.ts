@@ -1,5 +1,5 @@
 /** Consumers and charges as the charge statement is given them, without accounts and keys around them. */
-import { randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Client } from 'pg';
 import { uuidFloor } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
@@ -43,12 +43,18 @@ export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number)
     ledger,
     consumerId,
     developerId: '01900000-0000-7000-8000-000000000001',
+    developerNumber: 1,
     tool: 'search',
     amountMicros: asMicros(amountMicros),
     idempotencyHash: null,
     fingerprint: null,
     metadata: null,
   };
+}
+
+/** An idempotency key that nobody else has, and one body. */
+export function newKey(): { readonly idempotencyHash: string; readonly fingerprint: string } {
+  return { idempotencyHash: randomBytes(11).toString('hex'), fingerprint: '0000000001' };
 }
 
 /** By both statements, as the batcher does it. */

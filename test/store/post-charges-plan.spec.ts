@@ -1,12 +1,19 @@
 /** How Postgres runs the charge statement: what a charge costs must not grow with the charges there are. */
 import assert from 'node:assert/strict';
-import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
 import type { ChargeDraft } from '../../src/store/charges.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
-import { newConsumers, newDraft, post, replayWindow, type Consumer } from './charge-drafts.ts';
+import {
+  newConsumers,
+  newDraft,
+  newKey,
+  post,
+  replayWindow,
+  type Consumer,
+} from './charge-drafts.ts';
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -48,8 +55,7 @@ describe('the charge statements: their plans', () => {
     const [consumer] = (await newConsumers(client, 1, 1_000_000)) as [Consumer];
     const keyed = () => ({
       ...newDraft(consumer, 1),
-      idempotencyHash: randomUUID(),
-      fingerprint: 1,
+      ...newKey(),
     });
     const made = keyed();
     // One consumer in two groups, as the batcher never sends it: what is read is the same.
@@ -85,6 +91,10 @@ describe('the charge statements: their plans', () => {
   }
 });
 
+function int64(hex: string | undefined): string {
+  return BigInt.asIntN(64, BigInt(`0x${hex}`)).toString();
+}
+
 /** The statements inside both functions as they ran, from auto_explain. */
 async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Promise<PlanNode[]> {
   const plans: PlanNode[] = [];
@@ -94,13 +104,17 @@ async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Prom
   };
   explaining.on('notice', onNotice);
   const column = (name: keyof ChargeDraft) => drafts.map((draft) => draft[name]);
-  const charges = ['id', 'developerId', 'tool', 'amountMicros'] as const;
-  const sent = [...charges, 'idempotencyHash', 'fingerprint', 'metadata'] as const;
+  const charges = ['id', 'developerNumber', 'tool', 'amountMicros'] as const;
+  const hashes = drafts.map(({ idempotencyHash }) => int64(idempotencyHash?.slice(0, 16)));
+  const fingerprints = drafts.map(({ idempotencyHash, fingerprint }) =>
+    int64(`${idempotencyHash?.slice(16)}${fingerprint}`),
+  );
+  const sent = [...charges.map(column), hashes, fingerprints, column('metadata')];
   const { fromId, toId } = replayWindow();
   await explaining.query('begin');
   await explaining.query(
     `select farebox.post_fitting_charges($1::int2[], $2::uuid[], $3::int8[], $4::int4[], $5::int8[],
-       $6::uuid[], $7::uuid[], $8::text[], $9::int8[], $10::uuid[], $11::int8[], $12::text[], 1::int2,
+       $6::uuid[], $7::int4[], $8::text[], $9::int8[], $10::int8[], $11::int8[], $12::text[], 1::int2,
        $13::uuid, $14::uuid)`,
     [
       column('ledger'),
@@ -108,16 +122,16 @@ async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Prom
       column('amountMicros'),
       drafts.map((_, index) => index + 1),
       column('amountMicros'),
-      ...sent.map(column),
+      ...sent,
       fromId,
       toId,
     ],
   );
   await explaining.query('rollback');
   await explaining.query(
-    `select * from farebox.post_charges($1::int2[], $2::uuid[], $3::uuid[], $4::uuid[],
-       $5::text[], $6::int8[], $7::uuid[], $8::int8[], $9::text[], 1::int2, $10::uuid, $11::uuid)`,
-    [column('ledger'), column('consumerId'), ...sent.map(column), fromId, toId],
+    `select * from farebox.post_charges($1::int2[], $2::uuid[], $3::uuid[], $4::int4[],
+       $5::text[], $6::int8[], $7::int8[], $8::int8[], $9::text[], 1::int2, $10::uuid, $11::uuid)`,
+    [column('ledger'), column('consumerId'), ...sent, fromId, toId],
   );
   explaining.off('notice', onNotice);
   return plans;
