@@ -13,6 +13,7 @@ import { FreshCache } from './fresh-cache.ts';
 interface KnownTool {
   /** Undefined: it has none, a charge must name its amount. */
   readonly price: Micros | undefined;
+  readonly isArchived: boolean;
 }
 
 const ENTRIES_MAX = 10_000;
@@ -70,7 +71,10 @@ function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
   return new Map(
     tools.map((tool) => [
       nameOf(tool),
-      { price: tool.priceMicros === null ? undefined : asMicros(tool.priceMicros) },
+      {
+        price: tool.priceMicros === null ? undefined : asMicros(tool.priceMicros),
+        isArchived: tool.isArchived,
+      },
     ]),
   );
 }

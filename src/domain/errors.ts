@@ -12,6 +12,10 @@ export const ERRORS = {
   invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or too old.'],
   unknown_tool: [400, 'The tool is not registered and the charge names no amount. Register it.'],
+  tool_archived: [
+    400,
+    'The tool is archived, and its price with it. Name an amount, or take it back.',
+  ],
   invalid_api_key: [401, "The consumer's key is missing, wrong or revoked. Reject the call."],
   invalid_secret_key: [401, "The developer's secret key is missing, wrong or revoked."],
   insufficient_balance: [402, 'The balance does not cover the charge. The consumer has to top up.'],

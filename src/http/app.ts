@@ -7,6 +7,7 @@ import type { Api } from './api.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { errorsPage, topUpPage, topUpScript } from './pages.ts';
 import { newRequestId } from './respond.ts';
+import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './webhooks.ts';
 
@@ -38,7 +39,7 @@ export function createApp(api: Api): Koa {
 }
 
 interface Route {
-  readonly method: 'get' | 'post';
+  readonly method: Endpoint['method'];
   readonly path: string;
   readonly middleware: Middleware;
 }

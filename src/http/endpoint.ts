@@ -31,7 +31,7 @@ export interface Request<Body = unknown> {
 }
 
 export interface Endpoint {
-  readonly method: 'get' | 'post';
+  readonly method: 'get' | 'post' | 'patch';
   readonly path: string;
   readonly middleware: (api: Api) => Middleware;
 }
@@ -71,6 +71,11 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
       respondJson(ctx, await route.handle(api, requestOf(ctx, caller, body)));
     },
   };
+}
+
+/** A POST's twin for what is there already: members that are left out stay as they are. */
+export function patch<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
+  return { ...post(path, route), method: 'patch' };
 }
 
 /** A POST whose path says it all; a body is not read. */

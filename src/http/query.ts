@@ -38,6 +38,13 @@ export function chargeFilterOf(query: ParsedUrlQuery): ChargeFilter {
   };
 }
 
+/** `true` or `false`; left out, it is false. */
+export function flagOf(query: ParsedUrlQuery, name: string): boolean {
+  const text = single(query, name) ?? 'false';
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new ApiError('invalid_request', `${name} must be true or false.`, { param: name });
+}
+
 function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
   const text = single(query, name);
   if (text === undefined) return undefined;

@@ -2,7 +2,7 @@
 import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
 import { ChargeBatchBody, ChargeBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
-import { ToolBody } from '../schemas/developers.ts';
+import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
@@ -12,12 +12,12 @@ import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
 import { getEarnings } from './earnings.ts';
-import { act, get, post, type Endpoint } from './endpoint.ts';
+import { act, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
 import { getInvocationReceipt } from './invocation-receipts.ts';
 import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
 import { getReceiptKeys, verifyReceipt } from './receipts.ts';
-import { getTools, postTool } from './tools.ts';
+import { getTools, patchTool, postTool } from './tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
 
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -44,6 +44,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/earnings', { role: 'developer', handle: getEarnings }),
   post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
   get('/v1/tools', { role: 'developer', handle: getTools }),
+  patch('/v1/tools/:id', { role: 'developer', body: ToolChanges, handle: patchTool }),
   get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
   // Agents, legacy (section 4.4)
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),

@@ -2,16 +2,24 @@
 import { Type, type Static } from 'typebox';
 import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
 
+const Description = PlainText(2_000);
+const Price = Type.Union([Dollars('Per call; null: a charge names its amount'), Type.Null()]);
+
 export const ToolBody = Type.Object({
   name: ToolName,
-  description: Type.Optional(PlainText(2_000)),
-  price: Type.Optional(
-    Type.Union([Dollars('Per call; left out or null, a charge names its amount'), Type.Null()]),
-  ),
+  description: Type.Optional(Description),
+  price: Type.Optional(Price),
 });
 export type ToolBody = Static<typeof ToolBody>;
 
-const Price = Type.Union([Dollars('Per call'), Type.Null()]);
+/** What is left out stays as it is. The name stays: it is what charges and receipts say. */
+export const ToolChanges = Type.Object({
+  description: Type.Optional(Description),
+  price: Type.Optional(Price),
+  archived: Type.Optional(Type.Boolean()),
+});
+export type ToolChanges = Static<typeof ToolChanges>;
+
 const toolFields = {
   id: Type.String(),
   name: Type.String(),
@@ -20,6 +28,10 @@ const toolFields = {
 };
 
 export const ToolAnswer = Type.Object({ ...toolFields, createdAt: Timestamp });
+export const ChangedToolAnswer = Type.Object({
+  ...ToolAnswer.properties,
+  archived: Type.Boolean({ description: 'Listed only when asked for; its price is not charged' }),
+});
 
 export const ToolsAnswer = Type.Object({
   tools: Type.Array(

@@ -8,10 +8,16 @@ export const Dollars = (description: string) => Type.Number({ description });
 
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
 
-/** Any printable text: no control characters, separators of lines, or halves of a surrogate pair. */
+/**
+ * Any printable text with something to be seen in it: no control characters, separators of lines, halves
+ * of a surrogate pair, or marks of writing direction, which would reorder what stands beside it. Joiners
+ * stay: emoji and some scripts are written with them.
+ */
 export const PrintableText = (maxLength: number) =>
   Type.String({
-    pattern: `^(?=.*\\S)[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]{1,${maxLength}}$`,
+    pattern:
+      '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
+      `[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}]{1,${maxLength}}$`,
     description: `Printable text of 1 to ${maxLength} characters`,
   });
 

@@ -8,6 +8,7 @@ import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentAnswer } from '../../src/schemas/agents.ts';
 import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ToolsAnswer } from '../../src/schemas/developers.ts';
 import { GrantAnswer } from '../../src/schemas/grants.ts';
 import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -28,6 +29,7 @@ interface Owned {
   readonly topUp: string;
   readonly grant: string;
   readonly invocation: string;
+  readonly tool: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -69,6 +71,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/earnings': { role: 'developer' },
   'POST /v1/tools': { role: 'developer', body: () => ({ name: 'new', price: 1 }) },
   'GET /v1/tools': { role: 'developer' },
+  'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
   'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
   'POST /register': {
     role: 'legacy',
@@ -141,7 +144,9 @@ describe('tenancy', () => {
        from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1`,
       [owner.email],
     );
+    const tools = await call(api, 'GET', '/v1/tools', { key: owner.developerKey });
     owned = {
+      tool: bodyOf(tools, 200, ToolsAnswer).tools[0]?.id ?? '',
       charge: bodyOf(answer, 201, ChargeAnswer).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       ...(await invokeAgent()),
