@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { SEARCH_ATTRIBUTES } from '../../src/temporal/search-attributes.ts';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -82,11 +82,18 @@ export async function until<T>(
 /** A database at the newest schema: a copy of the template, which takes 60 ms. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const template = new URL(given('TEST_POSTGRES_URL'));
+  return createFrom(template.pathname.slice(1));
+}
+
+/** A database without our schema, for tests of how it comes to be. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createFrom('template0');
+}
+
+async function createFrom(templateName: string): Promise<TestDatabase> {
   const name = `test_${unique()}`;
-  await administer(
-    `create database ${name} template ${template.pathname.slice(1)} strategy wal_log`,
-  );
-  const url = new URL(template);
+  await administer(`create database ${name} template ${templateName} strategy wal_log`);
+  const url = new URL(given('TEST_POSTGRES_URL'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) };
 }
