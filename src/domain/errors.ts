@@ -14,7 +14,7 @@ export const ERRORS = {
   unknown_tool: [400, 'The tool is not registered and the charge names no amount. Register it.'],
   tool_archived: [
     400,
-    'The tool is archived, and its price with it. Name an amount, or take it back.',
+    'The tool is archived, and its price with it. Name an amount, or unarchive it.',
   ],
   invalid_api_key: [401, "The consumer's key is missing, wrong or revoked. Reject the call."],
   invalid_secret_key: [401, "The developer's secret key is missing, wrong or revoked."],
