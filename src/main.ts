@@ -13,6 +13,7 @@ import { uuidFloor } from './domain/ids.ts';
 import { createApp } from './http/app.ts';
 import { listen } from './http/server.ts';
 import { createStripe } from './processor/stripe.ts';
+import { isLiveKey } from './processor/webhook.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from './store/api-keys.ts';
 import {
   postCharges,
@@ -76,7 +77,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts,
     topUps: { database, temporal, log },
     invocations: { database, temporal, log },
-    webhooks: { database, stripe, webhookSecrets: config.stripe.webhookSecrets },
+    webhooks: {
+      database,
+      stripe,
+      webhookSecrets: config.stripe.webhookSecrets,
+      isLive: isLiveKey(config.stripe.secretKey),
+    },
     isTemporalUp: () => temporal.isUp(),
   });
   const server = await listen(app, config, `${config.baseUrl}/docs/errors`);

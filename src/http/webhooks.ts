@@ -17,6 +17,9 @@ export function postStripeWebhook(api: Api): Middleware {
     if (result.kind === 'invalid_signature') {
       throw new ApiError('invalid_signature', 'The Stripe-Signature header does not fit the body.');
     }
+    if (result.kind === 'invalid_event') {
+      throw new ApiError('invalid_request', 'The body is no event: no JSON with an id and a type.');
+    }
     respondJson(ctx, { status: 200, body: { received: true } });
   };
 }

@@ -46,6 +46,7 @@ export async function recordProcessorEvent(
       left join farebox.top_ups t
         on t.id = ${event.topUpId ?? null}::uuid
         or t.payment_intent_id = ${event.paymentIntentId ?? null}
+        or t.session_id = ${event.objectId ?? null}
       limit 1
       on conflict (id) do nothing
       returning handed_over_at

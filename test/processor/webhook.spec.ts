@@ -32,6 +32,7 @@ describe('the webhook of the payment processor', () => {
       database,
       stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
+      isLive: false,
     };
   });
 
@@ -95,6 +96,54 @@ describe('the webhook of the payment processor', () => {
       assert.equal(await find('evt_forged'), null);
     });
   }
+
+  const noEvents: Readonly<Record<string, string>> = {
+    'that is no JSON': '{"id": "evt_none"',
+    'that begins with a byte order mark': `\uFEFF${event('evt_none', 'a.type', {})}`,
+    'that is null': 'null',
+    'that is a list': '[]',
+    'without an id': '{"type":"payment_intent.succeeded","data":{"object":{}}}',
+    'with an id that is no text': '{"id":1,"type":"payment_intent.succeeded"}',
+    'with an id that no database takes': '{"id":"evt_\\u0000","type":"payment_intent.succeeded"}',
+    'with an id of half a character': '{"id":"evt_\\ud800","type":"payment_intent.succeeded"}',
+    'with an endless id': JSON.stringify({ id: 'e'.repeat(256), type: 'a.type' }),
+    'without a type': '{"id":"evt_none","data":{"object":{}}}',
+  };
+  for (const [what, body] of Object.entries(noEvents)) {
+    it(`refuses what is signed ${what}`, async () => {
+      assert.deepEqual(await post(body), { kind: 'invalid_event' });
+    });
+  }
+
+  const odd: Readonly<Record<string, object>> = {
+    'without data': {},
+    'with null for data': { data: null },
+    'with a text for an object': { data: { object: 'cs_1' } },
+    'with a list for metadata': { data: { object: { id: 'cs_1', metadata: ['top_up_id'] } } },
+    'with an id that no database takes': {
+      data: { object: { id: 'cs_\0', payment_intent: '\0' } },
+    },
+    'of the thin kind': { object: 'v2.core.event', related_object: { id: 'pi_1' } },
+  };
+  for (const [what, members] of Object.entries(odd)) {
+    it(`stores an event ${what}, and hands it to nobody`, async () => {
+      const id = `evt_odd ${what}`;
+      const type = 'checkout.session.completed';
+      assert.deepEqual(await post(JSON.stringify({ id, type, ...members })), { kind: 'stored' });
+      assert.equal((await find(id))?.handedOver, true);
+    });
+  }
+
+  it('refuses a body that is no UTF-8, whatever it is signed as', async () => {
+    const good = event('evt_bytes', 'a.type', { name: '\uFFFD' });
+    const bytes = Buffer.from(good.replace('\uFFFD', '\u00FF'), 'latin1');
+    const payload = good;
+    const signature = deps.stripe.webhooks.generateTestHeaderString({
+      payload,
+      secret: 'whsec_new',
+    });
+    assert.deepEqual(await recordWebhook(deps, bytes, signature), { kind: 'invalid_signature' });
+  });
 
   function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {
     const signature = deps.stripe.webhooks.generateTestHeaderString({

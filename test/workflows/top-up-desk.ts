@@ -58,7 +58,8 @@ export async function openDesk(extra: Environment = {}) {
   const database = await createDatabase(config.databaseUrl, { maxPoolSize: 10, onError: () => {} });
   const temporal = createTemporalClient(config.temporal);
   const stripe = createStripe(config.stripe);
-  const webhooks = { database, stripe, webhookSecrets: config.stripe.webhookSecrets };
+  const { webhookSecrets } = config.stripe;
+  const webhooks = { database, stripe, webhookSecrets, isLive: false };
   const server = createServer((request, response) => {
     void buffer(request)
       .then((body) => recordWebhook(webhooks, body, String(request.headers['stripe-signature'])))
