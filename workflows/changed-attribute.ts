@@ -1,6 +1,6 @@
 /** Each upsert of search attributes is an event in the history, so only what has changed is sent. */
 import { workflowInfo } from '@temporalio/workflow';
-import type { SearchAttributeName } from '../src/temporal/search-attributes.ts';
+import type { SearchAttributeName } from '../src/domain/search-attributes.ts';
 
 type Value<T> = T extends 'KEYWORD' ? string : T extends 'DOUBLE' ? number : boolean;
 

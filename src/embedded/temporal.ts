@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SEARCH_ATTRIBUTES } from '../temporal/search-attributes.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { startChild, type Child } from './child.ts';
 import { stopLeftover } from './leftover.ts';
 import { isPortOpen } from './ports.ts';

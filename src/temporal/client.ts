@@ -18,6 +18,7 @@ import type { UpdateDefinition } from '@temporalio/common';
 import type { Config } from '../config.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import type { SearchAttributeName } from '../domain/search-attributes.ts';
 import type { Grant } from '../store/grants.ts';
 import type { Invocation } from '../store/invocations.ts';
 import type { TopUp } from '../store/top-ups.ts';
@@ -34,7 +35,6 @@ import {
   type TopUpView,
 } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
-import type { SearchAttributeName } from './search-attributes.ts';
 
 export interface TemporalClient {
   readonly client: Client;

@@ -1,26 +1,9 @@
 /**
- * The search attributes of our workflows: what an operator filters by in the Temporal UI. Registered
- * when the embedded server starts, or by `farebox migrate` on a cluster. No personal data in any.
+ * Has a cluster know our search attributes, for `farebox migrate`. The embedded server is started with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '@temporalio/client';
-
-/** `Stuck` is the filter that the UI does not have: running, but a step keeps failing. */
-export const SEARCH_ATTRIBUTES = {
-  TopUpStatus: 'Keyword',
-  ConsumerId: 'Keyword',
-  DeveloperId: 'Keyword',
-  AmountDollars: 'Double',
-  WaitingFor: 'Keyword',
-  Stuck: 'Bool',
-  GrantStatus: 'Keyword',
-  InvocationStatus: 'Keyword',
-  AgentId: 'Keyword',
-  AccountId: 'Keyword',
-  Capability: 'Keyword',
-} as const;
-
-export type SearchAttributeName = keyof typeof SEARCH_ATTRIBUTES;
+import { SEARCH_ATTRIBUTES, type SearchAttributeName } from '../domain/search-attributes.ts';
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPE = { Keyword: 2, Double: 4, Bool: 5 } as const;
