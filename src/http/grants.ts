@@ -4,33 +4,32 @@ import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import type { GrantBody } from '../schemas/grants.ts';
 import { findAgent } from '../store/agents.ts';
-import { createGrant, findGrantFor, revokeGrant, type Grant } from '../store/grants.ts';
+import type { Database } from '../store/database.ts';
+import {
+  createGrant,
+  findGrantFor,
+  findKnownGrant,
+  revokeGrant,
+  type CreateGrantResult,
+  type Grant,
+  type NewGrant,
+} from '../store/grants.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
 import { parseTime } from './query.ts';
 
 const DAYS_MAX = 30;
 const DAY_MS = 86_400_000;
+const EXPIRY = `must be a time in ISO 8601, ahead by at most ${DAYS_MAX} days.`;
 
 export async function postGrant(
   api: Api,
   { caller, body, idempotencyKey }: Request<GrantBody>,
 ): Promise<Answer> {
-  const { callerId, targetAgentId, type } = body;
-  const expiresAt = expiryOf(body);
-  const maxUses = maxUsesOf(body);
-  if (!(await findAgent(api.database, targetAgentId))) throw unknownAgent();
-  const asked = [callerId, targetAgentId, type, expiresAt ?? null, maxUses];
-  const result = await createGrant(api.database, {
-    accountId: caller.accountId,
-    callerId,
-    targetAgentId,
-    type,
-    expiresAt,
-    maxUses,
-    idempotencyKey,
-    requestHash: hash('sha256', JSON.stringify(asked)),
-  });
+  const request = grantOf(body, caller.accountId, idempotencyKey);
+  // First: what the key has named is answered again, though its time may be over by now.
+  const known = await findKnownGrant(api.database, request);
+  const result = known ?? (await makeGrant(api.database, request));
   if (result.kind === 'key_reused') {
     throw new ApiError(
       'idempotency_key_reused',
@@ -42,6 +41,33 @@ export async function postGrant(
     body: wireGrant(result.grant),
     ...(result.kind === 'known' && { headers: { 'Idempotency-Replayed': 'true' } }),
   };
+}
+
+/** Checked as far as that depends on the body alone. */
+function grantOf(body: GrantBody, accountId: string, idempotencyKey: string | undefined): NewGrant {
+  const { callerId, targetAgentId, type } = body;
+  const expiresAt = expiryOf(body);
+  const maxUses = maxUsesOf(body);
+  const asked = [callerId, targetAgentId, type, expiresAt ?? null, maxUses];
+  const requestHash = hash('sha256', JSON.stringify(asked));
+  return {
+    accountId,
+    callerId,
+    targetAgentId,
+    type,
+    expiresAt,
+    maxUses,
+    idempotencyKey,
+    requestHash,
+  };
+}
+
+async function makeGrant(database: Database, request: NewGrant): Promise<CreateGrantResult> {
+  const { expiresAt, targetAgentId } = request;
+  const inMs = expiresAt === undefined ? DAY_MS : Date.parse(expiresAt) - Date.now();
+  if (inMs <= 0 || inMs > DAYS_MAX * DAY_MS) throw invalid('expiresAt', EXPIRY);
+  if (!(await findAgent(database, targetAgentId))) throw unknownAgent();
+  return createGrant(database, request);
 }
 
 export async function getGrant(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
@@ -84,10 +110,7 @@ function expiryOf({ type, expiresAt }: GrantBody): string | undefined {
     return undefined;
   }
   const timeMs = parseTime(expiresAt);
-  const inMs = timeMs - Date.now();
-  if (!(inMs > 0 && inMs <= DAYS_MAX * DAY_MS)) {
-    throw invalid('expiresAt', `must be a time in ISO 8601, ahead by at most ${DAYS_MAX} days.`);
-  }
+  if (Number.isNaN(timeMs)) throw invalid('expiresAt', EXPIRY);
   return new Date(timeMs).toISOString();
 }
 

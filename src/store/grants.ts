@@ -67,6 +67,20 @@ export const mayUse = (accountId: string) => sql.fragment`
   ))
 `;
 
+/** What the idempotency key of the request has named already; null: nothing. */
+export async function findKnownGrant(
+  connection: Connection,
+  { accountId, idempotencyKey, requestHash }: NewGrant,
+): Promise<CreateGrantResult | null> {
+  if (idempotencyKey === undefined) return null;
+  const grant = await connection.maybeOne(sql.type(grantRow)`
+    select ${columns} from farebox.grants
+    where account_id = ${accountId} and idempotency_key = ${idempotencyKey}
+  `);
+  if (!grant) return null;
+  return grant.requestHash === requestHash ? { kind: 'known', grant } : { kind: 'key_reused' };
+}
+
 /** The target must be an agent that there is. */
 export async function createGrant(
   database: Database,
@@ -78,13 +92,9 @@ export async function createGrant(
       await postNotice(tx, 'grant', created.id);
       return { kind: 'created', grant: created };
     }
-    const known = await tx.one(sql.type(grantRow)`
-      select ${columns} from farebox.grants
-      where account_id = ${request.accountId} and idempotency_key = ${request.idempotencyKey ?? null}
-    `);
-    return known.requestHash === request.requestHash
-      ? { kind: 'known', grant: known }
-      : { kind: 'key_reused' };
+    const known = await findKnownGrant(tx, request);
+    if (!known) throw new Error('a grant was neither made nor known by its key');
+    return known;
   });
 }
 

@@ -130,6 +130,23 @@ describe('grants', () => {
       assert.equal(replayed.length, 9);
     });
 
+    it('gives a grant again to its idempotency key when its time is over', async () => {
+      const before = await countOf();
+      const key = { 'idempotency-key': 'short' };
+      const body = { ...oneTime, expiresAt: inMs(700) };
+      const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantAnswer);
+      await until(async () => bodyOf(await get(id), 200, GrantAnswer).status === 'expired');
+      assert.ok(Date.parse(expiresAt) <= Date.now());
+      const again = await post('/grant', body, maker, key);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      const replayed = bodyOf(again, 201, GrantAnswer);
+      assert.deepEqual([replayed.id, replayed.status], [id, 'expired']);
+      const other = await post('/grant', { ...body, callerId: 'other' }, maker, key);
+      assertError(other, 422, 'idempotency_key_reused');
+      assertError(await post('/grant', body), 400, 'invalid_request', 'expiresAt');
+      assert.equal(await countOf(), before + 1);
+    });
+
     it('refuses another grant under the same key, and takes it of another account', async () => {
       const key = { 'idempotency-key': 'shared' };
       bodyOf(await post('/grant', oneTime, maker, key), 201, GrantAnswer);
