@@ -43,6 +43,8 @@ export interface Config extends LedgerConfig {
   readonly savesTestCard: boolean;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
+  /** How often earnings are moved from the tails into sums. */
+  readonly rollUpEverySeconds: number;
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
@@ -101,6 +103,7 @@ export function readConfig(env: Environment): Config {
     stripe: readStripeConfig(env),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
+    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),

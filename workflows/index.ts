@@ -1,4 +1,6 @@
 /** Every workflow type that a worker offers. */
+export { ensurePartitions } from './ensure-partitions.ts';
 export { grant } from './grant.ts';
 export { invocation } from './invocation.ts';
+export { rollUpEarnings } from './roll-up-earnings.ts';
 export { topUp } from './top-up.ts';

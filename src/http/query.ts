@@ -46,17 +46,35 @@ export function flagOf(query: ParsedUrlQuery, name: string): boolean {
 }
 
 function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
+  const timeMs = timeOf(query, name);
+  return timeMs === undefined ? undefined : uuidFloor(timeMs);
+}
+
+/** In milliseconds. */
+export function timeOf(query: ParsedUrlQuery, name: string): number | undefined {
   const text = single(query, name);
   if (text === undefined) return undefined;
   const timeMs = parseTime(text);
-  if (!(timeMs >= 0 && timeMs <= TIME_MS_MAX)) {
-    throw new ApiError(
-      'invalid_request',
-      `${name} must be a date or time in ISO 8601, such as 2026-01-31 or 2026-01-31T09:30:00Z.`,
-      { param: name },
-    );
-  }
-  return uuidFloor(timeMs);
+  if (timeMs >= 0 && timeMs <= TIME_MS_MAX) return timeMs;
+  throw new ApiError(
+    'invalid_request',
+    `${name} must be a date or time in ISO 8601, such as 2026-01-31 or 2026-01-31T09:30:00Z.`,
+    { param: name },
+  );
+}
+
+/** One of these words, or undefined when it is left out. */
+export function oneOf<T extends string>(
+  query: ParsedUrlQuery,
+  name: string,
+  words: readonly T[],
+): T | undefined {
+  const text = single(query, name);
+  const word = words.find((candidate) => candidate === text);
+  if (text === undefined || word !== undefined) return word;
+  throw new ApiError('invalid_request', `${name} must be one of: ${words.join(', ')}.`, {
+    param: name,
+  });
 }
 
 /** ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. */

@@ -46,9 +46,19 @@ export const ToolsAnswer = Type.Object({
 /** Specification section 2, Earnings summary. */
 export const EarningsAnswer = Type.Object({
   developerId: Type.String(),
-  totalEarnings: Dollars('Of all time'),
+  totalEarnings: Dollars('From `from` to `to`; of all time without these'),
   todayEarnings: Dollars('Since 00:00 UTC'),
-  byTool: Type.Record(Type.String(), Dollars('Of all time')),
+  byTool: Type.Record(Type.String(), Dollars('From `from` to `to`; of all time without these')),
+  series: Type.Optional(
+    Type.Array(
+      Type.Object({
+        from: Timestamp,
+        earnings: Dollars('Of this interval'),
+        charges: Type.Integer(),
+      }),
+      { description: 'With `interval=hour` or `interval=day`: each of them since `from`' },
+    ),
+  ),
 });
 
 /** Top-ups of which a part was spent on the caller's tools, first in, first out. */

@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../domain/money.ts';
 import { row, sql, type Connection, type Database } from './database.ts';
+import { earnedIn } from './earnings.ts';
 
 const Price = Type.Union([Type.Integer(), Type.Null()]);
 
@@ -142,20 +143,17 @@ const listedRow = row(ListedTool);
 /** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
 export async function listTools(
   database: Database,
-  {
-    developerId,
-    developerNumber,
-  }: { readonly developerId: string; readonly developerNumber: number },
+  developer: { readonly developerId: string; readonly developerNumber: number },
   isArchived: boolean,
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
       coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
     from farebox.tools t left join (
-      select tool, count(*) as charges, sum(amount_micros)::int8 as micros
-      from farebox.charges where developer = ${developerNumber} group by tool
+      select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as micros
+      from (${earnedIn(developer, {})}) e group by tool
     ) c on c.tool = t.name
-    where t.developer_id = ${developerId} and (t.archived_at is not null) = ${isArchived}
+    where t.developer_id = ${developer.developerId} and (t.archived_at is not null) = ${isArchived}
     order by t.id
   `);
 }

@@ -1,10 +1,85 @@
 /**
  * Which top-up paid for which charge, first in, first out: a lot and a charge that overlap on the axis of
- * what the consumer has spent.
+ * what the consumer has spent. What is spent never moves there, so it does not matter when one looks.
  */
 import { Type, type Static } from 'typebox';
-import type { Page } from './charges.ts';
+import type { Page } from './charge-lists.ts';
 import { row, sql, type Connection } from './database.ts';
+
+type Fragment = ReturnType<typeof sql.fragment>;
+
+/** What top-ups paid, from the charges themselves: what the sums and the tail have to add up to. */
+export const PAID_BY_TOP_UPS = sql.fragment`
+  select c.developer, l.top_up_id,
+    least(l.to_micros, c.spent_micros)
+      - greatest(l.from_micros, c.spent_micros - c.amount_micros) as micros,
+    1 as charges
+  from farebox.charges c join farebox.lots l
+    on l.ledger = c.ledger and l.consumer_id = c.consumer_id
+    and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
+  where l.top_up_id is not null
+`;
+
+/**
+ * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`: one for each lot that a
+ * charge of them was paid from; of one developer alone when its number is given.
+ */
+export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
+  const isWanted =
+    developerNumber === undefined
+      ? sql.fragment`true`
+      : sql.fragment`c.developer = ${developerNumber}`;
+  return sql.fragment`
+    select s.developer, l.top_up_id,
+      sign(s.amount) * (least(l.to_micros, s.ends) - greatest(l.from_micros, s.begins)) as micros,
+      (s.amount > 0)::int as charges
+    from ${tail} t
+    cross join lateral (
+      select g.ledger, g.consumer_id, c.developer, c.amount,
+        g.spent_before + c.through - greatest(c.amount, 0) as begins,
+        g.spent_before + c.through - least(c.amount, 0) as ends
+      from unnest(t.charge_group, t.through, t.developers, t.amounts)
+        as c (place, through, developer, amount)
+      join unnest(t.ledgers, t.consumers, t.spent_before) with ordinality
+        as g (ledger, consumer_id, spent_before, place) on g.place = c.place
+      where g.spent_before is not null and ${isWanted}
+    ) s
+    -- Lots lie end to end, so none before the one that holds the beginning is read; by the index, which
+    -- the offset sees to.
+    cross join lateral (
+      select top_up_id, from_micros, to_micros from farebox.lots
+      where ledger = s.ledger and consumer_id = s.consumer_id
+        and from_micros < s.ends and to_micros > s.begins
+        and from_micros >= (
+          select from_micros from farebox.lots
+          where ledger = s.ledger and consumer_id = s.consumer_id and from_micros <= s.begins
+          order by from_micros desc limit 1
+        )
+      offset 0
+    ) l
+    where l.top_up_id is not null
+  `;
+}
+
+export interface PaidBack {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly developerNumber: number;
+  /** The stretch of what the consumer spent that it got back. */
+  readonly fromMicros: number;
+  readonly toMicros: number;
+}
+
+/** Notes, in its caller's transaction, that a stretch is not charged any more to the top-ups that paid it. */
+export async function notePaidBack(connection: Connection, paidBack: PaidBack): Promise<void> {
+  const { ledger, consumerId, developerNumber, fromMicros, toMicros } = paidBack;
+  await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.attribution_tail
+      (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+    values (array[${ledger}::int2], array[${consumerId}::uuid], array[${fromMicros}::int8], array[1],
+      array[0::int8], array[${developerNumber}::int4], array[${fromMicros - toMicros}::int8])
+  `);
+}
 
 const AttributedTopUp = Type.Object({
   id: Type.String(),
@@ -24,23 +99,29 @@ const attributedRow = row(AttributedTopUp);
 export async function listAttributedTopUps(
   connection: Connection,
   { developerNumber }: { readonly developerNumber: number },
-  page: Page,
+  { limit, beforeId }: Page,
 ): Promise<readonly AttributedTopUp[]> {
+  const isBefore =
+    beforeId === undefined ? sql.fragment`true` : sql.fragment`top_up_id < ${beforeId}`;
   return connection.any(sql.type(attributedRow)`
-    with spent as (
-      select l.top_up_id, count(*) as charges,
-        sum(least(l.to_micros, c.spent_micros)
-          - greatest(l.from_micros, c.spent_micros - c.amount_micros))::int8 as micros
-      from farebox.charges c join farebox.lots l
-        on l.ledger = c.ledger and l.consumer_id = c.consumer_id
-        and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
-      where c.developer = ${developerNumber} and l.top_up_id is not null
-      group by l.top_up_id
+    with moved as (
+      select top_up_id, charged_micros as micros, charges from farebox.top_up_earnings
+      where developer = ${developerNumber} and ${isBefore}
+      order by top_up_id desc limit ${limit}
+    ), waiting as (
+      select top_up_id, sum(micros) as micros, sum(charges) as charges
+      from (${cutByLots(sql.fragment`farebox.attribution_tail`, developerNumber)}) w
+      where ${isBefore} group by 1
+    ), page as (
+      -- A top-up that is moved and not among the first ones of these is not on the page.
+      select top_up_id as id, coalesce(m.micros, 0) + coalesce(w.micros, 0) as micros,
+        coalesce(m.charges, 0) + coalesce(w.charges, 0) as charges
+      from moved m full join waiting w using (top_up_id)
+      order by top_up_id desc limit ${limit}
     )
     select t.id, t.consumer_id as "consumerId", t.amount_micros as "amountMicros", t.status,
-      t.created_at as "createdAt", s.micros as "chargedMicros", s.charges
-    from spent s join farebox.top_ups t on t.id = s.top_up_id
-    where ${page.beforeId === undefined ? sql.fragment`true` : sql.fragment`t.id < ${page.beforeId}`}
-    order by t.id desc limit ${page.limit}
+      t.created_at as "createdAt", p.micros::int8 as "chargedMicros", p.charges::int8 as charges
+    from page p join farebox.top_ups t using (id)
+    order by id desc
   `);
 }

@@ -17,8 +17,22 @@ export interface Schedule {
   readonly summary: string;
 }
 
-export function schedulesOf(_config: Config): readonly Schedule[] {
-  return [];
+export function schedulesOf(config: Config): readonly Schedule[] {
+  return [
+    {
+      workflow: 'rollUpEarnings',
+      everySeconds: config.rollUpEverySeconds,
+      // One late run does the work of all that were missed.
+      catchUpSeconds: 10,
+      summary: 'Earnings: move the tails into sums',
+    },
+    {
+      workflow: 'ensurePartitions',
+      everySeconds: 86_400,
+      catchUpSeconds: 86_400,
+      summary: 'Charges: make the partitions of the coming months',
+    },
+  ];
 }
 
 export function scheduleIdOf({ taskQueue }: TemporalClient, workflow: string): string {

@@ -10,6 +10,7 @@ import { createGrantActivities } from '../../activities/grants.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
+import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../processor/stripe.ts';
@@ -75,6 +76,7 @@ export async function runWorker(
           baseUrl: config.baseUrl,
           savesTestCard: config.savesTestCard,
         }),
+        ...createRollupActivities({ database }),
         ...createGrantActivities({ database }),
         ...createInvocationActivities({
           database,

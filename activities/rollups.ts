@@ -1,0 +1,13 @@
+/** The step that moves earnings from the tails into sums: bounded, and safe to run twice or at once. */
+import type { Database } from '../src/store/database.ts';
+import { rollUp, type RollupStep } from '../src/store/rollups.ts';
+
+export type RollupActivities = ReturnType<typeof createRollupActivities>;
+
+export function createRollupActivities({ database }: { readonly database: Database }) {
+  return {
+    async rollUp(): Promise<RollupStep> {
+      return rollUp(database);
+    },
+  };
+}
