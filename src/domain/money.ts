@@ -9,7 +9,7 @@ declare const micros: unique symbol;
 export type Micros = number & { readonly [micros]: true };
 
 export const MICROS_PER_DOLLAR = 1_000_000;
-const MICROS_PER_CENT = 10_000;
+export const MICROS_PER_CENT = 10_000;
 
 /** One charge or price: at most 1,000,000 dollars. */
 export const CHARGE_MICROS_MAX = 1_000_000 * MICROS_PER_DOLLAR;

@@ -5,7 +5,7 @@ import { composeKey, type KeyKind } from '../domain/api-keys.ts';
 import type { Micros } from '../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
 import { creditManually } from './credits.ts';
-import { row, sql, type Connection, type Database } from './database.ts';
+import { row, sql, type Connection, type Database, type Transaction } from './database.ts';
 
 export interface NewAccount {
   readonly email: string;
@@ -58,7 +58,7 @@ export async function createAccounts(
 }
 
 async function insertChunk(
-  connection: Connection,
+  tx: Transaction,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
 ): Promise<CreatedAccount[]> {
@@ -77,7 +77,7 @@ async function insertChunk(
     };
   });
   const ceiling = defaults.consentCeiling ?? null;
-  await connection.query(sql.typeAlias('nothing')`
+  await tx.query(sql.typeAlias('nothing')`
     insert into farebox.accounts
       (id, email, ledger, consumer_id, developer_id, consent_ceiling_micros)
     select id, email, ledger, consumer_id, developer_id, ${ceiling}::int8
@@ -86,7 +86,7 @@ async function insertChunk(
       ['uuid', 'text', 'int2', 'uuid', 'uuid'],
     )} as a (id, email, ledger, consumer_id, developer_id)
   `);
-  await connection.query(sql.typeAlias('nothing')`
+  await tx.query(sql.typeAlias('nothing')`
     insert into farebox.consumers (ledger, id)
     select * from ${sql.unnest(
       drafts.map((d) => [d.ledger, d.consumerId]),
@@ -94,7 +94,7 @@ async function insertChunk(
     )} as c (ledger, id)
   `);
   await insertKeys(
-    connection,
+    tx,
     drafts.flatMap((d) => [
       storedForm(d.consumerKey, 'consumer', d.accountId),
       storedForm(d.developerKey, 'developer', d.accountId),
@@ -102,7 +102,7 @@ async function insertChunk(
     ]),
   );
   await creditManually(
-    connection,
+    tx,
     drafts.filter((d) => d.amountMicros > 0),
   );
   return drafts;

@@ -84,10 +84,52 @@ const CHECKS = {
 
   'a credit names its top-up and its consumer': sql.fragment`
     select 'movement ' || m.id, 'top-up ' || m.top_up_id from farebox.movements m
-    where m.kind = 'top_up' and not exists (
+    where m.top_up_id is not null and not exists (
       select from farebox.top_ups t
       where t.id = m.top_up_id and t.ledger = m.ledger and t.consumer_id = m.consumer_id
     )`,
+
+  'held is what open disputes hold': sql.fragment`
+    select 'consumer ' || c.id, 'held ' || c.held_micros || ', disputes ' || coalesce(r.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(held_micros) as micros from farebox.reversals
+      where status = 'open' group by 1, 2
+    ) r on r.ledger = c.ledger and r.consumer_id = c.id
+    where c.held_micros <> coalesce(r.micros, 0)`,
+
+  'a refund or dispute took what its movements say': sql.fragment`
+    select 'reversal ' || r.id, r.status || ', took ' || r.taken_micros || ', movements '
+      || coalesce(m.micros, 0)
+    from farebox.reversals r left join (
+      select reversal_id, -sum(amount_micros) as micros from farebox.movements
+      where reversal_id is not null group by 1
+    ) m on m.reversal_id = r.id
+    where r.taken_micros <> coalesce(m.micros, 0)`,
+
+  'nobody has a debt and a balance': sql.fragment`
+    select 'consumer ' || c.id, 'debt ' || d.micros || ', balance '
+      || c.credited_micros - c.spent_micros - c.held_micros
+    from farebox.consumers c join (
+      select ledger, consumer_id, sum(debt_micros) as micros from farebox.reversals
+      where debt_micros > 0 group by 1, 2
+    ) d on d.ledger = c.ledger and d.consumer_id = c.id
+    where c.credited_micros - c.spent_micros - c.held_micros > 0`,
+
+  'a top-up has the status that its refunds and disputes give': sql.fragment`
+    select 'top-up ' || t.id, t.status || ' of ' || t.amount_micros || ', refunded '
+      || coalesce(r.refunded, 0) || ', disputes: ' || coalesce(r.open, 0) || ' open, '
+      || coalesce(r.lost, 0) || ' lost'
+    from farebox.top_ups t left join (
+      select top_up_id, count(*) filter (where status = 'open') as open,
+        count(*) filter (where status = 'lost') as lost,
+        sum(amount_micros) filter (where status in ('requested', 'made')) as refunded
+      from farebox.reversals group by 1
+    ) r on r.top_up_id = t.id
+    where case when r.open > 0 then t.status <> 'disputed'
+      when r.lost > 0 then t.status <> 'charged_back'
+      when r.refunded >= t.amount_micros then t.status <> 'refunded'
+      when r.refunded > 0 then t.status <> 'partially_refunded'
+      else t.status not in ('pending', 'completed', 'expired', 'failed') end`,
 } as const;
 
 export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];

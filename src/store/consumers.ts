@@ -1,7 +1,7 @@
 /** Consumers: the counters that a balance is read from. */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
-import { row, sql, type Connection } from './database.ts';
+import { row, sql, type Connection, type Transaction } from './database.ts';
 
 /** A consumer's place in the ledger: the key of its row. */
 export interface ConsumerRef {
@@ -27,4 +27,17 @@ export async function getCounters(
     from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
   `);
   return { balance: asMicros(found.balance), spent: asMicros(found.spent) };
+}
+
+/**
+ * What changes a consumer's money or settings locks this row first, and then top-ups and settings: always in
+ * this order, or two of them would wait for each other.
+ */
+export async function lockConsumer(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.consumers where ledger = ${ledger} and id = ${consumerId} for update
+  `);
 }

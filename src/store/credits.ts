@@ -1,11 +1,12 @@
 /**
- * Credits: the one way in which money is added to a balance. A top-up is credited exactly once, for
+ * Credits: how a top-up is added to a balance. It is credited exactly once, for
  * ever, because `movements_top_up_once` says so, whatever is delivered, retried or restarted.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../domain/money.ts';
-import { row, sql, type Connection, type Database } from './database.ts';
+import { row, sql, type Database, type Transaction } from './database.ts';
+import { settleDebts } from './debts.ts';
 
 export interface ManualCredit {
   readonly ledger: number;
@@ -58,12 +59,12 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
  * most one for each consumer. Returns their ids, in order.
  */
 export async function creditManually(
-  connection: Connection,
+  tx: Transaction,
   credits: readonly ManualCredit[],
 ): Promise<string[]> {
   if (credits.length === 0) return [];
   const topUps = credits.map((credit) => ({ ...credit, topUpId: randomUUIDv7() }));
-  await connection.query(sql.typeAlias('nothing')`
+  await tx.query(sql.typeAlias('nothing')`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, status, amount_micros, opened_at, completed_at)
     select id, ledger, consumer_id, account_id, 'manual', 'completed', amount_micros, now(), now()
@@ -72,15 +73,15 @@ export async function creditManually(
       ['uuid', 'int2', 'uuid', 'uuid', 'int8'],
     )} as t (id, ledger, consumer_id, account_id, amount_micros)
   `);
-  await book(connection, topUps);
+  await book(tx, topUps);
   return topUps.map((topUp) => topUp.topUpId);
 }
 
 /**
- * Movement, lot and counter of each credit; passes over those that were booked before and returns
- * the ids of the others. Runs in its caller's transaction.
+ * Movement, lot and counter of each credit, and the debts that it settles before any of it can be spent;
+ * passes over those that were booked before and returns the ids of the others.
  */
-async function book(connection: Connection, credits: readonly Credit[]): Promise<Set<string>> {
+async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<string>> {
   if (new Set(credits.map((credit) => credit.consumerId)).size !== credits.length) {
     throw new Error('two credits for one consumer in one call'); // one of the lots would be lost
   }
@@ -90,7 +91,7 @@ async function book(connection: Connection, credits: readonly Credit[]): Promise
   );
   // The locks first, in the order in which charges take them. The next statement has a new snapshot,
   // so the lots begin where whatever committed in the meantime ended.
-  const locked = await connection.oneFirst(sql.type(countRow)`
+  const locked = await tx.oneFirst(sql.type(countRow)`
     with locked as (
       select from farebox.consumers
       where (ledger, id) in (select * from ${owners} as o (ledger, id))
@@ -99,7 +100,7 @@ async function book(connection: Connection, credits: readonly Credit[]): Promise
     select count(*) as count from locked
   `);
   if (locked !== credits.length) throw new Error('a credit names a consumer that does not exist');
-  const booked = await connection.anyFirst(sql.type(topUpIdRow)`
+  const booked = await tx.anyFirst(sql.type(topUpIdRow)`
     with booked as (
       insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
       select ledger, consumer_id, id, 'top_up', amount_micros, top_up_id
@@ -122,5 +123,6 @@ async function book(connection: Connection, credits: readonly Credit[]): Promise
     )
     select top_up_id as "topUpId" from booked
   `);
+  await settleDebts(tx, credits);
   return new Set(booked);
 }

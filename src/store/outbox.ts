@@ -11,7 +11,7 @@ export const OUTBOX_CHANNEL = 'farebox_outbox';
 /** The row of this subject is new or has changed, so that its workflow must exist and look at it. */
 const Notice = Type.Object({
   id: Type.Integer(),
-  workflow: Type.Enum(['grant', 'invocation']),
+  workflow: Type.Enum(['grant', 'invocation', 'auto_top_up', 'top_up']),
   subjectId: Type.String(),
   attempts: Type.Integer(),
 });

@@ -171,6 +171,37 @@ const PLANTS: readonly Plant[] = [
     finds: ({ topUp }) => [['a credit names its top-up and its consumer', `top-up ${topUp}`]],
   },
   {
+    what: 'money that is held for nothing',
+    statements: ['update farebox.consumers set held_micros = 1 where id = $1'],
+    finds: ({ consumer }) => [['held is what open disputes hold', `consumer ${consumer}`]],
+  },
+  {
+    what: 'a lost dispute that took nothing of what it says',
+    statements: [
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+          taken_micros, processor_id)
+        select uuidv7(), ledger, consumer_id, id, 'dispute', 'lost', 1000000, 1000000, 'dp_1'
+        from farebox.top_ups where consumer_id = $1`,
+      `update farebox.top_ups set status = 'charged_back' where consumer_id = $1`,
+    ],
+    finds: () => [
+      ['a refund or dispute took what its movements say', 'lost, took 1000000, movements 0'],
+    ],
+  },
+  {
+    what: 'a debt beside a balance, and a dispute that its top-up does not show',
+    statements: [
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+          processor_id)
+        select uuidv7(), ledger, consumer_id, id, 'dispute', 'open', 1000000, 'dp_2'
+        from farebox.top_ups where consumer_id = $1`,
+    ],
+    finds: ({ consumer, topUp }) => [
+      ['nobody has a debt and a balance', `consumer ${consumer}`],
+      ['a top-up has the status that its refunds and disputes give', `top-up ${topUp}`],
+    ],
+  },
+  {
     what: 'nothing that is off',
     statements: [],
     finds: () => [],
