@@ -2,6 +2,7 @@
 import { wireId } from '../src/domain/ids.ts';
 import { dollarsOf } from '../src/domain/money.ts';
 import type { TopUpFailure, TopUpMethod, TopUpStatus } from '../src/domain/top-up.ts';
+import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
 import { creditTopUp } from '../src/store/credits.ts';
 import type { Database } from '../src/store/database.ts';
 import { expireTopUp, failTopUp, openTopUp } from '../src/store/top-ups.ts';
@@ -11,6 +12,8 @@ export interface LedgerDeps {
   readonly database: Database;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
+  /** How long an automatic top-up leaves a card alone that was declined once. */
+  readonly autoTopUpRetryMs: number;
 }
 
 /** What a workflow needs to know of a top-up; no personal data, since histories keep it. */
@@ -26,7 +29,7 @@ export interface OpenedTopUp {
 
 export type LedgerActivities = ReturnType<typeof createLedgerActivities>;
 
-export function createLedgerActivities({ database, firstAskMs }: LedgerDeps) {
+export function createLedgerActivities({ database, firstAskMs, autoTopUpRetryMs }: LedgerDeps) {
   return {
     /** Null when the request that made the top-up withdrew it: then nothing may be done. */
     async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
@@ -55,8 +58,9 @@ export function createLedgerActivities({ database, firstAskMs }: LedgerDeps) {
       await expireTopUp(database, rowIdOf('topUp', topUpId));
     },
 
-    async failTopUp(topUpId: string, failure: TopUpFailure): Promise<void> {
-      await failTopUp(database, rowIdOf('topUp', topUpId), failure);
+    /** What became of the consumer's automatic top-ups, if this was one of them. */
+    async failTopUp(topUpId: string, failure: TopUpFailure): Promise<AutoTopUpState | null> {
+      return failTopUp(database, rowIdOf('topUp', topUpId), failure, autoTopUpRetryMs);
     },
   };
 }

@@ -9,7 +9,13 @@ import {
   findProcessorCustomer,
   recordProcessorCustomer,
 } from '../src/store/processor-customers.ts';
-import { getTopUp, recordPaymentIntent, recordSession, type TopUp } from '../src/store/top-ups.ts';
+import {
+  getTopUp,
+  planSession,
+  recordPaymentIntent,
+  recordSession,
+  type TopUp,
+} from '../src/store/top-ups.ts';
 import * as calls from '../src/processor/stripe.ts';
 import {
   failureOf,
@@ -25,6 +31,8 @@ export interface ProcessorDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly baseUrl: string;
+  /** How long a checkout can be paid. */
+  readonly checkoutMinutes: number;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
   readonly savesTestCard: boolean;
 }
@@ -54,7 +62,8 @@ export function createProcessorActivities(deps: ProcessorDeps) {
 async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<string | null> {
   if (topUp.sessionUrl !== null) return topUp.sessionUrl;
   const customerId = await customerOf(deps, topUp);
-  const session = await calls.createSession(deps.stripe, topUp, customerId, deps.baseUrl);
+  const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
+  const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
   return (await recordSession(deps.database, topUp.id, session)).sessionUrl;
 }
 
@@ -121,11 +130,19 @@ function failureFor(error: unknown): unknown {
     });
   }
   if (error instanceof Stripe.errors.StripeError) {
+    const retryAfterMs = retryAfterMsOf(error);
     return ApplicationFailure.create({
       type: 'service_unavailable',
       message: `The payment processor refused or did not answer (${error.type}): ${error.message}`,
-      details: [{ requestId: error.requestId, status: error.statusCode }],
+      details: [{ requestId: error.requestId, status: error.statusCode, retryAfterMs }],
+      ...(retryAfterMs > 0 && { nextRetryDelay: retryAfterMs }),
     });
   }
   return error;
+}
+
+/** How long Stripe asks to be left alone; 0 when it does not. */
+function retryAfterMsOf({ headers }: Stripe.errors.StripeError): number {
+  const seconds = Number(headers?.['retry-after']);
+  return seconds > 0 ? seconds * 1_000 : 0;
 }

@@ -3,6 +3,7 @@
  * docs/settings.md lists every setting.
  */
 import { microsOfDollars, type Micros } from './domain/money.ts';
+import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 
 /** What concerns the ledger alone: enough for the commands that only need Postgres. */
 export interface LedgerConfig {
@@ -45,6 +46,10 @@ export interface Config extends LedgerConfig {
   readonly firstAskMs: number;
   /** How often earnings are moved from the tails into sums. */
   readonly rollUpEverySeconds: number;
+  /** How long a checkout can be paid. */
+  readonly checkoutMinutes: number;
+  /** How long an automatic top-up leaves a card alone that was declined once. */
+  readonly autoTopUpRetryMs: number;
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
@@ -53,7 +58,8 @@ export interface Config extends LedgerConfig {
   readonly invocationDeadlineMs: number;
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -106,6 +112,14 @@ export function readConfig(env: Environment): Config {
     rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
+    checkoutMinutes: integer(
+      env,
+      'CHECKOUT_MINUTES',
+      SESSION_MINUTES_MAX,
+      SESSION_MINUTES_MIN,
+      SESSION_MINUTES_MAX,
+    ),
+    autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
 }

@@ -3,6 +3,7 @@
  * Markdown that say what it waits for, since when, and what to do. No personal data in either.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { TopUpProgress } from './messages.ts';
 
@@ -10,6 +11,7 @@ export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;
   readonly amountDollars: number | undefined;
   readonly ended: boolean;
+  readonly autoTopUp: AutoTopUpState | null;
 }
 
 export function display(topUp: Displayed): void {
@@ -35,7 +37,7 @@ function detailsOf(topUp: Displayed): string {
   }
   if (topUp.ended) {
     const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
-    return `Ended: **${topUp.status}**${why}. Nothing to do.`;
+    return `Ended: **${topUp.status}**${why}. ${nextOf(topUp.autoTopUp)}`;
   }
   if (topUp.waitingFor === 'payment') {
     return (
@@ -44,4 +46,16 @@ function detailsOf(topUp: Displayed): string {
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;
+}
+
+function nextOf(autoTopUp: AutoTopUpState | null): string {
+  if (autoTopUp?.status === 'off') {
+    return (
+      'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often.' +
+      ' Only its owner switches them on again (`farebox account auto-top-up`).'
+    );
+  }
+  return autoTopUp?.status === 'waiting'
+    ? 'Nothing to do: automatic top-ups leave the card alone for a while.'
+    : 'Nothing to do.';
 }

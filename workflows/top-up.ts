@@ -13,10 +13,12 @@ import {
   proxyActivities,
   rootCause,
   setHandler,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LedgerActivities } from '../activities/ledger.ts';
 import type { ProcessorActivities } from '../activities/processor.ts';
+import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
 import type { Verdict } from '../src/processor/verdict.ts';
 import * as messages from './messages.ts';
 import type { Stuck, TopUpInput, TopUpProgress, TopUpView, WaitingFor } from './messages.ts';
@@ -39,6 +41,8 @@ interface Run {
   status: TopUpView['status'];
   sessionUrl: string | null;
   failure: TopUpView['failure'];
+  /** After an automatic top-up failed: what becomes of the next ones. */
+  autoTopUp: AutoTopUpState | null;
   consumerId: string | undefined;
   amountDollars: number | undefined;
   waitingFor: WaitingFor | null;
@@ -71,6 +75,8 @@ const CANCELLABLE: ReadonlySet<Step> = new Set([
 function activities(summary: string): LedgerActivities & ProcessorActivities {
   return proxyActivities<LedgerActivities & ProcessorActivities>({
     startToCloseTimeout: '15s',
+    // Every step says each second that it is alive (src/temporal/heartbeat.ts): a killed worker costs this.
+    heartbeatTimeout: '5s',
     // A workflow does not see its activities' retries, so they are few and then `Stuck` is shown.
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
     summary,
@@ -121,6 +127,8 @@ async function attempt(run: Run, step: Exclude<Step, 'end'>): Promise<Step> {
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     becomeStuck(run, step, error);
+    const retryAfterMs = retryAfterMsOf(error);
+    if (retryAfterMs > 0) await sleep(retryAfterMs, { summary: 'As the processor asks' });
     const intervalMs = STUCK_INTERVAL_MS_MIN * 2 ** (run.failures - 1);
     await pause(run, step, Math.min(intervalMs, STUCK_INTERVAL_MS_MAX), `Try ${step} again`);
     return step;
@@ -192,7 +200,8 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
 
   async fail(run) {
     if (run.failure === null) throw new Error('a failed top-up has a reason');
-    await activities('Record that it failed').failTopUp(run.topUpId, run.failure);
+    const { failure } = run;
+    run.autoTopUp = await activities('Record that it failed').failTopUp(run.topUpId, failure);
     run.status = 'failed';
     return 'end';
   },
@@ -211,6 +220,12 @@ function following(run: Run, verdict: Verdict): Step {
       run.failure = verdict.failure;
       return 'fail';
   }
+}
+
+/** How long the processor asks to be left alone, whoever wants it sooner; 0 when it does not. */
+function retryAfterMsOf({ cause }: ActivityFailure): number {
+  const [detail] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
+  return (detail as { readonly retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
 }
 
 /** Returns early, with true, when anything was said to the workflow; what was said counts as read. */
@@ -293,6 +308,7 @@ function newRun(topUpId: string): Run {
     status: 'pending',
     sessionUrl: null,
     failure: null,
+    autoTopUp: null,
     consumerId: undefined,
     amountDollars: undefined,
     waitingFor: 'processor',

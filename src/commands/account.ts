@@ -1,10 +1,12 @@
 /** `farebox account …`: sign-ups without a console, and what only an owner may change. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
-import { createAccounts, setConsentCeiling, type CreatedAccount } from '../store/accounts.ts';
+import type { Micros } from '../domain/money.ts';
+import { createAccounts, type CreatedAccount } from '../store/accounts.ts';
+import { registerCard } from './account-card.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { dollarsOf } from './dollars.ts';
+import { CommandError, table, withLedger } from './ledger-command.ts';
 
 const COUNT_MAX = 1_000_000;
 
@@ -27,17 +29,7 @@ export function register(program: Command): void {
     .option('--json', 'print one JSON object a line', false)
     .addOption(dataDirOption())
     .action(create);
-  account
-    .command('consent <account>')
-    .description('let direct top-ups take up to so much a month from the saved card')
-    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', dollarsOf)
-    .addOption(dataDirOption())
-    .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
-      await withLedger(options.dataDir, async (database) => {
-        const { id } = await getAccount(database, who);
-        await setConsentCeiling(database, id, options.ceiling === 0 ? null : options.ceiling);
-      });
-    });
+  registerCard(account);
 }
 
 async function create({ email, balance, count, json, dataDir }: CreateOptions): Promise<void> {
@@ -74,12 +66,6 @@ function shownOnce(account: CreatedAccount): Record<string, string> {
 function emailOf(text: string): string {
   if (/^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 254) return text;
   throw new InvalidArgumentError('It must be an email address.');
-}
-
-function dollarsOf(text: string): Micros {
-  const micros = /^\d+(\.\d+)?$/.test(text) ? microsOfDollars(Number(text)) : undefined;
-  if (micros !== undefined && micros <= MANUAL_MICROS_MAX) return micros;
-  throw new InvalidArgumentError('It must be from 0 to 10000000 dollars, with up to six decimals.');
 }
 
 function countOf(text: string): number {

@@ -21,3 +21,14 @@ export interface TopUpFailure {
   readonly code: string;
   readonly message: string;
 }
+
+/** How long a hosted checkout can be paid, as Stripe has it. */
+export const SESSION_MINUTES_MIN = 30;
+export const SESSION_MINUTES_MAX = 24 * 60;
+
+/**
+ * Automatic top-ups of a consumer. `waiting`: one was asked for and is put off; `off` with a reason: they
+ * turned themselves off, after so many declines in a row.
+ */
+export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
+export const AUTO_TOP_UP_DECLINES_MAX = 3;

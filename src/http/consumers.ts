@@ -9,10 +9,17 @@ import type { Answer, Request } from './endpoint.ts';
 import { chargeFilterOf, paged, pageOf } from './query.ts';
 
 export async function getBalance(api: Api, { caller }: Request<undefined>): Promise<Answer> {
-  const { balance } = await getCounters(api.database, caller);
+  const [{ balance }, autoTopUp] = await Promise.all([
+    getCounters(api.database, caller),
+    findAutoTopUp(api.database, caller),
+  ]);
   return {
     status: 200,
-    body: { balance: dollarsOf(balance), consumerId: wireId('consumer', caller.consumerId) },
+    body: {
+      balance: dollarsOf(balance),
+      consumerId: wireId('consumer', caller.consumerId),
+      autoTopUp: { status: autoTopUp?.status ?? 'off', reason: autoTopUp?.reason ?? null },
+    },
   };
 }
 

@@ -39,7 +39,10 @@ const TOP_UP = page(
 
 const TOP_UP_SCRIPT = `
 const outcome = document.getElementById('outcome');
-const said = new URLSearchParams(location.search).get('result');
+const asked = new URLSearchParams(location.search);
+const amount = document.getElementById('amount');
+if (asked.has('amount')) amount.value = asked.get('amount');
+const said = asked.get('result');
 if (said === 'paid') outcome.textContent = 'Thank you. Your balance is credited within moments.';
 if (said === 'canceled') outcome.textContent = 'Nothing was paid.';
 document.querySelector('form').addEventListener('submit', async (event) => {
@@ -50,7 +53,7 @@ document.querySelector('form').addEventListener('submit', async (event) => {
       'Content-Type': 'application/json',
       Authorization: 'Bearer ' + document.getElementById('key').value,
     },
-    body: JSON.stringify({ amount: Number(document.getElementById('amount').value) }),
+    body: JSON.stringify({ amount: Number(amount.value) }),
   });
   const body = await answer.json();
   if (body.sessionUrl) location.href = body.sessionUrl;

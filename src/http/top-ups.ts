@@ -62,13 +62,16 @@ async function paidFor(
   });
   const { kind } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
-  throw refusalOf(api, result);
+  throw refusalOf(api, result, body.amount);
 }
+
+const CHECKOUT_DOLLARS_MIN = dollarsOf(asMicros(CHECKOUT_MICROS_MIN));
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
 
-function refusalOf(api: Api, refusal: Refusal): ApiError {
-  const topUpUrl = `${api.config.baseUrl}/top-up`;
+function refusalOf(api: Api, refusal: Refusal, amount: number): ApiError {
+  // A page that opens a checkout of this amount; POST /v1/checkout does the same for a program.
+  const topUpUrl = `${api.config.baseUrl}/top-up?amount=${Math.max(amount, CHECKOUT_DOLLARS_MIN)}`;
   switch (refusal.kind) {
     case 'unavailable':
       return new ApiError(
@@ -145,6 +148,7 @@ function wireTopUp(topUp: TopUp): object {
     amount: dollarsOf(topUp.amountMicros),
     status: topUp.status,
     method: topUp.method,
+    automatic: topUp.automatic,
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
     failure: failureCode === null ? null : { code: failureCode, message: failureMessage },

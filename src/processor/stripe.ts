@@ -11,6 +11,8 @@ import { centsOf, type Micros } from '../domain/money.ts';
 export interface Payable {
   readonly id: string;
   readonly amountMicros: Micros;
+  /** When its checkout closes, at whole seconds; null: when the processor's own time is over. */
+  readonly sessionExpiresAt: string | null;
 }
 
 /** Well below an activity's time limit, so that it is Stripe's silence that is reported. */
@@ -60,7 +62,10 @@ export async function saveTestCard(
   return card.id;
 }
 
-/** A hosted checkout page, open for 24 hours; paying there saves the card for direct top-ups. */
+/**
+ * A hosted checkout page. It offers to save the card: for direct top-ups, which need the owner's consent
+ * besides. Another time at which it closes is another session, and so another key.
+ */
 export async function createSession(
   stripe: Stripe,
   topUp: Payable,
@@ -68,12 +73,15 @@ export async function createSession(
   baseUrl: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
+  const expiresAt = topUp.sessionExpiresAt && Date.parse(topUp.sessionExpiresAt) / 1_000;
   const params: Stripe.Checkout.SessionCreateParams = {
     mode: 'payment',
     customer: customerId,
     client_reference_id: id,
     metadata: { top_up_id: id },
-    payment_intent_data: { metadata: { top_up_id: id }, setup_future_usage: 'off_session' },
+    payment_intent_data: { metadata: { top_up_id: id } },
+    saved_payment_method_options: { payment_method_save: 'enabled' },
+    ...(expiresAt && { expires_at: expiresAt }),
     line_items: [
       {
         quantity: 1,
@@ -87,7 +95,7 @@ export async function createSession(
     success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
     cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
   };
-  const session = await keyed(`${id}/session`, (options) =>
+  const session = await keyed(`${id}/session${expiresAt ? `/${expiresAt}` : ''}`, (options) =>
     stripe.checkout.sessions.create(params, options),
   );
   if (session.url === null) throw new Error(`${session.id} came without a URL`);
@@ -156,8 +164,9 @@ export async function cancelIntent(stripe: Stripe, intentId: string): Promise<vo
 
 /**
  * Makes a POST that its key makes happen once. Stripe keeps even a 500 under the key and answers it for
- * a day, so after such an answer the next key is used. No call here needs more protection than that: a
- * second customer, session or intent is used by nobody, and an intent takes its money once.
+ * a day, and refuses the key with other parameters (a newer release, another BASE_URL): after such an answer
+ * the next key is used. No call here needs more protection than that: a second customer, session or intent
+ * is used by nobody, and an intent takes its money once.
  */
 async function keyed<T>(
   key: string,
@@ -167,19 +176,19 @@ async function keyed<T>(
     try {
       return await call({ idempotencyKey: round === 1 ? key : `${key}/${round}` });
     } catch (error) {
-      if (round === KEYS_MAX || !isKeptFailure(error)) throw error;
+      if (round === KEYS_MAX || !isKeySpent(error)) throw error;
     }
   }
 }
 
 const KEYS_MAX = 5;
 
-function isKeptFailure(error: unknown): boolean {
-  return (
-    error instanceof Stripe.errors.StripeError &&
-    (error.statusCode ?? 0) >= 500 &&
-    error.headers?.['idempotent-replayed'] === 'true'
-  );
+function isKeySpent(error: unknown): boolean {
+  if (!(error instanceof Stripe.errors.StripeError)) return false;
+  const { statusCode = 0, headers } = error;
+  const isKept = statusCode >= 500 && headers?.['idempotent-replayed'] === 'true';
+  // 409 is another thing: the same request is being done at this moment.
+  return isKept || (error instanceof Stripe.errors.StripeIdempotencyError && statusCode === 400);
 }
 
 async function unlessTooLate(call: Promise<unknown>): Promise<void> {

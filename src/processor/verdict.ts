@@ -30,9 +30,10 @@ const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)
 /** Why a top-up from the saved card failed, for its consumer: each message names the way out. */
 export const FAILURES = {
   card_declined: `The payment was declined. ${CHECKOUT}, where another card can be used.`,
-  card_expired: `The saved card has expired. ${CHECKOUT}, which saves the new card.`,
+  card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
   authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
-  no_saved_card: `No card is saved. ${CHECKOUT}, which saves the card.`,
+  no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
+  payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
 } as const;
 
 export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
@@ -50,11 +51,14 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
-  // A delayed method (a bank debit) completes the session first and may fail days later.
-  if (session.status === 'complete' && intent !== null && typeof intent === 'object') {
-    return verdictOfIntent(intent, expected);
-  }
-  return { kind: 'open' };
+  // A delayed method (a bank debit) completes the session first, may wait for its payer to verify the
+  // account, and may fail days later.
+  const isUnderWay =
+    session.status !== 'complete' ||
+    intent === null ||
+    typeof intent === 'string' ||
+    intent.status === 'requires_action';
+  return isUnderWay ? { kind: 'open' } : verdictOfIntent(intent, expected);
 }
 
 export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
@@ -71,7 +75,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
     case 'requires_payment_method':
       return intent.last_payment_error === null
         ? { kind: 'open' }
-        : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error.code)) };
+        : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error)) };
     case 'processing':
     case 'requires_confirmation':
     case 'requires_capture':
@@ -88,9 +92,10 @@ export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
   );
 }
 
-function codeOf(stripeCode: string | undefined): keyof typeof FAILURES {
-  if (stripeCode === 'authentication_required') return 'authentication_required';
-  return stripeCode === 'expired_card' ? 'card_expired' : 'card_declined';
+function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAILURES {
+  if (error.payment_method && error.payment_method.type !== 'card') return 'payment_failed';
+  if (error.code === 'authentication_required') return 'authentication_required';
+  return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
 }
 
 function idOf(object: string | { readonly id: string } | null): string | undefined {

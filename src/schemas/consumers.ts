@@ -1,11 +1,21 @@
 /** Wire shapes of the consumer's endpoints (specification section 4.1). */
 import { Type, type Static } from 'typebox';
-import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
+import { AUTO_TOP_UP_STATUSES, TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { Dollars, PageMarks, Timestamp } from './shapes.ts';
 
 export const BalanceAnswer = Type.Object({
   balance: Dollars('What can be spent now'),
   consumerId: Type.String(),
+  autoTopUp: Type.Object(
+    {
+      status: Type.Union(AUTO_TOP_UP_STATUSES.map((status) => Type.Literal(status))),
+      reason: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'Why one is put off, or why they turned themselves off: a code, such as card_declined',
+      }),
+    },
+    { description: "Top-ups from the saved card, unasked; the owner's to set" },
+  ),
 });
 
 export const TopUpBody = Type.Object({
@@ -38,6 +48,7 @@ export const TopUpRecord = Type.Object({
   amount: Dollars('Credited, or asked for'),
   status: Status,
   method: Type.Union(TOP_UP_METHODS.map((method) => Type.Literal(method))),
+  automatic: Type.Boolean({ description: 'Asked for by a charge, and not by a request' }),
   createdAt: Timestamp,
   completedAt: Type.Union([Timestamp, Type.Null()]),
   failure: Failure,

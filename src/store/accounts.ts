@@ -155,14 +155,3 @@ export async function findAccount(
     from farebox.accounts where ${which}
   `);
 }
-
-/** Null takes the consent back. Changed by the owner only, never with a consumer key. */
-export async function setConsentCeiling(
-  connection: Connection,
-  accountId: string,
-  ceiling: Micros | null,
-): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.accounts set consent_ceiling_micros = ${ceiling} where id = ${accountId}
-  `);
-}

@@ -5,6 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../domain/money.ts';
+import { settleAutoTopUp } from './auto-top-ups.ts';
 import { row, sql, type Database, type Transaction } from './database.ts';
 import { settleDebts } from './debts.ts';
 
@@ -30,6 +31,7 @@ const creditRow = row(
     amountMicros: Type.Integer(),
   }),
 );
+const automaticRow = row(Type.Object({ automatic: Type.Boolean() }));
 const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -44,12 +46,14 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
       from farebox.top_ups where id = ${topUpId}
     `);
     const booked = await book(tx, [credit]);
-    await tx.query(sql.typeAlias('nothing')`
+    const completed = await tx.maybeOne(sql.type(automaticRow)`
       update farebox.top_ups
       set status = 'completed', completed_at = now(), updated_at = now(),
         failure_code = null, failure_message = null
       where id = ${topUpId} and status in ('pending', 'expired', 'failed')
+      returning automatic
     `);
+    if (completed?.automatic) await settleAutoTopUp(tx, credit, { status: 'completed' });
     return booked.size === 1;
   });
 }

@@ -3,12 +3,15 @@
  * afterwards, at least once, whoever dies on the way.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from './database.ts';
+import { row, sql, type Connection, type Transaction } from './database.ts';
 
 /** Relays listen here; a trigger notifies, and the payload is empty. */
 export const OUTBOX_CHANNEL = 'farebox_outbox';
 
-/** The row of this subject is new or has changed, so that its workflow must exist and look at it. */
+/**
+ * The row of this subject is new or has changed, so that its workflow must exist and look at it. The subject
+ * of `auto_top_up` is a consumer, whose automatic top-up is due.
+ */
 const Notice = Type.Object({
   id: Type.Integer(),
   workflow: Type.Enum(['grant', 'invocation', 'auto_top_up', 'top_up']),
@@ -18,6 +21,7 @@ const Notice = Type.Object({
 export type Notice = Static<typeof Notice>;
 
 const noticeRow = row(Notice);
+const idRow = row(Type.Pick(Notice, ['id']));
 
 /** Wakes the relays when the transaction is committed. */
 export async function postNotice(
@@ -45,6 +49,14 @@ export async function takeNotices(
     )
     returning id, workflow, subject_id as "subjectId", attempts
   `);
+}
+
+/** Nobody else hands it over until the transaction ends. False: somebody has. */
+export async function lockNotice(tx: Transaction, id: number): Promise<boolean> {
+  const locked = await tx.maybeOne(sql.type(idRow)`
+    select id from farebox.outbox where id = ${id} for update
+  `);
+  return locked !== null;
 }
 
 export async function deleteNotice(connection: Connection, id: number): Promise<void> {

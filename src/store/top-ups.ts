@@ -5,7 +5,15 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../domain/money.ts';
-import { TOP_UP_METHODS, TOP_UP_STATUSES, type TopUpFailure } from '../domain/top-up.ts';
+import {
+  SESSION_MINUTES_MAX,
+  TOP_UP_METHODS,
+  TOP_UP_STATUSES,
+  type TopUpFailure,
+} from '../domain/top-up.ts';
+import { settleAutoTopUp, type AutoTopUpState, type Ending } from './auto-top-ups.ts';
+import { lockConsent } from './consent.ts';
+import { lockConsumer } from './consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from './database.ts';
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
@@ -18,8 +26,11 @@ const TopUp = Type.Object({
   method: Type.Enum(TOP_UP_METHODS),
   status: Type.Enum(TOP_UP_STATUSES),
   amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  /** Asked for by a charge, not by a request; its method is `direct`. */
+  automatic: Type.Boolean(),
   sessionId: nullableText,
   sessionUrl: nullableText,
+  sessionExpiresAt: nullableText,
   paymentIntentId: nullableText,
   failureCode: nullableText,
   failureMessage: nullableText,
@@ -50,13 +61,18 @@ export type AdmitResult =
 
 const topUpRow = row(TopUp);
 const idRow = row(Type.Object({ id: Type.String() }));
-const ceilingRow = row(Type.Object({ ceiling: Type.Union([Type.Integer(), Type.Null()]) }));
-const takenRow = row(Type.Object({ taken: Type.Integer() }));
+const ownerRow = row(
+  Type.Object({
+    automatic: Type.Boolean(),
+    ledger: Type.Integer(),
+    consumerId: Type.String(),
+  }),
+);
 
 const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
-  amount_micros as "amountMicros", session_id as "sessionId", session_url as "sessionUrl",
-  payment_intent_id as "paymentIntentId", failure_code as "failureCode",
+  amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
+  session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
   failure_message as "failureMessage", created_at as "createdAt", completed_at as "completedAt"
 `;
 
@@ -66,13 +82,12 @@ const columns = sql.fragment`
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
-    // Locks the account, which makes one direct top-up wait for another and so sums exact.
-    const ceiling = request.method === 'direct' ? await lockCeiling(tx, request.accountId) : null;
+    const consent = request.method === 'direct' ? await lockConsent(tx, request.consumerId) : null;
     const known = await findByKey(tx, request);
     if (known) return sameRequest(known, request) ? { kind: 'known', topUp: known } : REUSED;
-    if (request.method === 'direct') {
-      if (ceiling === null) return { kind: 'consent_required' };
-      const left = ceiling - (await takenThisMonth(tx, request.consumerId));
+    if (consent) {
+      if (consent.ceiling === null) return { kind: 'consent_required' };
+      const left = consent.ceiling - consent.taken;
       if (request.amountMicros > left) {
         return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
       }
@@ -91,20 +106,6 @@ const REUSED: AdmitResult = { kind: 'key_reused' };
 
 function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
   return topUp.amountMicros === request.amountMicros && topUp.method === request.method;
-}
-
-async function lockCeiling(tx: Transaction, accountId: string): Promise<number | null> {
-  return tx.oneFirst(sql.type(ceilingRow)`
-    select consent_ceiling_micros as ceiling from farebox.accounts where id = ${accountId} for update
-  `);
-}
-
-async function takenThisMonth(tx: Transaction, consumerId: string): Promise<number> {
-  return tx.oneFirst(sql.type(takenRow)`
-    select coalesce(sum(amount_micros), 0) as taken from farebox.top_ups
-    where consumer_id = ${consumerId} and method = 'direct' and status not in ('failed', 'expired')
-      and created_at >= date_trunc('month', now() at time zone 'utc') at time zone 'utc'
-  `);
 }
 
 async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | null> {
@@ -145,14 +146,17 @@ export async function withdrawTopUp(connection: Connection, id: string): Promise
   return withdrawn !== null;
 }
 
-/** Withdraws what a request left behind that died before it could start the workflow. */
+/**
+ * Withdraws what a request left behind that died before it could start the workflow. An automatic one has a
+ * notice, by which it is started however late.
+ */
 export async function withdrawAbandoned(
   connection: Connection,
   olderThanMs: number,
 ): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     delete from farebox.top_ups
-    where opened_at is null and created_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+    where opened_at is null and not automatic and created_at < now() - ${olderThanMs}::int8 * interval '1 ms'
   `);
   return rowCount;
 }
@@ -194,6 +198,29 @@ export async function listTopUpsOf(
   `);
 }
 
+/** A session has to be open for 30 minutes at least when it is made, and the call takes its time. */
+const SESSION_MS_MIN = 30 * 60_000;
+const CALL_MS = 30_000;
+
+/**
+ * Settles, before it is asked for, when the session is to expire: that stays while it is far enough away, so
+ * that a call which is repeated asks for the same. 24 hours are the processor's own time, and are not asked for.
+ */
+export async function planSession(
+  connection: Connection,
+  id: string,
+  minutes: number,
+): Promise<TopUp> {
+  const ms = minutes * 60_000 + CALL_MS;
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set session_expires_at = case
+      when ${minutes}::int8 = ${SESSION_MINUTES_MAX} then null
+      when session_expires_at > now() + ${SESSION_MS_MIN}::int8 * interval '1 ms' then session_expires_at
+      else date_trunc('second', now() + ${ms}::int8 * interval '1 ms') end
+    where id = ${id} returning ${columns}
+  `);
+}
+
 /** The first session that is recorded stays: a later one was never shown to anybody. */
 export async function recordSession(
   connection: Connection,
@@ -221,23 +248,38 @@ export async function recordPaymentIntent(
   `);
 }
 
-/** Ends a top-up that was not paid; one that is credited already stays so. */
+/** Ends a top-up that was not paid; one that is credited already stays so. Says what that changed. */
 export async function failTopUp(
-  connection: Connection,
+  database: Database,
   id: string,
   failure: TopUpFailure,
-): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.top_ups set status = 'failed', updated_at = now(),
-      failure_code = ${failure.code}, failure_message = ${failure.message}
-    where id = ${id} and status = 'pending'
-  `);
+  /** How long an automatic one's card is left alone after the first decline. */
+  retryMs: number,
+): Promise<AutoTopUpState | null> {
+  return endUnpaid(database, id, { status: 'failed', failure, retryMs });
 }
 
 /** Ends a top-up that nobody paid in time; one that is credited already stays so. */
-export async function expireTopUp(connection: Connection, id: string): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.top_ups set status = 'expired', updated_at = now()
-    where id = ${id} and status = 'pending'
-  `);
+export async function expireTopUp(database: Database, id: string): Promise<void> {
+  await endUnpaid(database, id, { status: 'expired' });
+}
+
+async function endUnpaid(
+  database: Database,
+  id: string,
+  ending: Exclude<Ending, { status: 'completed' }>,
+): Promise<AutoTopUpState | null> {
+  const failure = 'failure' in ending ? ending.failure : undefined;
+  return database.transaction(async (tx) => {
+    const { automatic, ...consumer } = await tx.one(sql.type(ownerRow)`
+      select automatic, ledger, consumer_id as "consumerId" from farebox.top_ups where id = ${id}
+    `);
+    if (automatic) await lockConsumer(tx, consumer);
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set status = ${ending.status}, updated_at = now(),
+        failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null}
+      where id = ${id} and status = 'pending'
+    `);
+    return automatic && rowCount === 1 ? settleAutoTopUp(tx, consumer, ending) : null;
+  });
 }

@@ -53,7 +53,10 @@ export type Answer<T> =
   /** The workflow has ended; its row says how. */
   | { readonly kind: 'closed' };
 
-type Startable = Pick<TopUp, 'id' | 'consumerId' | 'method' | 'status' | 'amountMicros'>;
+type Startable = Pick<
+  TopUp,
+  'id' | 'consumerId' | 'method' | 'automatic' | 'status' | 'amountMicros'
+>;
 
 /** About 1.5 seconds of attempts: a server that restarts is waited for, one that is gone is not. */
 const CALL_ATTEMPTS_MAX = 5;
@@ -127,6 +130,16 @@ export async function reportPayment(temporal: TemporalClient, topUp: Startable):
       signal: paymentReported,
     }),
   );
+}
+
+/** Returns when Temporal has the workflow of an automatic top-up, for which nobody waits. */
+export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+    await temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
+      ...startOptions(temporal, topUp),
+      ...ONE_RUN,
+    });
+  });
 }
 
 export function grantWorkflowId(grantId: string): string {
@@ -227,12 +240,13 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
   const topUpId = wireId('topUp', topUp.id);
   const consumerId = wireId('consumer', topUp.consumerId);
   const dollars = dollarsOf(topUp.amountMicros);
+  const how = topUp.automatic ? 'automatic' : topUp.method;
   return {
     workflowId: topUpWorkflowId(topUp.id),
     taskQueue: temporal.taskQueue,
     args: [{ topUpId }] as [{ topUpId: string }],
-    staticSummary: `Top-up of ${dollars} dollars, ${topUp.method}`,
-    staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, made by ${topUp.method}.`,
+    staticSummary: `Top-up of ${dollars} dollars, ${how}`,
+    staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, made by ${how}.`,
     typedSearchAttributes: [
       keyword('TopUpStatus', topUp.status),
       keyword('ConsumerId', consumerId),

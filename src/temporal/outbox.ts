@@ -1,10 +1,12 @@
-/** Notices of the outbox, handed to the workflows of grants and invocations, which they start where needed. */
+/** Notices of the outbox, handed to the workflows that they are for, which they start where needed. */
 import type { Logger } from 'pino';
+import { takeUpAutoTopUp } from '../store/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
 import { findGrant } from '../store/grants.ts';
 import { findInvocation } from '../store/invocations.ts';
 import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
-import { reportGrant, startInvocation, type TemporalClient } from './client.ts';
+import { findTopUp } from '../store/top-ups.ts';
+import { reportGrant, startInvocation, startTopUp, type TemporalClient } from './client.ts';
 
 interface OutboxDeps {
   readonly database: Database;
@@ -39,20 +41,39 @@ export function retryDelayMs(isTemporalUp: boolean, attempts: number): number {
   return isTemporalUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : AWAY_MS;
 }
 
-async function handOver({ database, temporal, log }: OutboxDeps, notice: Notice): Promise<boolean> {
+async function handOver(deps: OutboxDeps, notice: Notice): Promise<boolean> {
   const { workflow, subjectId } = notice;
   try {
-    if (workflow === 'grant') {
-      const grant = await findGrant(database, subjectId);
-      if (grant) await reportGrant(temporal, grant);
-    } else {
-      const invocation = await findInvocation(database, subjectId);
-      if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
-    }
-    await deleteNotice(database, notice.id);
+    await HAND_OVER[workflow](deps, notice);
     return true;
   } catch (err) {
-    log.warn({ err, workflow, subjectId }, 'a workflow could not be told');
+    deps.log.warn({ err, workflow, subjectId }, 'a workflow could not be told');
     return false;
   }
+}
+
+type HandOver = (deps: OutboxDeps, notice: Notice) => Promise<void>;
+
+const HAND_OVER: Readonly<Record<Notice['workflow'], HandOver>> = {
+  grant: thenDelete(async ({ database, temporal }, subjectId) => {
+    const grant = await findGrant(database, subjectId);
+    if (grant) await reportGrant(temporal, grant);
+  }),
+  invocation: thenDelete(async ({ database, temporal }, subjectId) => {
+    const invocation = await findInvocation(database, subjectId);
+    if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
+  }),
+  top_up: thenDelete(async ({ database, temporal }, subjectId) => {
+    const topUp = await findTopUp(database, subjectId);
+    if (topUp?.status === 'pending') await startTopUp(temporal, topUp);
+  }),
+  /** Becomes a notice of the kind above, in the transaction that deletes it. */
+  auto_top_up: ({ database }, notice) => takeUpAutoTopUp(database, notice),
+};
+
+function thenDelete(tell: (deps: OutboxDeps, subjectId: string) => Promise<void>): HandOver {
+  return async (deps, { id, subjectId }) => {
+    await tell(deps, subjectId);
+    await deleteNotice(deps.database, id);
+  };
 }

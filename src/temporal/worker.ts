@@ -17,6 +17,7 @@ import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from './client.ts';
 import { Relay } from './relay.ts';
+import { beatHearts } from './heartbeat.ts';
 import { installRuntime } from './runtime.ts';
 import { ensureSchedules, schedulesOf } from './schedules.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -69,12 +70,17 @@ export async function runWorker(
       taskQueue,
       workflowBundle: workflows,
       activities: {
-        ...createLedgerActivities({ database, firstAskMs: config.firstAskMs }),
+        ...createLedgerActivities({
+          database,
+          firstAskMs: config.firstAskMs,
+          autoTopUpRetryMs: config.autoTopUpRetryMs,
+        }),
         ...createProcessorActivities({
           database,
           stripe: createStripe(config.stripe),
           baseUrl: config.baseUrl,
           savesTestCard: config.savesTestCard,
+          checkoutMinutes: config.checkoutMinutes,
         }),
         ...createRollupActivities({ database }),
         ...createGrantActivities({ database }),
@@ -86,6 +92,7 @@ export async function runWorker(
       },
       shutdownGraceTime: SHUTDOWN_GRACE,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
+      interceptors: { activity: [beatHearts] },
     });
     const agentWorker = await Worker.create({
       connection,

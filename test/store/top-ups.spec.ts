@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../src/domain/money.ts';
-import { createAccounts, setConsentCeiling } from '../../src/store/accounts.ts';
+import { createAccounts } from '../../src/store/accounts.ts';
+import { setConsentCeiling } from '../../src/store/consent.ts';
 import { creditManually, creditTopUp } from '../../src/store/credits.ts';
 import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
 import {
@@ -114,10 +115,10 @@ describe('top-ups in the database', () => {
     const consumer = await newConsumer();
     const failure = { code: 'card_declined', message: 'no' };
     const [late, early] = [await admitted(consumer), await admitted(consumer)];
-    await failTopUp(database, late.id, failure);
+    await failTopUp(database, late.id, failure, 1_000);
     await creditTopUp(database, late.id);
     await creditTopUp(database, early.id);
-    await failTopUp(database, early.id, failure);
+    await failTopUp(database, early.id, failure, 1_000);
     await expireTopUp(database, early.id);
     for (const { id } of [late, early]) {
       const topUp = await findTopUp(database, id);
@@ -161,11 +162,11 @@ describe('top-ups in the database', () => {
 
   it('counts against the ceiling of a month what is pending or credited, not what ended in nothing', async () => {
     const consumer = await newConsumer();
-    await setConsentCeiling(database, consumer.accountId, 20_000_000 as Micros);
+    await setConsentCeiling(database, consumer.consumerId, 20_000_000 as Micros);
     const direct = { method: 'direct' as const };
     const [first, second] = [await admitted(consumer, direct), await admitted(consumer, direct)];
     assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');
-    await failTopUp(database, first.id, { code: 'card_declined', message: 'no' });
+    await failTopUp(database, first.id, { code: 'card_declined', message: 'no' }, 1_000);
     await creditTopUp(database, second.id);
     await admitted(consumer, direct);
     assert.deepEqual(await admit(consumer, direct), {

@@ -114,11 +114,15 @@ export async function openDesk(extra: Environment = {}) {
       return result.topUp;
     },
 
-    /** Submits the form of the hosted page. */
-    async pay(sessionUrl: string | null, card = '4242424242424242'): Promise<number> {
+    /** Submits the form of the hosted page; `save`: with the box ticked that saves the card. */
+    async pay(
+      sessionUrl: string | null,
+      card = '4242424242424242',
+      { save = false } = {},
+    ): Promise<number> {
       const answer = await fetch(sessionUrl ?? '', {
         method: 'POST',
-        body: new URLSearchParams({ card }),
+        body: new URLSearchParams({ card, ...(save && { save: 'true' }) }),
         redirect: 'manual',
       });
       return answer.status;

@@ -1,7 +1,8 @@
 /** Specification section 4.1, rule 1: a direct top-up takes the amount from the saved card, once. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
-import { setConsentCeiling } from '../../src/store/accounts.ts';
+import { setConsentCeiling } from '../../src/store/consent.ts';
+import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
 import type { Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
@@ -21,10 +22,10 @@ describe('a direct top-up', () => {
     await desk.close();
   });
 
-  it('completes with the card that an earlier checkout saved', async () => {
+  it('completes with the card that its owner agreed to save at an earlier checkout', async () => {
     const consumer = await desk.newConsumer();
     const checkout = await desk.checkout(consumer, 5);
-    await desk.pay(checkout.sessionUrl);
+    await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
     await desk.statusBecomes(checkout, 'completed');
 
     const result = await desk.request(consumer, 'direct', 12.5);
@@ -35,6 +36,17 @@ describe('a direct top-up', () => {
       lots: 2,
       lotsMicros: 17_500_000,
     });
+  });
+
+  it('fails after a checkout whose payer did not agree to save the card', async () => {
+    const consumer = await desk.newConsumer();
+    const checkout = await desk.checkout(consumer, 5);
+    await desk.pay(checkout.sessionUrl);
+    await desk.statusBecomes(checkout, 'completed');
+
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'no_saved_card');
   });
 
   it('fails without a saved card, and names the way out', async () => {
@@ -63,6 +75,18 @@ describe('a direct top-up', () => {
       assert.deepEqual(repeated, result);
     });
   }
+
+  it('fails with card_expired once the saved card has expired', async () => {
+    const consumer = await withCard('pm_card_visa');
+    const customer = (await findProcessorCustomer(desk.database, consumer.accountId)) ?? '';
+    const [card] = (await desk.stripe.paymentMethods.list({ customer })).data;
+    await desk.control(`cards/${card?.id}/expire`);
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'card_expired');
+    assert.match(result.failure.message, /POST \/v1\/checkout/);
+    assert.deepEqual(await desk.books(consumer), NOTHING);
+  });
 
   it('takes the money once for five requests with one key at once', async () => {
     const consumer = await withCard('pm_card_visa');
@@ -96,13 +120,13 @@ describe('a direct top-up', () => {
 
   it('needs the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(desk.database, consumer.accountId, null);
+    await setConsentCeiling(desk.database, consumer.consumerId, null);
     assert.deepEqual(await desk.request(consumer, 'direct', 20), { kind: 'consent_required' });
   });
 
   it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(desk.database, consumer.accountId, 100_000_000 as Micros);
+    await setConsentCeiling(desk.database, consumer.consumerId, 100_000_000 as Micros);
     const results = await Promise.all(
       Array.from({ length: 6 }, () => desk.request(consumer, 'direct', 30)),
     );

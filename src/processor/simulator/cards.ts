@@ -44,7 +44,7 @@ const INSUFFICIENT = decline(
   'insufficient_funds',
   'Your card has insufficient funds.',
 );
-const EXPIRED = decline('expired_card', 'expired_card', 'Your card has expired.');
+export const EXPIRED = decline('expired_card', 'expired_card', 'Your card has expired.');
 const WRONG_CVC = decline(
   'incorrect_cvc',
   'incorrect_cvc',

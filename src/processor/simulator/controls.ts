@@ -13,6 +13,7 @@
  *   POST   /disputes/:id/close       {status: won | lost}
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
+ *   POST   /cards/:id/expire         has a saved card (pm_...) expire
  *   POST   /sessions/:id/expire-now  expires an open session, as its time would
  *
  * Faults and webhook settings are kept in memory: a restart clears them, and what was held goes out.
@@ -24,6 +25,7 @@ import type { Context } from './context.ts';
 import { closeDispute, openDispute } from './disputes.ts';
 import { noSuch, refused } from './errors.ts';
 import type { Fault, Faults } from './faults.ts';
+import { expireCard } from './payment-methods.ts';
 import { failRefund } from './refunds.ts';
 import { run, type Simulation } from './simulation.ts';
 import type { WebhookSettings } from './webhooks.ts';
@@ -79,6 +81,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     }),
   'POST refunds/:id/fail': ({ simulation, id }) =>
     run(simulation, null, (context) => failRefund(context, id)),
+  'POST cards/:id/expire': ({ simulation, id }) =>
+    run(simulation, null, (context) => expireCard(context, id)),
   'POST sessions/:id/expire-now': ({ simulation, id }) =>
     run(simulation, null, (context) => {
       const session = getSession(context, id);

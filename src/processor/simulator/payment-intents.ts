@@ -4,7 +4,7 @@
  * `last_payment_error`, events) and the intent payable with another card.
  */
 import type Stripe from 'stripe';
-import { AUTHENTICATION_REQUIRED, type Decline } from './cards.ts';
+import { AUTHENTICATION_REQUIRED, EXPIRED, type Decline } from './cards.ts';
 import { createCharge } from './charges.ts';
 import { ok, type Reply } from './answers.ts';
 import type { Context, Handler } from './context.ts';
@@ -14,7 +14,13 @@ import { record } from './events.ts';
 import { newId, randomText } from './ids.ts';
 import { listPage } from './lists.ts';
 import type { Params } from './params.ts';
-import { attachTo, cardError, sourceOfMethod, usePaymentMethod } from './payment-methods.ts';
+import {
+  attachTo,
+  cardError,
+  hasExpired,
+  sourceOfMethod,
+  usePaymentMethod,
+} from './payment-methods.ts';
 
 /** Stripe's bounds for dollars. */
 const AMOUNT_CENTS = { min: 50, max: 99_999_999 } as const;
@@ -109,7 +115,8 @@ export function confirm(
     return undefined;
   }
   const absent = source.needsCustomer && presence === 'off_session';
-  const decline = absent ? AUTHENTICATION_REQUIRED : source.decline;
+  const refused = hasExpired(context, method) ? EXPIRED : source.decline;
+  const decline = absent ? AUTHENTICATION_REQUIRED : refused;
   if (decline) fail(context, intent, method, decline);
   else succeed(context, intent, method);
   return decline;

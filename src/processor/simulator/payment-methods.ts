@@ -48,6 +48,20 @@ export function sourceOfMethod(context: Context, method: Stripe.PaymentMethod): 
   return source;
 }
 
+/** As if its time had come: it stays saved, and every later charge is refused. */
+export function expireCard(context: Context, id: string): Stripe.PaymentMethod {
+  const method = getPaymentMethod(context, id);
+  if (!method.card) throw refused(`${id} is no card.`);
+  method.card.exp_year = new Date(context.now * 1_000).getUTCFullYear() - 1;
+  context.store.update(method);
+  return method;
+}
+
+/** A card is good until the end of its month. */
+export function hasExpired({ now }: Context, { card }: Stripe.PaymentMethod): boolean {
+  return card !== undefined && Date.UTC(card.exp_year, card.exp_month) <= now * 1_000;
+}
+
 export function attachTo(context: Context, method: Stripe.PaymentMethod, customer: string): void {
   if (method.customer === customer) return;
   if (method.customer !== null) {

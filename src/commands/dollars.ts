@@ -1,0 +1,30 @@
+/** Amounts as they are typed after an option, in dollars. */
+import { InvalidArgumentError } from 'commander';
+import {
+  centsOf,
+  MANUAL_MICROS_MAX,
+  microsOfDollars,
+  TOP_UP_MICROS_MAX,
+  TOP_UP_MICROS_MIN,
+  type Micros,
+} from '../domain/money.ts';
+
+export function dollarsOf(text: string): Micros {
+  const micros = /^\d+(\.\d+)?$/.test(text) ? microsOfDollars(Number(text)) : undefined;
+  if (micros !== undefined && micros <= MANUAL_MICROS_MAX) return micros;
+  throw new InvalidArgumentError('It must be from 0 to 10000000 dollars, with up to six decimals.');
+}
+
+export function positiveDollarsOf(text: string): Micros {
+  const micros = dollarsOf(text);
+  if (micros > 0) return micros;
+  throw new InvalidArgumentError('It must be more than 0 dollars.');
+}
+
+/** What the processor can take from a card. */
+export function payableDollarsOf(text: string): Micros {
+  const micros = dollarsOf(text);
+  const isPayable = micros >= TOP_UP_MICROS_MIN && micros <= TOP_UP_MICROS_MAX;
+  if (isPayable && centsOf(micros) !== undefined) return micros;
+  throw new InvalidArgumentError('It must be whole cents, from 0.50 to 999999.99 dollars.');
+}
