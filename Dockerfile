@@ -15,7 +15,8 @@ COPY . .
 RUN node --eval "import('./src/temporal/workflow-bundle.ts').then((m) => m.workflowBundle())"
 
 FROM node:24.21.0-bookworm-slim
-ENV NODE_ENV=production
+# As `npm start` runs our processes: src/embedded/parts.ts says why.
+ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=16 MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app .
 USER node

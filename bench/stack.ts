@@ -8,8 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { startChild, type Child } from '../src/embedded/child.ts';
+import { apiProcesses, LEAN_ENVIRONMENT, LEAN_NODE } from '../src/embedded/parts.ts';
 import { choosePort } from '../src/embedded/ports.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
+
+/** Of every server that is measured. */
+export const API_PROCESSES = apiProcesses(process.env);
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -86,10 +90,12 @@ export async function withClient<T>(
   }
 }
 
-/** An API process as `farebox api` runs it. */
+/** API processes as `npm start` runs them on this machine. */
 export function startApi(stack: Stack, databaseUrl: string): Promise<HttpServer> {
-  return startServer(stack, 'api', [join(ROOT, 'src/cli.ts'), 'api'], {
+  return startServers(stack, 'api', [...LEAN_NODE, join(ROOT, 'src/cli.ts'), 'api'], {
+    ...LEAN_ENVIRONMENT,
     DATABASE_URL: databaseUrl,
+    SHARE_PORT: 'true',
     MASTER_SECRET: randomBytes(32).toString('base64url'),
     // Charging needs neither; both are set because an API process asks for them.
     TEMPORAL_ADDRESS: '127.0.0.1:1',
@@ -104,27 +110,36 @@ export function startRival(
   name: 'fastify' | 'koa',
   env: Environment,
 ): Promise<HttpServer> {
-  return startServer(stack, name, [join(import.meta.dirname, `servers/${name}.ts`)], env);
+  return startServers(stack, name, [join(import.meta.dirname, `servers/${name}.ts`)], env);
 }
 
-async function startServer(
+/** As many processes on one port for each server, so that it is the code that is compared. */
+async function startServers(
   stack: Stack,
   name: string,
   args: readonly string[],
   env: Environment,
 ): Promise<HttpServer> {
   const port = await choosePort();
-  const child = await startChild({
-    name,
-    command: [process.execPath, ...args],
-    logFile: join(stack.directory, `${name}.log`),
-    ready: 'message',
-    env: { PATH: process.env['PATH'], PORT: String(port), LOG_LEVEL: 'warn', ...env },
-  });
+  const children = await Promise.all(
+    Array.from({ length: API_PROCESSES }, (_, index) =>
+      startChild({
+        name,
+        command: [process.execPath, ...args],
+        logFile: join(stack.directory, `${name}-${index}.log`),
+        ready: 'message',
+        env: { PATH: process.env['PATH'], PORT: String(port), LOG_LEVEL: 'warn', ...env },
+      }),
+    ),
+  );
   return {
     url: `http://127.0.0.1:${port}`,
-    stop: () => child.stop(),
-    peakMemoryMiB: () => peakMemoryMiB(child),
+    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
+    peakMemoryMiB: async () => {
+      const peaks = await Promise.all(children.map(peakMemoryMiB));
+      const known = peaks.filter((peak) => peak !== undefined);
+      return known.length > 0 ? Math.max(...known) : undefined;
+    },
   };
 }
 

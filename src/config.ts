@@ -34,6 +34,8 @@ export interface StripeConfig {
 export interface Config extends LedgerConfig {
   readonly host: string;
   readonly port: number;
+  /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
+  readonly sharesPort: boolean;
   /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
   readonly baseUrl: string;
   /** Secrets that receipts' keys are derived from, by number; the highest signs, all verify. */
@@ -44,12 +46,12 @@ export interface Config extends LedgerConfig {
   readonly savesTestCard: boolean;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
-  /** How often earnings are moved from the tails into sums. */
-  readonly rollUpEverySeconds: number;
   /** How long a checkout can be paid. */
   readonly checkoutMinutes: number;
   /** How long an automatic top-up leaves a card alone that was declined once. */
   readonly autoTopUpRetryMs: number;
+  /** How often earnings are moved from the tails into sums. */
+  readonly rollUpEverySeconds: number;
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
@@ -103,15 +105,13 @@ export function readConfig(env: Environment): Config {
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
+    sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
     masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
-    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
-    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
-    agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     checkoutMinutes: integer(
       env,
       'CHECKOUT_MINUTES',
@@ -120,6 +120,9 @@ export function readConfig(env: Environment): Config {
       SESSION_MINUTES_MAX,
     ),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
+    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
+    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+    agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
 }

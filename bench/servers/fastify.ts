@@ -149,6 +149,7 @@ app.post<{ Body: Body }>(
   },
 );
 
-await app.listen({ port: Number(process.env['PORT']), host: '127.0.0.1' });
-process.send?.({ ready: true });
+await app.ready();
+const at = { port: Number(process.env['PORT']), host: '127.0.0.1', reusePort: true };
+app.server.listen(at, () => process.send?.({ ready: true }));
 process.once('disconnect', () => process.exit());

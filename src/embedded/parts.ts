@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -37,6 +38,15 @@ const SIMULATOR = join(import.meta.dirname, '../processor/simulator/main.ts');
 
 /** A start that was killed a moment ago may still be letting go of its port. */
 const LET_GO_MS = 2_000;
+
+const API_PROCESSES_MAX = 64;
+
+/**
+ * What keeps a process of ours small, at hardly a cost: a young generation of 16 MiB a half (what lives there
+ * lives for one request), and two arenas of malloc instead of eight a core.
+ */
+export const LEAN_NODE = ['--max-semi-space-size=16'] as const;
+export const LEAN_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' } as const;
 
 /** What others may have set for all processes of ours, and a command beside the start must know too. */
 const SHARED_SETTINGS = [
@@ -148,24 +158,59 @@ export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
   };
 }
 
-export async function startOurs(
-  context: Context,
-  name: 'api' | 'worker',
-  settings: Settings,
+export async function startWorker(context: Context, settings: Settings): Promise<void> {
+  context.progress.say('Worker', 'starting');
+  await startOurs(context, 'worker', { name: 'The Worker', log: 'worker', settings });
+  context.progress.say('Worker', 'polls for work', 'done');
+}
+
+/** As many processes as API_PROCESSES says, on one port. */
+export async function startApi(context: Context, settings: Settings): Promise<void> {
+  const { env, port, progress } = context;
+  const count = apiProcesses(env);
+  progress.say('API', 'starting');
+  const shared = count > 1 ? { ...settings, SHARE_PORT: 'true' } : settings;
+  await Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const [name, log] =
+        index === 0 ? ['The API', 'api'] : [`The API (${index + 1})`, `api-${index + 1}`];
+      return startOurs(context, 'api', { name, log, settings: shared });
+    }),
+  );
+  progress.say('API', `on port ${port}${count > 1 ? `, ${count} processes` : ''}`, 'done');
+}
+
+async function startOurs(
+  { dataDir, env, keep }: Context,
+  command: 'api' | 'worker',
+  { name, log, settings }: { name: string; log: string; settings: Settings },
 ): Promise<void> {
-  const { dataDir, env, progress } = context;
-  const shown = name === 'api' ? 'API' : 'Worker';
-  progress.say(shown, 'starting');
-  await context.keep(() =>
+  await keep(() =>
     startChild({
-      name: `The ${shown}`,
-      command: [process.execPath, CLI, name],
-      env: { ...env, ...settings },
-      logFile: logFile(dataDir, name),
+      name,
+      command: [process.execPath, ...LEAN_NODE, CLI, command],
+      env: { ...LEAN_ENVIRONMENT, ...env, ...settings },
+      logFile: logFile(dataDir, log),
       ready: 'message',
     }),
   );
-  progress.say(shown, name === 'api' ? `on port ${context.port}` : 'polls for work', 'done');
+}
+
+/**
+ * Two where the kernel spreads connections and there are cores for them: one keeps a core busy with HTTP,
+ * while Postgres leaves some of the other idle.
+ */
+export function apiProcesses(env: Environment): number {
+  const given = env['API_PROCESSES'];
+  if (!given) return process.platform === 'linux' && availableParallelism() > 1 ? 2 : 1;
+  const count = Number(given);
+  if (!Number.isInteger(count) || count < 1 || count > API_PROCESSES_MAX) {
+    throw new Error(`API_PROCESSES must be a whole number from 1 to ${API_PROCESSES_MAX}`);
+  }
+  if (count > 1 && process.platform !== 'linux') {
+    throw new Error('API_PROCESSES must be 1: only Linux spreads connections over processes');
+  }
+  return count;
 }
 
 /** Runs one of our commands to its end; what it says when it fails is the error. */

@@ -15,10 +15,11 @@ import {
   refuseHalfSettings,
   refuseTakenPort,
   sharedSettings,
+  startApi,
   startDatabase,
-  startOurs,
   startProcessor,
   startTemporalServer,
+  startWorker,
   type Context,
   type Settings,
   type StartOptions,
@@ -65,8 +66,8 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
     processor,
   ]);
   const settings = { ...shared, ...database.settings, ...temporal, ...payments };
-  await startOurs(ours, 'worker', settings);
-  await startOurs(ours, 'api', settings);
+  await startWorker(ours, settings);
+  await startApi(ours, settings);
   progress.end();
   announceRun(dataDir, settings);
   const seconds = (performance.now() - beganAt) / 1_000;

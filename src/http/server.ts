@@ -22,7 +22,7 @@ export interface ListeningServer {
 
 export async function listen(
   app: Koa,
-  { host, port }: { host: string; port: number },
+  { host, port, sharesPort }: { host: string; port: number; sharesPort: boolean },
   docsUrl: string,
 ): Promise<ListeningServer> {
   const answer = app.callback();
@@ -49,7 +49,7 @@ export async function listen(
   answerUnparsable(server, docsUrl);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, reusePort: sharesPort }, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,
