@@ -24,6 +24,8 @@ import {
 import { createDatabase, type Connection, type Database } from './store/database.ts';
 import { ensureChargePartitions } from './store/partitions.ts';
 import { createTemporalClient } from './temporal/client.ts';
+import { STARTS_AT_ONCE_MAX } from './temporal/invocations.ts';
+import { Turns } from './temporal/turns.ts';
 
 /** Two: while one lane's commit waits for the disk, the other one works. */
 const LANES = 2;
@@ -46,7 +48,8 @@ export interface Running {
 export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
-  await ensureChargePartitions(config.databaseUrl, Date.now());
+  const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
+  if (putOff.length > 0) log.warn({ putOff }, 'traffic did not let partitions be made');
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: READ_CONNECTIONS,
     onError,
@@ -76,7 +79,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     tools,
     receipts,
     topUps: { database, temporal, log },
-    invocations: { database, temporal, log },
+    invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
     webhooks: {
       database,
       stripe,

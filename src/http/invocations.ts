@@ -4,7 +4,7 @@ import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import type { InvocationBody } from '../schemas/invocations.ts';
 import { findAgent } from '../store/agents.ts';
-import { findInvocationOf, type Invocation } from '../store/invocations.ts';
+import { findInvocationOf, type Invocation, type NewInvocation } from '../store/invocations.ts';
 import { requestInvocation } from '../temporal/invocations.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
@@ -12,18 +12,21 @@ import { unknownAgent, unknownGrant } from './grants.ts';
 
 /** A payload may be larger than what other requests have to say. */
 export const INVOCATION_BYTES_MAX = 256 * 1024;
+/** Of the two seconds in which the caller gets an answer, what the service and the agent may take. */
+const ANSWER_TIMEOUT_MS = 1_500;
 
 /** Answers within two seconds: 200 when the invocation has ended, 202 while it goes on. */
 export async function postInvocation(
   api: Api,
   { caller, body, idempotencyKey }: Request<InvocationBody>,
 ): Promise<Answer> {
+  const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const { targetAgentId, grantId, capability, payload } = body;
   if (!(await findAgent(api.database, targetAgentId))) throw unknownAgent();
   const grantRowId = uuidOf('grant', grantId);
   if (grantRowId === undefined) throw unknownGrant('grantId');
   const asked = { targetAgentId, grantId, capability, payload };
-  const result = await requestInvocation(api.invocations, {
+  const request: NewInvocation = {
     accountId: caller.accountId,
     grantId: grantRowId,
     targetAgentId,
@@ -32,7 +35,8 @@ export async function postInvocation(
     idempotencyKey,
     requestHash: hash('sha256', JSON.stringify(asked)),
     receiptKey: api.receipts.activeKey,
-  });
+  };
+  const result = await requestInvocation(api.invocations, request, byMs);
   switch (result.kind) {
     case 'no_grant':
       throw unknownGrant('grantId');

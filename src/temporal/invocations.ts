@@ -13,22 +13,28 @@ import {
 } from '../store/invocations.ts';
 import { deleteNoticesOf } from '../store/outbox.ts';
 import { awaitInvocation, startInvocation, type TemporalClient } from './client.ts';
+import type { Turns } from './turns.ts';
 
 export interface Invocations {
   readonly database: Database;
   readonly temporal: TemporalClient;
+  /** Starts of workflows that may be under way at a time. */
+  readonly starts: Turns;
   readonly log: Logger;
 }
 
-/** Of the two seconds in which the caller gets an answer, what Temporal and the agent may take. */
-const ANSWER_TIMEOUT_MS = 1_700;
+/**
+ * Each start costs this process some milliseconds. When hundreds come at once, the first of them are started
+ * and waited for while the others are read and answered; all at once would keep everybody waiting.
+ */
+export const STARTS_AT_ONCE_MAX = 4;
 
-/** Specification section 4.4, `POST /invoke`. The invocation as it is after a moment. */
+/** Specification section 4.4, `POST /invoke`. The invocation as it is at `byMs`, of `performance.now()`. */
 export async function requestInvocation(
   deps: Invocations,
   request: NewInvocation,
+  byMs: number,
 ): Promise<AdmitResult> {
-  const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const admitted = await admitInvocation(deps.database, request);
   if (!('invocation' in admitted)) return admitted;
   const { kind, invocation } = admitted;
@@ -38,16 +44,20 @@ export async function requestInvocation(
 
 /** Starts the workflow and waits for it; when that takes too long, it goes on by itself. */
 async function carriedOut(
-  { database, temporal, log }: Invocations,
+  { database, temporal, starts, log }: Invocations,
   invocation: Invocation,
   byMs: number,
 ): Promise<Invocation> {
   const leftMs = () => Math.max(byMs - performance.now(), 0);
+  // A relay starts it instead, in a few seconds.
+  if (!(await starts.take(leftMs()))) return invocation;
   try {
     await startInvocation(temporal, invocation, { timeoutMs: leftMs() });
   } catch (err) {
     log.warn({ err, invocationId: invocation.id }, 'a relay will start the invocation');
     return invocation;
+  } finally {
+    starts.giveBack();
   }
   await Promise.all([
     deleteNoticesOf(database, 'invocation', invocation.id),
