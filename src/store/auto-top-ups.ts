@@ -129,9 +129,10 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     const topUpId = randomUUIDv7();
     await tx.query(sql.typeAlias('nothing')`
       insert into farebox.top_ups
-        (id, ledger, consumer_id, account_id, method, amount_micros, automatic)
+        (id, ledger, consumer_id, account_id, method, amount_micros, automatic,
+          consent_ceiling_micros, automatic_ceiling_micros)
       values (${topUpId}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
-        ${due.amountMicros}, true)
+        ${due.amountMicros}, true, ${consent.ceiling}, ${due.ceilingMicros})
     `);
     await postNotice(tx, 'top_up', topUpId);
     await deleteNotice(tx, notice.id);

@@ -92,7 +92,7 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
         return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
       }
     }
-    const topUp = await insert(tx, request);
+    const topUp = await insert(tx, request, consent?.ceiling ?? null);
     if (topUp) return { kind: 'admitted', topUp };
     // Another request with the same key committed since the look-up above.
     const winner = await findByKey(tx, request);
@@ -116,12 +116,18 @@ async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | nu
   `);
 }
 
-async function insert(tx: Transaction, request: NewTopUp): Promise<TopUp | null> {
+async function insert(
+  tx: Transaction,
+  request: NewTopUp,
+  consentCeiling: number | null,
+): Promise<TopUp | null> {
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
-      (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key)
+      (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
+        consent_ceiling_micros)
     values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
-      ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null})
+      ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
+      ${consentCeiling})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${columns}
   `);

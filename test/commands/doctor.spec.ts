@@ -49,6 +49,7 @@ const GUARDS = `
 
 const PLANTS: readonly Plant[] = [
   {
+  drop index farebox.top_ups_one_automatic;
     what: 'a consumer that overspent',
     statements: [
       'update farebox.consumers set spent_micros = 11000000 where id = $1',
@@ -81,7 +82,7 @@ const PLANTS: readonly Plant[] = [
       `update farebox.lots set from_micros = from_micros + 1, to_micros = to_micros + 1
         where consumer_id = $1`,
     ],
-    finds: ({ consumer }) => [
+    finds: ({ consumer, topUp }) => [
       ['lots follow each other and end at credited', `consumer ${consumer}`],
     ],
   },
@@ -91,7 +92,7 @@ const PLANTS: readonly Plant[] = [
       `update farebox.charges set amount_micros = amount_micros + 1
         where consumer_id = $1 and spent_micros = 2000000`,
     ],
-    finds: ({ consumer, lastCharge }) => [
+    finds: ({ consumer, lastCharge, topUp }) => [
       ['spent is the sum of charges', `consumer ${consumer}`],
       ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
     ],
@@ -113,7 +114,7 @@ const PLANTS: readonly Plant[] = [
   {
     what: 'a charge that was lost',
     statements: ['delete from farebox.charges where consumer_id = $1 and spent_micros = 1000000'],
-    finds: ({ consumer, lastCharge }) => [
+    finds: ({ consumer, lastCharge, topUp }) => [
       ['spent is the sum of charges', `consumer ${consumer}`],
       ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
     ],
@@ -192,6 +193,31 @@ const PLANTS: readonly Plant[] = [
     what: 'a debt beside a balance, and a dispute that its top-up does not show',
     statements: [
       `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+  {
+    what: 'a month that took more from the card than its owner allowed',
+    statements: [
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+          consent_ceiling_micros)
+        select uuidv7(), ledger, consumer_id, account_id, 'direct', 3000000, 5000000
+        from farebox.top_ups, generate_series(1, 2) where consumer_id = $1`,
+    ],
+    finds: ({ consumer }) => [
+      ['no month took more from a saved card than its owner allowed', `consumer ${consumer}`],
+    ],
+  },
+  {
+    what: 'two automatic top-ups at once, of more than the owner set for a month',
+    statements: [
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+          automatic, consent_ceiling_micros, automatic_ceiling_micros)
+        select uuidv7(), ledger, consumer_id, account_id, 'direct', 3000000, true, 9000000, 5000000
+        from farebox.top_ups, generate_series(1, 2) where consumer_id = $1`,
+    ],
+    finds: ({ consumer }) => [
+      ['no month took more from a saved card than its owner allowed', `consumer ${consumer}`],
+      ['a consumer has at most one automatic top-up under way', `consumer ${consumer}`],
+    ],
+  },
           processor_id)
         select uuidv7(), ledger, consumer_id, id, 'dispute', 'open', 1000000, 'dp_2'
         from farebox.top_ups where consumer_id = $1`,
