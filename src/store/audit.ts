@@ -90,6 +90,22 @@ const CHECKS = {
     )`,
 
   'held is what open disputes hold': sql.fragment`
+  'no month took more from a saved card than its owner allowed': sql.fragment`
+    select 'consumer ' || consumer_id, 'took ' || taken || ' of ' || ceiling || ', automatically '
+      || coalesce(taken_automatically, 0) || ' of ' || coalesce(automatic_ceiling, 0)
+    from (
+      select consumer_id, sum(amount_micros) as taken, max(consent_ceiling_micros) as ceiling,
+        sum(amount_micros) filter (where automatic) as taken_automatically,
+        max(automatic_ceiling_micros) as automatic_ceiling
+      from farebox.top_ups
+      where consent_ceiling_micros is not null and status not in ('failed', 'expired')
+      group by consumer_id, date_trunc('month', created_at, 'UTC')
+    ) m where taken > ceiling or taken_automatically > automatic_ceiling`,
+
+  'a consumer has at most one automatic top-up under way': sql.fragment`
+    select 'consumer ' || consumer_id, count(*) || ' are pending' from farebox.top_ups
+    where automatic and status = 'pending' group by consumer_id having count(*) > 1`,
+
     select 'consumer ' || c.id, 'held ' || c.held_micros || ', disputes ' || coalesce(r.micros, 0)
     from farebox.consumers c left join (
       select ledger, consumer_id, sum(held_micros) as micros from farebox.reversals
