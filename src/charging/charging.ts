@@ -12,7 +12,7 @@ import type { ChargeDraft } from '../store/charges.ts';
 import type { ChargeBatcher } from './batcher.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { KeyUse } from './key-use.ts';
-import type { ToolPrices } from './tool-prices.ts';
+import type { KnownTool, ToolPrices } from './tool-prices.ts';
 
 export interface ChargingDeps {
   readonly keyUse: KeyUse;
@@ -64,8 +64,10 @@ export async function prepareCharge(
 
   const asked = body.amount === undefined ? undefined : chargeable(body.amount);
   if (body.amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
-  const tool =
-    deps.tools.peek(developerId, body.tool) ?? (await deps.tools.find(developerId, body.tool));
+  const remembered = deps.tools.peek(developerId, body.tool);
+  // Nothing is refused from memory: a process beside this one may have given the tool a price just now.
+  const isEnough = remembered && (asked !== undefined || isPriced(remembered));
+  const tool = isEnough ? remembered : await deps.tools.find(developerId, body.tool);
   if (!tool && asked === undefined) return { kind: 'unknown_tool' };
   if (!tool && !(await deps.tools.note(developerId, body.tool))) return { kind: 'unknown_tool' };
   if (asked === undefined && tool?.isArchived === true) return { kind: 'tool_archived' };
@@ -87,6 +89,10 @@ export async function prepareCharge(
       metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
     },
   };
+}
+
+function isPriced({ price, isArchived }: KnownTool): boolean {
+  return price !== undefined && !isArchived;
 }
 
 /** Decides it, in order with the consumer's others that were posted before. */

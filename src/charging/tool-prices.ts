@@ -10,7 +10,7 @@ import {
 } from '../store/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
 
-interface KnownTool {
+export interface KnownTool {
   /** Undefined: it has none, a charge must name its amount. */
   readonly price: Micros | undefined;
   readonly isArchived: boolean;

@@ -1,0 +1,60 @@
+/** What one API process is told, the one beside it acts on: a client does not see that there are two. */
+import assert from 'node:assert/strict';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { call } from '../support/http.ts';
+import { startApi, type Server } from '../support/stack.ts';
+
+describe('two API processes', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let one: Server;
+  let other: Server;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+    account = await api.createAccount(10);
+    [one, other] = api.processes as [Server, Server];
+  });
+  after(() => api?.stop());
+
+  const charge = (server: Server, body: object) =>
+    call(server, 'POST', '/v1/charges', {
+      key: account.developerKey,
+      body: { apiKey: account.consumerKey, ...body },
+    });
+
+  it('charge at once by a price that the other one was given', async () => {
+    const tool = 'registered later';
+    for (const server of [one, other]) {
+      assert.equal((await charge(server, { tool, amount: 1 })).status, 201);
+      assert.equal((await charge(server, { tool })).status, 400);
+    }
+    const registration = { name: tool, description: '', price: 2 };
+    const registered = await call(one, 'POST', '/v1/tools', {
+      key: account.developerKey,
+      body: registration,
+    });
+    assert.equal(registered.status, 201);
+    const charged = await charge(other, { tool });
+    assert.equal(charged.status, 201);
+    assert.equal((charged.body as { amount: number }).amount, 2);
+  });
+
+  it('listen on one port, and go on with it when one of them ends', async () => {
+    const env = { ...api.env, SHARE_PORT: 'true' };
+    const first = await startApi({ env });
+    const second = await startApi({ env: { ...env, PORT: new URL(first.url).port } });
+    try {
+      assert.equal(second.url, first.url);
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, () => fetch(`${first.url}/healthz`)),
+      );
+      assert.ok(answers.every(({ status }) => status === 200));
+      await first.stop();
+      assert.equal((await fetch(`${second.url}/healthz`)).status, 200);
+    } finally {
+      await Promise.all([first.stop(), second.stop()]);
+    }
+  });
+});
