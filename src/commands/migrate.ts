@@ -18,7 +18,9 @@ export function register(program: Command): void {
       const env = await environmentOf(dataDir);
       const config = readLedgerConfig(env);
       const applied = await migrate(config.databaseUrl, pino({ level: config.logLevel }));
-      await ensureChargePartitions(config.databaseUrl, Date.now());
+      const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
+      if (putOff.length > 0)
+        throw new Error(`Run it again, traffic was in the way: ${putOff.join(', ')}`);
       process.stdout.write(
         applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
       );

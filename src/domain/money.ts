@@ -43,6 +43,12 @@ export function dollarsOf(value: Micros): number {
   return value / MICROS_PER_DOLLAR;
 }
 
+/** Dollars as text, to all six decimals: no exponent, and no float on the way. */
+export function decimalOf(value: Micros): string {
+  const digits = String(Math.abs(value)).padStart(7, '0');
+  return `${value < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
 /** Whole cents of an amount, or `undefined` when it has a fraction of a cent. */
 export function centsOf(value: Micros): number | undefined {
   return value % MICROS_PER_CENT === 0 ? value / MICROS_PER_CENT : undefined;

@@ -12,12 +12,12 @@ import type { ChargeBody } from '../schemas/charges.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
-  type ChargeDraft,
   type StoredCharge,
-} from '../store/charges.ts';
+} from '../store/charge-lists.ts';
+import type { ChargeDraft } from '../store/charges.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
-import { chargeFilterOf, paged, pageOf } from './query.ts';
+import { developerChargeFilterOf, paged, pageOf } from './query.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
@@ -132,7 +132,8 @@ export async function listCharges(
   { caller, query }: Request<undefined>,
 ): Promise<Answer> {
   const page = pageOf(query, 'charge');
-  const rows = await listDeveloperCharges(api.database, caller, chargeFilterOf(query), {
+  const filter = developerChargeFilterOf(query);
+  const rows = await listDeveloperCharges(api.database, caller, filter, {
     ...page,
     limit: page.limit + 1,
   });

@@ -1,7 +1,12 @@
 /** What a consumer reads about itself (specification section 4.1). */
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
-import { listConsumerCharges, sumConsumerCharges, type ChargeFilter } from '../store/charges.ts';
+import { findAutoTopUp } from '../store/auto-top-ups.ts';
+import {
+  listConsumerCharges,
+  sumConsumerCharges,
+  type ChargeFilter,
+} from '../store/charge-lists.ts';
 import { getCounters } from '../store/consumers.ts';
 import type { Api } from './api.ts';
 import { wireCharge } from './charges.ts';

@@ -9,6 +9,7 @@ import type { KeyOwner } from '../store/api-keys.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './api.ts';
 import { readJson } from './body.ts';
+import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { requestIdOf, respondJson, type Answer } from './respond.ts';
 import { bodyValidator } from './validation.ts';
@@ -41,6 +42,11 @@ interface Reading {
   readonly handle: (api: Api, request: Request<undefined>) => Promise<Answer>;
 }
 
+interface Exporting {
+  readonly role: Role;
+  readonly handle: (api: Api, request: Request<undefined>) => Export;
+}
+
 interface Writing<T extends TSchema> {
   readonly role: Role;
   readonly body: T;
@@ -55,6 +61,20 @@ export function get(path: string, { role, handle }: Reading): Endpoint {
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
       respondJson(ctx, await handle(api, requestOf(ctx, caller, undefined)));
+    },
+  };
+}
+
+/** A list as a file. */
+export function csv(path: string, { role, handle }: Exporting): Endpoint {
+  return {
+    method: 'get',
+    path,
+    middleware: (api) => async (ctx) => {
+      const caller = await authenticate(api, ctx.req, role);
+      await respondCsv(ctx, handle(api, requestOf(ctx, caller, undefined)), (error) =>
+        api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+      );
     },
   };
 }

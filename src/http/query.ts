@@ -2,7 +2,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { ApiError } from '../domain/errors.ts';
 import { uuidFloor, uuidOf, wireId, type IdKind } from '../domain/ids.ts';
-import type { ChargeFilter, Page } from '../store/charges.ts';
+import type { ChargeFilter, DeveloperChargeFilter, Page } from '../store/charge-lists.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100;
@@ -36,6 +36,18 @@ export function chargeFilterOf(query: ParsedUrlQuery): ChargeFilter {
     toId: floorOf(query, 'to'),
     tool: single(query, 'tool'),
   };
+}
+
+/** The same and `consumerId`. */
+export function developerChargeFilterOf(query: ParsedUrlQuery): DeveloperChargeFilter {
+  const text = single(query, 'consumerId');
+  const consumerId = text === undefined ? undefined : uuidOf('consumer', text);
+  if (text !== undefined && consumerId === undefined) {
+    throw new ApiError('invalid_request', 'consumerId must be an id of a consumer: cns_....', {
+      param: 'consumerId',
+    });
+  }
+  return { ...chargeFilterOf(query), consumerId };
 }
 
 /** `true` or `false`; left out, it is false. */

@@ -12,7 +12,8 @@ import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
 import { getEarnings } from './earnings.ts';
-import { act, get, patch, post, type Endpoint } from './endpoint.ts';
+import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { exportCharges, exportUsage } from './exports.ts';
 import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
 import { getInvocationReceipt } from './invocation-receipts.ts';
 import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
@@ -30,12 +31,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postChargeBatch,
   }),
   get('/v1/charges', { role: 'developer', handle: listCharges }),
+  csv('/v1/charges.csv', { role: 'developer', handle: exportCharges }),
   get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
   post('/v1/receipts/verify', { role: 'either', body: VerifyBody, handle: verifyReceipt }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)
   get('/v1/balance', { role: 'consumer', handle: getBalance }),
   get('/v1/usage', { role: 'consumer', handle: getUsage }),
+  csv('/v1/usage.csv', { role: 'consumer', handle: exportUsage }),
   post('/v1/top-up', { role: 'consumer', body: TopUpBody, handle: postTopUp }),
   get('/v1/top-up', { role: 'consumer', handle: listTopUps }),
   get('/v1/top-up/:id', { role: 'consumer', handle: getTopUp }),

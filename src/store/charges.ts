@@ -1,10 +1,9 @@
 /**
- * Charges: the two statements that make them, and how they are read. Everything that decides about money
- * is in migrations/0008_lean_charges.sql; this file adds up and carries arrays.
+ * Charges: the two statements that make them. Everything that decides about money is in
+ * migrations/0008_lean_charges.sql; this file adds up and carries arrays. charge-lists.ts reads them.
  */
-import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
-import { row, sql, type Connection, type RowParser } from './database.ts';
+import { sql, type Connection, type RowParser } from './database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
@@ -226,106 +225,4 @@ function outcomeOf(found: OutcomeRow): ChargeOutcome {
     case 'key_reused':
       return { kind: 'key_reused' };
   }
-}
-
-const StoredCharge = Type.Object({
-  id: Type.String(),
-  consumerId: Type.String(),
-  developerId: Type.String(),
-  tool: Type.String(),
-  amountMicros: Type.Integer(),
-  receiptKey: Type.Integer(),
-  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
-});
-
-/** A charge as it was made; its time is in its id, its receipt is derived from these. */
-export type StoredCharge = Static<typeof StoredCharge>;
-
-const chargeRow = row(StoredCharge);
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
-
-const storedCharge = sql.fragment`
-  id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
-  receipt_key as "receiptKey", nullif(metadata, '')::json as metadata,
-  (select developer_id from farebox.accounts where developer_number = charges.developer)
-    as "developerId"
-`;
-
-export interface ChargeFilter {
-  /** Inclusive and exclusive bounds, as UUIDv7 floors of instants. */
-  readonly fromId?: string | undefined;
-  readonly toId?: string | undefined;
-  readonly tool?: string | undefined;
-}
-
-export interface Page {
-  readonly limit: number;
-  /** Rows strictly older than this id. */
-  readonly beforeId?: string | undefined;
-}
-
-/** A consumer's charges, newest first: one scan of the primary key, whatever the depth. */
-export async function listConsumerCharges(
-  connection: Connection,
-  consumer: { readonly ledger: number; readonly consumerId: string },
-  filter: ChargeFilter,
-  page: Page,
-): Promise<readonly StoredCharge[]> {
-  return connection.any(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges
-    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
-      and ${matching(filter)} and ${before(page)}
-    order by id desc limit ${page.limit}
-  `);
-}
-
-/** The sum of a consumer's charges that match, in micros. */
-export async function sumConsumerCharges(
-  connection: Connection,
-  consumer: { readonly ledger: number; readonly consumerId: string },
-  filter: ChargeFilter,
-): Promise<Micros> {
-  const micros = await connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
-    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
-      and ${matching(filter)}
-  `);
-  return asMicros(micros);
-}
-
-/** A developer's charges, newest first. */
-export async function listDeveloperCharges(
-  connection: Connection,
-  { developerNumber }: { readonly developerNumber: number },
-  filter: ChargeFilter,
-  page: Page,
-): Promise<readonly StoredCharge[]> {
-  return connection.any(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges
-    where developer = ${developerNumber} and ${matching(filter)} and ${before(page)}
-    order by id desc limit ${page.limit}
-  `);
-}
-
-export async function findDeveloperCharge(
-  connection: Connection,
-  { developerNumber }: { readonly developerNumber: number },
-  id: string,
-): Promise<StoredCharge | null> {
-  return connection.maybeOne(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges where developer = ${developerNumber} and id = ${id}
-  `);
-}
-
-function matching({ fromId, toId, tool }: ChargeFilter) {
-  return sql.and([
-    sql.fragment`true`,
-    fromId !== undefined && sql.fragment`id >= ${fromId}::uuid`,
-    toId !== undefined && sql.fragment`id < ${toId}::uuid`,
-    tool !== undefined && sql.fragment`tool = ${tool}`,
-  ]);
-}
-
-function before({ beforeId }: Page) {
-  return beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`;
 }

@@ -9,6 +9,7 @@ import { createAgentActivities } from '../../activities/agents.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
+import { createPartitionActivities } from '../../activities/partitions.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
@@ -16,8 +17,8 @@ import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from './client.ts';
-import { Relay } from './relay.ts';
 import { beatHearts } from './heartbeat.ts';
+import { Relay } from './relay.ts';
 import { installRuntime } from './runtime.ts';
 import { ensureSchedules, schedulesOf } from './schedules.ts';
 import { workflowBundle } from './workflow-bundle.ts';
@@ -79,10 +80,11 @@ export async function runWorker(
           database,
           stripe: createStripe(config.stripe),
           baseUrl: config.baseUrl,
-          savesTestCard: config.savesTestCard,
           checkoutMinutes: config.checkoutMinutes,
+          savesTestCard: config.savesTestCard,
         }),
         ...createRollupActivities({ database }),
+        ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createGrantActivities({ database }),
         ...createInvocationActivities({
           database,
@@ -90,9 +92,9 @@ export async function runWorker(
           attemptTimeoutMs: config.agentTimeoutMs,
         }),
       },
+      interceptors: { activity: [beatHearts] },
       shutdownGraceTime: SHUTDOWN_GRACE,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
-      interceptors: { activity: [beatHearts] },
     });
     const agentWorker = await Worker.create({
       connection,

@@ -5,6 +5,7 @@ import {
   asMicros,
   centsOf,
   CHARGE_MICROS_MAX,
+  decimalOf,
   dollarsOf,
   MANUAL_MICROS_MAX,
   microsOfCents,
@@ -19,11 +20,6 @@ const anyMicros = fc.oneof(
 );
 
 /** Whole micros as a person writes them: all digits, no exponent. */
-function decimalOf(micros: number): string {
-  const digits = String(micros).padStart(7, '0');
-  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
-}
-
 describe('money', () => {
   it('comes back from the text of its JSON as the same micro-dollars', () => {
     fc.assert(
@@ -38,7 +34,7 @@ describe('money', () => {
   it('is read as written: any decimal of up to six places is that many micro-dollars', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: LARGEST }), (micros) => {
-        assert.equal(microsOfDollars(JSON.parse(decimalOf(micros))), micros);
+        assert.equal(microsOfDollars(JSON.parse(decimalOf(asMicros(micros)))), micros);
       }),
       { examples: [[100_000], [290_000], [1_005_000], [4_350_000], [CHARGE_MICROS_MAX - 1]] },
     );
@@ -51,7 +47,7 @@ describe('money', () => {
     );
     fc.assert(
       fc.property(finer, ([micros, thousandths]) => {
-        const text = decimalOf(micros) + String(thousandths).padStart(3, '0');
+        const text = decimalOf(asMicros(micros)) + String(thousandths).padStart(3, '0');
         assert.equal(microsOfDollars(JSON.parse(text)), undefined);
       }),
       { examples: [[[0, 1]], [[0, 999]], [[CHARGE_MICROS_MAX, 1]]] },
@@ -76,6 +72,17 @@ describe('money', () => {
           JSON.stringify(dollarsOf(asMicros(micros))),
           JSON.stringify(dollarsOf(asMicros(micros + more))),
         );
+      }),
+    );
+  });
+
+  it('is written as a plain decimal of six places, the same amount to the last of them', () => {
+    assert.equal(decimalOf(asMicros(Number.MIN_SAFE_INTEGER)), '-9007199254.740991');
+    fc.assert(
+      fc.property(anyMicros, (micros) => {
+        const text = decimalOf(asMicros(micros));
+        assert.match(text, /^-?\d+\.\d{6}$/);
+        assert.equal(BigInt(text.replace('.', '')), BigInt(micros));
       }),
     );
   });

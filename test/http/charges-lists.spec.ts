@@ -110,6 +110,42 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(await idsOf(`?from=${third}&to=${third}`), []);
   });
 
+  it('filters by consumer, alone and with tool and time', async () => {
+    const third = made[2]?.createdAt;
+    const [mine, others] = [developer.consumerId, consumer.consumerId];
+    assert.deepEqual(await idsOf(`?consumerId=${others}`), [made[1]?.id, made[3]?.id, made[5]?.id]);
+    assert.deepEqual(await idsOf(`?consumerId=${others}&tool=late`), ids(1, 2));
+    assert.deepEqual(await idsOf(`?consumerId=${mine}&to=${third}`), [made[4]?.id, made[6]?.id]);
+    assert.deepEqual(await idsOf(`?consumerId=cns_${'0'.repeat(32)}`), []);
+    const { charges, nextCursor } = await list(`?consumerId=${others}&limit=2`);
+    assert.deepEqual(
+      charges.map(({ id }) => id),
+      [made[1]?.id, made[3]?.id],
+    );
+    assert.deepEqual(await idsOf(`?consumerId=${others}&limit=2&cursor=${nextCursor}`), ids(5, 6));
+  });
+
+  it('shows a developer nothing of what its consumer was charged by others', async () => {
+    const other = await api.createAccount(1);
+    await charge(api, { ...consumer, developerKey: other.developerKey }, { tool: 'elsewhere' });
+    const seen = await idsOf(`?consumerId=${consumer.consumerId}`);
+    assert.deepEqual(seen, [made[1]?.id, made[3]?.id, made[5]?.id]);
+  });
+
+  it('pages through a tool that is rare, whatever lies between', async () => {
+    for (const limit of [1, 2, 4]) {
+      const seen: string[] = [];
+      let query = `?tool=early&limit=${limit}`;
+      for (;;) {
+        const { charges, nextCursor } = await list(query);
+        seen.push(...charges.map(({ id }) => id));
+        if (nextCursor === null) break;
+        query = `?tool=early&limit=${limit}&cursor=${nextCursor}`;
+      }
+      assert.deepEqual(seen, ids(2, 7), `by ${limit}`);
+    }
+  });
+
   it('takes times as days, with fractions and with offsets', async () => {
     for (const query of [
       '?from=2026-01-31&to=9999-12-31',
@@ -152,6 +188,9 @@ describe('GET /v1/charges', () => {
       ].map((time) => [`${name}=${time}`, 'invalid_request', name] as const),
     ),
     ['from=2026-01-01&from=2026-01-02', 'invalid_request', 'from'],
+    ...['', 'x', 'cns_', `cns_${'g'.repeat(32)}`, otherKind].map(
+      (id) => [`consumerId=${id}`, 'invalid_request', 'consumerId'] as const,
+    ),
     ['tool=a&tool=b', 'invalid_request', 'tool'],
     ['tool=nul%00', 'invalid_request', 'tool'],
   ];
