@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   migrate: () => import('./commands/migrate.ts'),
   account: () => import('./commands/account.ts'),
   key: () => import('./commands/key.ts'),
+  rollup: () => import('./commands/rollup.ts'),
   doctor: () => import('./commands/doctor.ts'),
   env: () => import('./commands/env.ts'),
 };

@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection, type Database } from './database.ts';
+import { ROLLUP_CHECKS } from './rollup-audit.ts';
 
 export interface Finding {
   /** The invariant that does not hold. */
@@ -89,7 +90,6 @@ const CHECKS = {
       where t.id = m.top_up_id and t.ledger = m.ledger and t.consumer_id = m.consumer_id
     )`,
 
-  'held is what open disputes hold': sql.fragment`
   'no month took more from a saved card than its owner allowed': sql.fragment`
     select 'consumer ' || consumer_id, 'took ' || taken || ' of ' || ceiling || ', automatically '
       || coalesce(taken_automatically, 0) || ' of ' || coalesce(automatic_ceiling, 0)
@@ -106,6 +106,7 @@ const CHECKS = {
     select 'consumer ' || consumer_id, count(*) || ' are pending' from farebox.top_ups
     where automatic and status = 'pending' group by consumer_id having count(*) > 1`,
 
+  'held is what open disputes hold': sql.fragment`
     select 'consumer ' || c.id, 'held ' || c.held_micros || ', disputes ' || coalesce(r.micros, 0)
     from farebox.consumers c left join (
       select ledger, consumer_id, sum(held_micros) as micros from farebox.reversals
@@ -146,6 +147,8 @@ const CHECKS = {
       when r.refunded >= t.amount_micros then t.status <> 'refunded'
       when r.refunded > 0 then t.status <> 'partially_refunded'
       else t.status not in ('pending', 'completed', 'expired', 'failed') end`,
+
+  ...ROLLUP_CHECKS,
 } as const;
 
 export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];

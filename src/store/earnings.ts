@@ -39,6 +39,12 @@ export const EARNED = sql.fragment`
   from farebox.charges
 `;
 
+/** The spans that an `hour` counts to. A time zone is named, so the session's does not matter. */
+export const SPANS = sql.fragment`
+  (values ('hour', hour), ('day', date_trunc('day', hour, 'UTC')), ('all', '-infinity'::timestamptz))
+    as s (span, begins_at)
+`;
+
 /** `tool, amount_micros, charges` of what the developer earned: a few rows to be added up. */
 export function earnedIn({ developerNumber }: Developer, range: HourRange) {
   const sums = piecesOf(range).map(

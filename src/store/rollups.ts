@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection, type Database } from './database.ts';
-import { EARNED } from './earnings.ts';
+import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /** Rows that a step takes: a fraction of a second of work, thousands of charges. */
@@ -37,12 +37,6 @@ export async function rollUp(database: Database): Promise<RollupStep> {
     return { moved: earnings + flushes, hasMore };
   });
 }
-
-/** The spans that an hour counts to. A time zone is named, so the session's does not matter. */
-const SPANS = sql.fragment`
-  (values ('hour', hour), ('day', date_trunc('day', hour, 'UTC')), ('all', '-infinity'::timestamptz))
-    as s (span, begins_at)
-`;
 
 /** Sums are written in the order of their keys, so that steps wait for each other and never in a circle. */
 async function moveEarnings(tx: Connection): Promise<number> {

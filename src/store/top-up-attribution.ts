@@ -8,21 +8,26 @@ import { row, sql, type Connection } from './database.ts';
 
 type Fragment = ReturnType<typeof sql.fragment>;
 
-/** What top-ups paid, from the charges themselves: what the sums and the tail have to add up to. */
+/**
+ * What top-ups paid, from the charges themselves: what the sums and the tail have to add up to. A top-up has
+ * another lot when a refund of it failed; a charge that takes of both is one charge.
+ */
 export const PAID_BY_TOP_UPS = sql.fragment`
   select c.developer, l.top_up_id,
     least(l.to_micros, c.spent_micros)
       - greatest(l.from_micros, c.spent_micros - c.amount_micros) as micros,
-    1 as charges
-  from farebox.charges c join farebox.lots l
+    (l.before is null or l.before <= c.spent_micros - c.amount_micros)::int as charges
+  from farebox.charges c join (
+    select *, lag(to_micros) over (partition by top_up_id order by from_micros) as before
+    from farebox.lots where top_up_id is not null and from_micros < to_micros
+  ) l
     on l.ledger = c.ledger and l.consumer_id = c.consumer_id
     and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
-  where l.top_up_id is not null
 `;
 
 /**
- * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`: one for each lot that a
- * charge of them was paid from; of one developer alone when its number is given.
+ * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`: one for each charge
+ * and top-up that paid for it; of one developer alone when its number is given.
  */
 export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
   const isWanted =
@@ -30,8 +35,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
       ? sql.fragment`true`
       : sql.fragment`c.developer = ${developerNumber}`;
   return sql.fragment`
-    select s.developer, l.top_up_id,
-      sign(s.amount) * (least(l.to_micros, s.ends) - greatest(l.from_micros, s.begins)) as micros,
+    select s.developer, l.top_up_id, sign(s.amount) * l.micros as micros,
       (s.amount > 0)::int as charges
     from ${tail} t
     cross join lateral (
@@ -44,20 +48,19 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         as g (ledger, consumer_id, spent_before, place) on g.place = c.place
       where g.spent_before is not null and ${isWanted}
     ) s
-    -- Lots lie end to end, so none before the one that holds the beginning is read; by the index, which
-    -- the offset sees to.
+    -- Lots lie end to end, so none is read that lies before the one that holds the beginning.
     cross join lateral (
-      select top_up_id, from_micros, to_micros from farebox.lots
-      where ledger = s.ledger and consumer_id = s.consumer_id
+      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
+      from farebox.lots
+      where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
         and from_micros < s.ends and to_micros > s.begins
         and from_micros >= (
           select from_micros from farebox.lots
           where ledger = s.ledger and consumer_id = s.consumer_id and from_micros <= s.begins
           order by from_micros desc limit 1
         )
-      offset 0
+      group by top_up_id
     ) l
-    where l.top_up_id is not null
   `;
 }
 

@@ -10,6 +10,8 @@ import { readStripeConfig } from '../../src/config.ts';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
 import { createStripe } from '../../src/processor/stripe.ts';
 import { CHECK_NAMES } from '../../src/store/audit.ts';
+import { createDatabase } from '../../src/store/database.ts';
+import { rebuildRollups } from '../../src/store/rollups.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import {
   createTestDatabase,
@@ -30,6 +32,8 @@ interface Finding {
 interface Planted {
   readonly consumer: string;
   readonly topUp: string;
+  /** Of the developer who made all the charges. */
+  readonly developer: string;
   readonly firstCharge: string;
   readonly lastCharge: string;
 }
@@ -45,18 +49,27 @@ interface Plant {
 const GUARDS = `
   alter table farebox.consumers drop constraint consumers_not_overspent;
   drop index farebox.movements_top_up_once;
+  drop index farebox.top_ups_one_automatic;
 `;
+
+const HOURS = 'the hours and the tail of earnings are what was charged';
+const DAYS = 'the days and all time of earnings are their hours';
+const PAID_BY = 'what top-ups paid and the tail of it are what charges took of their lots';
 
 const PLANTS: readonly Plant[] = [
   {
-  drop index farebox.top_ups_one_automatic;
     what: 'a consumer that overspent',
     statements: [
       'update farebox.consumers set spent_micros = 11000000 where id = $1',
       `update farebox.charges set amount_micros = 10000000, spent_micros = 11000000
         where consumer_id = $1 and spent_micros = 2000000`,
     ],
-    finds: ({ consumer }) => [['no balance is negative', `consumer ${consumer}`]],
+    finds: ({ consumer, topUp, developer }) => [
+      ['no balance is negative', `consumer ${consumer}`],
+      [PAID_BY, `top-up ${topUp}`],
+      // Of all plants that change a charge, which are charges of one hour.
+      [HOURS, `developer ${developer}`],
+    ],
   },
   {
     what: 'a movement that was deleted',
@@ -84,6 +97,7 @@ const PLANTS: readonly Plant[] = [
     ],
     finds: ({ consumer, topUp }) => [
       ['lots follow each other and end at credited', `consumer ${consumer}`],
+      [PAID_BY, `top-up ${topUp}`],
     ],
   },
   {
@@ -95,6 +109,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ consumer, lastCharge, topUp }) => [
       ['spent is the sum of charges', `consumer ${consumer}`],
       ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
+      [PAID_BY, `top-up ${topUp}`],
     ],
   },
   {
@@ -117,6 +132,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ consumer, lastCharge, topUp }) => [
       ['spent is the sum of charges', `consumer ${consumer}`],
       ['charges follow each other without gap or overlap', `charge ${lastCharge}`],
+      [PAID_BY, `top-up ${topUp}`],
     ],
   },
   {
@@ -135,7 +151,10 @@ const PLANTS: readonly Plant[] = [
       'delete from farebox.top_ups where consumer_id = $1',
       'delete from farebox.consumers where id = $1',
     ],
-    finds: ({ consumer }) => [['a charge has a consumer', `consumer ${consumer}`]],
+    finds: ({ consumer, topUp }) => [
+      ['a charge has a consumer', `consumer ${consumer}`],
+      [PAID_BY, `top-up ${topUp}`],
+    ],
   },
   {
     what: 'a top-up that is credited twice',
@@ -164,35 +183,16 @@ const PLANTS: readonly Plant[] = [
       'delete from farebox.movements where consumer_id = $1',
       'update farebox.consumers set credited_micros = 0, spent_micros = 0 where id = $1',
     ],
-    finds: ({ topUp }) => [['a completed top-up is credited once, in full', `top-up ${topUp}`]],
+    finds: ({ topUp }) => [
+      ['a completed top-up is credited once, in full', `top-up ${topUp}`],
+      [PAID_BY, `top-up ${topUp}`],
+    ],
   },
   {
     what: 'a credit without a top-up',
     statements: ['delete from farebox.top_ups where consumer_id = $1'],
     finds: ({ topUp }) => [['a credit names its top-up and its consumer', `top-up ${topUp}`]],
   },
-  {
-    what: 'money that is held for nothing',
-    statements: ['update farebox.consumers set held_micros = 1 where id = $1'],
-    finds: ({ consumer }) => [['held is what open disputes hold', `consumer ${consumer}`]],
-  },
-  {
-    what: 'a lost dispute that took nothing of what it says',
-    statements: [
-      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
-          taken_micros, processor_id)
-        select uuidv7(), ledger, consumer_id, id, 'dispute', 'lost', 1000000, 1000000, 'dp_1'
-        from farebox.top_ups where consumer_id = $1`,
-      `update farebox.top_ups set status = 'charged_back' where consumer_id = $1`,
-    ],
-    finds: () => [
-      ['a refund or dispute took what its movements say', 'lost, took 1000000, movements 0'],
-    ],
-  },
-  {
-    what: 'a debt beside a balance, and a dispute that its top-up does not show',
-    statements: [
-      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
   {
     what: 'a month that took more from the card than its owner allowed',
     statements: [
@@ -218,6 +218,28 @@ const PLANTS: readonly Plant[] = [
       ['a consumer has at most one automatic top-up under way', `consumer ${consumer}`],
     ],
   },
+  {
+    what: 'money that is held for nothing',
+    statements: ['update farebox.consumers set held_micros = 1 where id = $1'],
+    finds: ({ consumer }) => [['held is what open disputes hold', `consumer ${consumer}`]],
+  },
+  {
+    what: 'a lost dispute that took nothing of what it says',
+    statements: [
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+          taken_micros, processor_id)
+        select uuidv7(), ledger, consumer_id, id, 'dispute', 'lost', 1000000, 1000000, 'dp_1'
+        from farebox.top_ups where consumer_id = $1`,
+      `update farebox.top_ups set status = 'charged_back' where consumer_id = $1`,
+    ],
+    finds: () => [
+      ['a refund or dispute took what its movements say', 'lost, took 1000000, movements 0'],
+    ],
+  },
+  {
+    what: 'a debt beside a balance, and a dispute that its top-up does not show',
+    statements: [
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
           processor_id)
         select uuidv7(), ledger, consumer_id, id, 'dispute', 'open', 1000000, 'dp_2'
         from farebox.top_ups where consumer_id = $1`,
@@ -226,6 +248,14 @@ const PLANTS: readonly Plant[] = [
       ['nobody has a debt and a balance', `consumer ${consumer}`],
       ['a top-up has the status that its refunds and disputes give', `top-up ${topUp}`],
     ],
+  },
+  {
+    what: 'a day of earnings that was changed',
+    statements: [
+      `update farebox.earnings set amount_micros = amount_micros + 1
+        where span = 'day' and $1::uuid is not null`,
+    ],
+    finds: ({ developer }) => [[DAYS, `developer ${developer}`]],
   },
   {
     what: 'nothing that is off',
@@ -277,6 +307,10 @@ describe('farebox doctor', () => {
       [charges.map(({ id }) => id), charges.map((c) => c.consumer), charges.map((c) => c.dollar)],
     );
     await sql.query('update farebox.consumers set spent_micros = 2000000');
+    await rebuilt();
+    const developers = await sql.query<{ id: string }>(
+      'select developer_id as id from farebox.accounts where developer_number = 1',
+    );
     const topUps = await sql.query<{ id: string; consumer_id: string }>(
       'select id, consumer_id from farebox.top_ups',
     );
@@ -284,11 +318,19 @@ describe('farebox doctor', () => {
       const consumer = uuidOf('consumer', consumerId) ?? '';
       return {
         consumer,
+        developer: developers.rows[0]?.id ?? '',
         topUp: topUps.rows.find((row) => row.consumer_id === consumer)?.id ?? '',
         firstCharge: charges[index * 2]?.id ?? '',
         lastCharge: charges[index * 2 + 1]?.id ?? '',
       };
     });
+  }
+
+  /** For charges that nothing but SQL has made. */
+  async function rebuilt(): Promise<void> {
+    const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
+    await rebuildRollups(pool);
+    await pool.end();
   }
 
   /** What it prints as JSON, whatever it exits with. */
@@ -386,6 +428,7 @@ describe('farebox doctor', () => {
        where id in (select consumer_id from gone)`,
       [neverCredited],
     );
+    await rebuilt();
     const CREDITED = 'what is credited was paid at the processor';
     const PAID = 'what was paid at the processor is credited once';
     const { findings } = await examine();

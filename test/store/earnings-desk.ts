@@ -12,6 +12,7 @@ import type { ChargeDraft } from '../../src/store/charges.ts';
 import { creditManually } from '../../src/store/credits.ts';
 import { createDatabase, sql, type Connection, type Database } from '../../src/store/database.ts';
 import { listEarnings, sumEarningsByTool } from '../../src/store/earnings.ts';
+import { cutLots } from '../../src/store/lots.ts';
 import { listTools, noteToolName } from '../../src/store/tools.ts';
 import { listAttributedTopUps } from '../../src/store/top-up-attribution.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
@@ -59,6 +60,32 @@ export async function openEarningsDesk(databaseUrl: string) {
       const credit = { accountId, ledger, consumerId: consumer, amountMicros: asMicros(micros) };
       const [id] = await database.transaction((tx) => creditManually(tx, [credit]));
       return id ?? assert.fail();
+    },
+
+    /** Takes up to so much of what is unspent, from the first lots on: what a refund does. */
+    async cut({ ledger, consumer }: Party, micros: number): Promise<void> {
+      await database.transaction(async (tx) => {
+        const balance = await tx.oneFirst(sql.unsafe`
+          select credited_micros - spent_micros from farebox.consumers
+          where ledger = ${ledger} and id = ${consumer} for update
+        `);
+        const amountMicros = Math.min(micros, Number(balance));
+        if (amountMicros === 0) return;
+        await cutLots(tx, { ledger, consumerId: consumer }, { kind: 'adjustment', amountMicros });
+      });
+    },
+
+    /** Another lot of a top-up: what a refund that failed leaves. */
+    async lotAgain({ ledger, consumer }: Party, topUpId: string, micros: number): Promise<void> {
+      await client.query(
+        `with raised as (
+           update farebox.consumers set credited_micros = credited_micros + $3
+           where ledger = $1 and id = $2 returning credited_micros
+         )
+         insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros, top_up_id)
+         select $1, $2, uuidv7(), credited_micros - $3, credited_micros, $4 from raised`,
+        [ledger, consumer, micros, topUpId],
+      );
     },
 
     /** In one flush. Says how many of them could be paid. */
@@ -230,13 +257,17 @@ function plain(
       });
   };
   const of = (tool: string) => own.filter((charge) => charge.tool === tool);
-  const topUps = lots.flatMap(({ consumer, from, to, topUp }) => {
+  const topUps = [...new Set(lots.flatMap(({ topUp }) => topUp ?? []))].flatMap((topUp) => {
     const parts = own
-      .filter((charge) => charge.consumer === consumer)
-      .map(({ ends, amount }) => Math.min(to, ends) - Math.max(from, ends - amount))
+      .map(({ consumer, ends, amount }) =>
+        lots
+          .filter((lot) => lot.topUp === topUp && lot.consumer === consumer)
+          .map(({ from, to }) => Math.min(to, ends) - Math.max(from, ends - amount))
+          .reduce((total, part) => total + Math.max(part, 0), 0),
+      )
       .filter((part) => part > 0);
     const micros = parts.reduce((total, part) => total + part, 0);
-    return topUp === null || micros === 0 ? [] : [[topUp, micros, parts.length] as const];
+    return micros === 0 ? [] : [[topUp, micros, parts.length] as const];
   });
   return {
     byTool: new Map(names.map((tool) => [tool, [sum(of(tool)), sum(of(tool).filter(isToday))]])),

@@ -39,6 +39,11 @@ const anyAct = fc.oneof(
     consumer: fc.nat(2),
     micros: fc.integer({ min: 1, max: 60 }),
   }),
+  fc.record({
+    kind: fc.constant('cut' as const),
+    consumer: fc.nat(2),
+    micros: fc.integer({ min: 1, max: 60 }),
+  }),
   fc.record({ kind: fc.constant('rollUp' as const) }),
   fc.record({ kind: fc.constant('rebuild' as const) }),
   // Two flushes of other consumers, a credit and two steps at once.
@@ -78,6 +83,8 @@ describe('rollups', () => {
           return desk.charge(act.charges.map(charged));
         case 'topUp':
           return desk.topUp(parties[act.consumer] as Party, act.micros);
+        case 'cut':
+          return desk.cut(parties[act.consumer] as Party, act.micros);
         case 'rollUp':
           return rollUp(desk.database);
         case 'rebuild':
@@ -103,6 +110,19 @@ describe('rollups', () => {
       }),
       { numRuns: 12, endOnFailure: true },
     );
+  });
+
+  it('count a charge once for a top-up that it took two lots of', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const first = await desk.topUp(consumer, 10);
+    await desk.topUp(consumer, 10);
+    await desk.lotAgain(consumer, first, 10);
+    await desk.charge([{ consumer, developer, amount: 25 }]);
+    await desk.compare([developer], MIDNIGHT);
+    await rollUp(desk.database);
+    await desk.compare([developer], MIDNIGHT);
+    await rebuildRollups(desk.database);
+    await desk.compare([developer], MIDNIGHT);
   });
 
   it('leave nothing in the tails, and move what is there once', async () => {

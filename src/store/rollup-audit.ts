@@ -1,0 +1,54 @@
+/** The part of the audit that holds the sums of earnings against the charges: src/store/audit.ts runs it. */
+import { sql } from './database.ts';
+import { EARNED, SPANS } from './earnings.ts';
+import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
+
+export const ROLLUP_CHECKS = {
+  'the hours and the tail of earnings are what was charged': sql.fragment`
+    select 'developer ' || a.developer_id, tool || ' in the hour from ' || hour::text || ': '
+      || micros || ' micros and ' || charges || ' charges too few'
+    from (
+      select developer, tool, hour, sum(amount_micros) as micros, sum(charges) as charges
+      from (
+        ${EARNED}
+        union all
+        select developer, tool, hour, -amount_micros, -charges from farebox.earnings_tail
+        union all
+        select developer, tool, begins_at, -amount_micros, -charges from farebox.earnings
+        where span = 'hour'
+      ) e group by 1, 2, 3
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0`,
+
+  'the days and all time of earnings are their hours': sql.fragment`
+    select 'developer ' || a.developer_id, tool || ', ' || span || ' from ' || begins_at::text
+      || ': ' || micros || ' micros and ' || charges || ' charges too few'
+    from (
+      select developer, span, tool, begins_at, sum(micros) as micros, sum(charges) as charges
+      from (
+        select developer, tool, s.span, s.begins_at, amount_micros as micros, charges
+        from (select *, begins_at as hour from farebox.earnings where span = 'hour') h
+          cross join lateral ${SPANS} where s.span <> 'hour'
+        union all
+        select developer, tool, span, begins_at, -amount_micros, -charges
+        from farebox.earnings where span <> 'hour'
+      ) e group by 1, 2, 3, 4
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0`,
+
+  'what top-ups paid and the tail of it are what charges took of their lots': sql.fragment`
+    select 'top-up ' || top_up_id, 'for developer ' || a.developer_id || ': '
+      || micros || ' micros and ' || charges || ' charges too few'
+    from (
+      select developer, top_up_id, sum(micros) as micros, sum(charges) as charges
+      from (
+        ${PAID_BY_TOP_UPS}
+        union all
+        select developer, top_up_id, -micros, -charges
+        from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) w
+        union all
+        select developer, top_up_id, -charged_micros, -charges from farebox.top_up_earnings
+      ) p group by 1, 2
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0`,
+} as const;
