@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   key: () => import('./commands/key.ts'),
   rollup: () => import('./commands/rollup.ts'),
   doctor: () => import('./commands/doctor.ts'),
+  reconcile: () => import('./commands/reconcile.ts'),
   env: () => import('./commands/env.ts'),
 };
 

@@ -54,6 +54,8 @@ export interface Config extends LedgerConfig {
   readonly rollUpEverySeconds: number;
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
+  /** How often the processor's books are held against ours. */
+  readonly reconcileEverySeconds: number;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
   /** How long after it was made an invocation is given up. */
@@ -122,6 +124,7 @@ export function readConfig(env: Environment): Config {
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+    reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });

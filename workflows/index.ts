@@ -2,5 +2,6 @@
 export { ensurePartitions } from './ensure-partitions.ts';
 export { grant } from './grant.ts';
 export { invocation } from './invocation.ts';
+export { reconcileTopUps } from './reconcile-top-ups.ts';
 export { rollUpEarnings } from './roll-up-earnings.ts';
 export { topUp } from './top-up.ts';

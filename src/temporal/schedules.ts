@@ -32,6 +32,13 @@ export function schedulesOf(config: Config): readonly Schedule[] {
       catchUpSeconds: 86_400,
       summary: 'Charges: make the partitions of the coming months',
     },
+    {
+      workflow: 'reconcileTopUps',
+      everySeconds: config.reconcileEverySeconds,
+      // One late run walks all the time that was missed.
+      catchUpSeconds: 60,
+      summary: "Reconciliation: the processor's books against ours",
+    },
   ];
 }
 

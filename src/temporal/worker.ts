@@ -11,12 +11,13 @@ import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
+import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
-import { connectionSecurity, createTemporalClient } from './client.ts';
+import { connectionSecurity, createTemporalClient, reportPayment } from './client.ts';
 import { beatHearts } from './heartbeat.ts';
 import { Relay } from './relay.ts';
 import { installRuntime } from './runtime.ts';
@@ -85,6 +86,11 @@ export async function runWorker(
         }),
         ...createRollupActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
+        ...createReconciliationActivities({
+          database,
+          stripe: createStripe(config.stripe),
+          nudge: (topUp) => reportPayment(temporal, topUp),
+        }),
         ...createGrantActivities({ database }),
         ...createInvocationActivities({
           database,

@@ -136,6 +136,8 @@ export async function testEnvironment(database: TestDatabase): Promise<Environme
     MASTER_SECRET: randomBytes(32).toString('base64url'),
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',
+    // At midnight: else nobody reconciles but the tests that mean to.
+    RECONCILE_EVERY_SECONDS: '86400',
     LOG_LEVEL: 'info',
   };
 }

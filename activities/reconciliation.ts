@@ -1,0 +1,90 @@
+/**
+ * The steps of a reconciliation, each a bounded part of it and safe to run twice: what differs is written down
+ * as it is now, and a workflow that is nudged asks for itself.
+ */
+import {
+  examine,
+  readPage,
+  type Books,
+  type Suspect,
+  type Walk,
+} from '../src/processor/reconciliation.ts';
+import {
+  getWalkStart,
+  listDiffering,
+  listUnsettled,
+  recordWalk,
+} from '../src/store/reconciliation.ts';
+import { findTopUp, type TopUp } from '../src/store/top-ups.ts';
+
+export interface ReconciliationDeps extends Books {
+  /** Has the workflow of a top-up look again; starts it where it is gone. */
+  readonly nudge: (topUp: TopUp) => Promise<void>;
+}
+
+/** A part that is done, and where the next one begins; null when there is none. */
+export interface Part {
+  readonly after: string | null;
+  readonly looked: number;
+  readonly nudged: number;
+  readonly differing: number;
+}
+
+export type ReconciliationActivities = ReturnType<typeof createReconciliationActivities>;
+
+/** Objects change after they are made; a refund fails within days, and disputed top-ups are read anyway. */
+const OVERLAP_DAYS = 3;
+/** How long after its end one that was not paid may yet turn out to be: delayed payments take days. */
+const ENDED_DAYS = 30;
+/** Each is a few calls to the processor. */
+const TOP_UPS_PER_PART = 20;
+const NIL = '00000000-0000-0000-0000-000000000000';
+
+export function createReconciliationActivities(deps: ReconciliationDeps) {
+  const { database } = deps;
+  const examineAll = async (suspects: readonly Suspect[]): Promise<Omit<Part, 'after'>> => {
+    let differing = 0;
+    let nudged = 0;
+    for (const suspect of suspects) {
+      const { differences, nudge } = await examine(deps, suspect);
+      if (differences.length > 0) differing += 1;
+      const topUp = nudge ? await findTopUp(database, suspect.topUpId) : null;
+      if (topUp) {
+        await deps.nudge(topUp);
+        nudged += 1;
+      }
+    }
+    return { looked: suspects.length, nudged, differing };
+  };
+  const examineIds = async (ids: readonly string[]): Promise<Part> => ({
+    ...(await examineAll(ids.map((topUpId) => ({ topUpId })))),
+    after: ids.length < TOP_UPS_PER_PART ? null : (ids.at(-1) ?? null),
+  });
+  return {
+    /** The time that is to be walked, in Unix seconds. */
+    async planWalk(): Promise<{ readonly since: number; readonly until: number }> {
+      const since = Date.parse(await getWalkStart(database, OVERLAP_DAYS));
+      return { since: Math.floor(since / 1_000), until: Math.floor(Date.now() / 1_000) };
+    },
+
+    async examineUnsettled(afterId: string | null): Promise<Part> {
+      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART, endedDays: ENDED_DAYS };
+      return examineIds(await listUnsettled(database, page));
+    },
+
+    async walkPage(walk: Walk): Promise<Part> {
+      const { suspects, after } = await readPage(deps, walk);
+      return { ...(await examineAll(suspects)), after };
+    },
+
+    /** Looks again at what differs, or differed. */
+    async reviewDifferences(afterId: string | null): Promise<Part> {
+      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART };
+      return examineIds(await listDiffering(database, page));
+    },
+
+    async endWalk(until: number): Promise<void> {
+      await recordWalk(database, new Date(until * 1_000).toISOString());
+    },
+  };
+}

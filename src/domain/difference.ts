@@ -1,0 +1,13 @@
+/** What can differ between the processor's books and ours, about one top-up. */
+export const DIFFERENCES = {
+  not_credited: 'paid at the processor, and not credited',
+  not_paid: 'credited, and not paid at the processor',
+  payment_mismatch: 'the processor has a payment of another amount, currency or top-up',
+  paid_twice: 'the processor has more than one payment',
+  unknown_top_up: 'the processor has a payment for a top-up that the ledger does not know',
+  reversals: 'refunds or disputes are not the same at the processor and in the ledger',
+} as const;
+
+export type DifferenceKind = keyof typeof DIFFERENCES;
+
+export const DIFFERENCE_KINDS = Object.keys(DIFFERENCES) as DifferenceKind[];
