@@ -34,9 +34,8 @@ describe('the top-up page', function () {
   it('takes a consumer to checkout and back, and the balance is credited', async () => {
     const [account] = await createTestAccounts(stack.database.url, 1, 0);
     const { consumerKey } = account!;
-    await page.goto(`${stack.api.url}/top-up`);
+    await page.goto(`${stack.api.url}/top-up?amount=12.5`);
     await page.fill('#key', consumerKey);
-    await page.fill('#amount', '12.5');
     await page.click('button');
     await page.waitForURL(`${stack.simulator.url}/**`);
     await page.fill('input[name=card]', '4242 4242 4242 4242');

@@ -20,9 +20,10 @@ describe('GET /v1/balance', () => {
   it('says what can be spent, and by whom', async () => {
     const account = await api.createAccount(12.345678);
     const { consumerId } = account;
-    assert.deepEqual(await balanceOf(account), { balance: 12.345678, consumerId });
+    const autoTopUp = { status: 'off', reason: null };
+    assert.deepEqual(await balanceOf(account), { balance: 12.345678, consumerId, autoTopUp });
     await charge(api, account, { amount: 0.345678 });
-    assert.deepEqual(await balanceOf(account), { balance: 12, consumerId });
+    assert.deepEqual(await balanceOf(account), { balance: 12, consumerId, autoTopUp });
   });
 
   it('says nothing but zero of a new account', async () => {

@@ -1,5 +1,7 @@
 /** Topping up over HTTP: what is taken, what is refused, and what its consumer is shown of it. */
 import assert from 'node:assert/strict';
+import { readStripeConfig } from '../../src/config.ts';
+import { createStripe } from '../../src/processor/stripe.ts';
 import {
   CheckoutAnswer,
   TopUpAnswer,
@@ -8,6 +10,7 @@ import {
 } from '../../src/schemas/consumers.ts';
 import { farebox, startStack, type Stack } from '../support/stack.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
+import { control } from '../support/payments.ts';
 
 interface Owner {
   readonly consumerId: string;
@@ -83,13 +86,29 @@ describe('top-ups over HTTP', function () {
       farebox(['account', 'consent', owner.consumerId, '--ceiling', ceiling], stack);
     const before = await list();
     await consent('13');
-    const topUpUrl = `${stack.api.url}/top-up`;
+    const topUpUrl = `${stack.api.url}/top-up?amount=5`;
     const facts = { left: 0.66, topUpUrl };
     assertError(await post('/v1/top-up', 1), 403, 'consent_ceiling_reached', undefined, facts);
     await consent('0');
     assertError(await post('/v1/top-up', 1), 403, 'consent_required', undefined, { topUpUrl });
     assert.deepEqual(await list(), before);
     await consent('1000');
+  });
+
+  it('that the card does not pay name a page that opens a checkout of the amount', async () => {
+    const stripe = createStripe(readStripeConfig(stack.env));
+    const { data: payments } = await stripe.paymentIntents.list();
+    const paid = payments.find(({ status }) => status === 'succeeded');
+    await control(stack.simulator, `cards/${String(paid?.payment_method)}/expire`, {});
+    const headers = { 'Idempotency-Key': 'expired-1' };
+    const refused = await post('/v1/top-up', 21.5, headers);
+    const [record] = await list();
+    assert.equal(record?.failure?.code, 'card_expired');
+    const topUpUrl = `${stack.api.url}/top-up?amount=21.5`;
+    const facts = { topUpUrl, topUpId: record?.id };
+    assertError(refused, 402, 'card_expired', undefined, facts);
+    assertError(await post('/v1/top-up', 21.5, headers), 402, 'card_expired', undefined, facts);
+    assert.equal((await fetch(topUpUrl)).status, 200);
   });
 
   it('come newest first, page by page', async () => {

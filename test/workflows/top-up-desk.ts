@@ -175,6 +175,9 @@ export async function openDesk(extra: Environment = {}) {
         select count(*) as count from farebox.processor_events where handed_over_at is null
       `),
 
+    waitingNotices: (): Promise<number> =>
+      database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
+
     workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
 
     async close(): Promise<void> {
