@@ -2,11 +2,7 @@
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
 import { findAutoTopUp } from '../store/auto-top-ups.ts';
-import {
-  listConsumerCharges,
-  sumConsumerCharges,
-  type ChargeFilter,
-} from '../store/charge-lists.ts';
+import { listConsumerCharges, sumConsumerCharges } from '../store/charge-lists.ts';
 import { getCounters } from '../store/consumers.ts';
 import type { Api } from './api.ts';
 import { wireCharge } from './charges.ts';
@@ -34,9 +30,7 @@ export async function getUsage(api: Api, { caller, query }: Request<undefined>):
   const filter = chargeFilterOf(query);
   const [rows, total] = await Promise.all([
     listConsumerCharges(api.database, caller, filter, { ...page, limit: page.limit + 1 }),
-    isUnfiltered(filter)
-      ? getCounters(api.database, caller).then(({ spent }) => spent)
-      : sumConsumerCharges(api.database, caller, filter),
+    sumConsumerCharges(api.database, caller, filter),
   ]);
   const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
   return {
@@ -47,9 +41,4 @@ export async function getUsage(api: Api, { caller, query }: Request<undefined>):
       ...marks,
     },
   };
-}
-
-/** The running total serves what every dashboard asks for, at the cost of one probe. */
-function isUnfiltered({ fromId, toId, tool }: ChargeFilter): boolean {
-  return fromId === undefined && toId === undefined && tool === undefined;
 }

@@ -5,8 +5,9 @@
 import { Type, type Static } from 'typebox';
 import { uuidFloor, uuidTimeMs } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
-import type { ConsumerRef } from './consumers.ts';
+import { getCounters, type ConsumerRef } from './consumers.ts';
 import { row, sql, type Connection } from './database.ts';
+import { spentBefore } from './spent.ts';
 
 const StoredCharge = Type.Object({
   id: Type.String(),
@@ -64,12 +65,20 @@ export async function listConsumerCharges(
   `);
 }
 
-/** The sum of a consumer's charges that match, in micros. */
+/** The sum of a consumer's charges that match; of one tool's it is added up, else it is a few probes. */
 export async function sumConsumerCharges(
   connection: Connection,
   consumer: ConsumerRef,
   filter: ChargeFilter,
 ): Promise<Micros> {
+  const { fromId, toId, tool } = filter;
+  if (tool === undefined) {
+    const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
+    const from = fromId === undefined ? 0 : await by(fromId);
+    const to =
+      toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
+    return asMicros(Math.max(to - from, 0));
+  }
   const micros = await connection.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
     where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
