@@ -166,3 +166,15 @@ export async function settleGrant(connection: Connection, id: string): Promise<G
   `);
   return findGrant(connection, id);
 }
+
+/** The same for grants that nobody came back to for so long; says how many. */
+export async function settleOverdueGrants(
+  connection: Connection,
+  overdueByMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    update farebox.grants set status = 'expired', ended_at = now()
+    where status = 'active' and expires_at < now() - ${overdueByMs}::int8 * interval '1 ms'
+  `);
+  return rowCount;
+}

@@ -82,6 +82,8 @@ const columns = sql.fragment`
 
 /** How long the relays leave a new invocation's workflow to the request that wrote it to start. */
 const IN_HAND_MS = 5_000;
+/** Silent ones at a time; what is left is silent for a little longer. */
+const SILENT_MAX = 1_000;
 
 /** Uses the grant and writes the invocation, in status `pending`, or does neither. */
 export async function admitInvocation(
@@ -183,13 +185,37 @@ export async function findInvocationOf(
   `);
 }
 
+/** Has the relays start the workflows of those that go on and were not heard of for so long; says how many. */
+export async function noteSilentInvocations(
+  connection: Connection,
+  silentForMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with silent as (
+      update farebox.invocations set heard_at = now()
+      where id in (
+        select id from farebox.invocations i
+        where status in ('pending', 'running')
+          and heard_at < now() - ${silentForMs}::int8 * interval '1 ms'
+          -- While Temporal is away one notice is enough.
+          and not exists (select from farebox.outbox o where o.subject_id = i.id)
+        order by heard_at limit ${SILENT_MAX} for update skip locked
+      )
+      returning id
+    )
+    insert into farebox.outbox (workflow, subject_id) select 'invocation', id from silent
+  `);
+  return rowCount;
+}
+
 /** The workflow takes it up. As it is now: one that has ended stays so. */
 export async function beginInvocation(
   connection: Connection,
   id: string,
 ): Promise<Invocation | null> {
   await connection.query(sql.typeAlias('nothing')`
-    update farebox.invocations set status = 'running' where id = ${id} and status = 'pending'
+    update farebox.invocations set status = 'running', heard_at = now()
+    where id = ${id} and status in ('pending', 'running')
   `);
   return findInvocation(connection, id);
 }
@@ -197,7 +223,7 @@ export async function beginInvocation(
 /** Counts an attempt and says what to call; null when the invocation has ended. */
 export async function beginAttempt(connection: Connection, id: string): Promise<AgentCall | null> {
   return connection.maybeOne(sql.type(callRow)`
-    update farebox.invocations i set attempts = attempts + 1
+    update farebox.invocations i set attempts = attempts + 1, heard_at = now()
     from farebox.agents a, farebox.grants g
     where i.id = ${id} and i.status = 'running' and a.id = i.target_agent_id and g.id = i.grant_id
     returning a.endpoint, a.protocol, i.capability, i.payload::text as "payloadText",

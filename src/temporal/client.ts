@@ -146,10 +146,10 @@ export function grantWorkflowId(grantId: string): string {
   return `grant/${wireId('grant', grantId)}`;
 }
 
-/** Starts the workflow of a grant, or has it look at its row; one that has ended has nothing to learn. */
+/** Starts the workflow of a grant, or has it look at its row; one that came to its end has nothing to learn. */
 export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
   const { workflow } = temporal.client;
-  const options = { ...grantStartOptions(temporal, grant), ...ONE_RUN };
+  const options = { ...grantStartOptions(temporal, grant), ...ONE_END };
   const signal = SIGNAL_OF[grant.status];
   await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
     if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);
@@ -172,7 +172,7 @@ export async function startInvocation(
   await unlessEnded(temporal, timeoutMs, async () => {
     await temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
       ...invocationStartOptions(temporal, invocation),
-      ...ONE_RUN,
+      ...ONE_END,
     });
   });
 }
@@ -200,6 +200,12 @@ const REPORT_TIMEOUT_MS = 5_000;
 const ONE_RUN = {
   workflowIdConflictPolicy: 'USE_EXISTING',
   workflowIdReusePolicy: 'REJECT_DUPLICATE',
+} as const;
+
+/** The same, but begins anew one that was terminated: its row says that it has not come to its end. */
+const ONE_END = {
+  workflowIdConflictPolicy: 'USE_EXISTING',
+  workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
 } as const;
 
 async function unlessEnded(

