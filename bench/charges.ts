@@ -10,6 +10,7 @@ import {
   CONSUMERS,
   countCharges,
   createLedger,
+  noteBaseline,
   proveWhole,
   type Ledger,
 } from './ledger.ts';
@@ -61,7 +62,7 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
     name: 'Fastify + pg by hand',
     connections: CONNECTIONS,
     measure: ({ ledger, fastify }, effort) =>
-      chargeOverHttp({ ...ledger, url: fastify.url }, effort),
+      chargeOverHttp({ ...ledger, developerKey: ledger.baselineKey, url: fastify.url }, effort),
   },
   {
     key: 'K',
@@ -140,6 +141,7 @@ export async function measureCharges(
     );
     const apiPeakMemoryMiB = await api.peakMemoryMiB();
     await proveAllThere(ledger, rows);
+    await noteBaseline(ledger);
     await proveWhole(ledger);
     return { rows, apiPeakMemoryMiB };
   } finally {
@@ -148,7 +150,7 @@ export async function measureCharges(
 }
 
 function debit(ledger: Ledger, consumers: number, effort: Effort): Promise<Measured> {
-  const { databaseUrl, developerNumber: developer } = ledger;
+  const { databaseUrl, baselineNumber: developer } = ledger;
   return runScript({ databaseUrl, file: 'debit.sql', variables: { consumers, developer } }, effort);
 }
 

@@ -26,9 +26,12 @@ const CLI = join(import.meta.dirname, '../src/cli.ts');
 export interface Ledger {
   readonly name: string;
   readonly databaseUrl: string;
-  /** Of the first account. */
+  /** Of the first account, which charges in every way that Farebox has. */
   readonly developerKey: string;
   readonly developerNumber: number;
+  /** Of the second, for whom the baselines debit; nobody else charges for it. */
+  readonly baselineKey: string;
+  readonly baselineNumber: number;
   readonly developerKeys: readonly string[];
   readonly consumerKeys: readonly string[];
   /** Files with one consumer key a line: all of them, and the first alone. */
@@ -65,8 +68,8 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
     await client.query(fundBaseline);
     await client.query('vacuum analyze');
   });
-  const [first] = accounts;
-  if (!first) throw new Error('no account was made');
+  const [first, second] = accounts;
+  if (!first || !second) throw new Error('no account was made');
   const consumerKeys = accounts.map(({ consumerKey }) => consumerKey);
   const keysFile = join(stack.directory, `${name}-keys`);
   const hotKeyFile = join(stack.directory, `${name}-hot-key`);
@@ -77,6 +80,8 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
     databaseUrl,
     developerKey: first.developerKey,
     developerNumber: await numberOf(databaseUrl, first.developerId),
+    baselineKey: second.developerKey,
+    baselineNumber: await numberOf(databaseUrl, second.developerId),
     developerKeys: accounts.map(({ developerKey }) => developerKey),
     consumerKeys,
     keysFile,
@@ -124,6 +129,28 @@ const fundBaseline = `
   insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros)
   select ledger, consumer_id, id, 0, amount_micros from movements
 `;
+
+/** Notes in the tails what the baselines debited, as Farebox does with each charge and they do not. */
+export function noteBaseline({ databaseUrl, baselineNumber }: Ledger): Promise<void> {
+  return withClient(databaseUrl, async (client) => {
+    for (const statement of NOTE_CHARGES) await client.query(statement, [baselineNumber]);
+  });
+}
+
+const NOTE_CHARGES = [
+  `insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
+   select min(ledger), developer, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch'), tool,
+     sum(amount_micros), count(*)
+   from farebox.charges where developer = $1 group by 2, 3, 4`,
+  `insert into farebox.attribution_tail
+     (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+   select array_agg(ledger), array_agg(consumer_id), array_agg(spent_micros - amount_micros),
+     array_agg(place), array_agg(amount_micros), array_agg(developer), array_agg(amount_micros)
+   from (
+     select *, (n - 1) / 500 as chunk, ((n - 1) % 500 + 1)::int as place
+     from (select *, row_number() over () as n from farebox.charges where developer = $1) c
+   ) c group by chunk`,
+];
 
 /** Charges that there are, by any way. */
 export function countCharges(ledger: Ledger): Promise<number> {
