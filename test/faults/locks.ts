@@ -1,24 +1,32 @@
 /**
- * A consumer's row, locked from outside, which holds every charge and credit of it at a known point: the
- * statement is sent and waits. So a fault can be timed without guessing.
+ * A row, locked from outside, which holds every statement that needs it at a known point: it is sent and
+ * waits. So a fault can be timed without guessing. All charges and credits need their consumer's row.
  */
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { until } from '../support/stack.ts';
 
-export interface HeldConsumer {
+export interface HeldRow {
   /** Resolves when this many sessions wait for a lock in the database. */
   waited(sessions: number): Promise<void>;
   release(): Promise<void>;
 }
 
 /** `consumerId` as on the wire. */
-export async function holdConsumer(databaseUrl: string, consumerId: string): Promise<HeldConsumer> {
+export function holdConsumer(databaseUrl: string, consumerId: string): Promise<HeldRow> {
+  return hold(databaseUrl, 'select from farebox.consumers where id = $1 for update', consumerId);
+}
+
+/** The row that direct top-ups lock for their ceilings. */
+export function holdAccount(databaseUrl: string, consumerId: string): Promise<HeldRow> {
+  const statement = 'select from farebox.accounts where consumer_id = $1 for update';
+  return hold(databaseUrl, statement, consumerId);
+}
+
+async function hold(databaseUrl: string, statement: string, consumerId: string): Promise<HeldRow> {
   const holder = await connected(databaseUrl);
   await holder.query('begin');
-  await holder.query('select from farebox.consumers where id = $1 for update', [
-    uuidOf('consumer', consumerId),
-  ]);
+  await holder.query(statement, [uuidOf('consumer', consumerId)]);
   // A transaction sees one state of pg_stat_activity, so the watcher is outside of it.
   const watcher = await connected(databaseUrl);
   return {

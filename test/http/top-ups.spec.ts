@@ -99,7 +99,7 @@ describe('top-ups over HTTP', function () {
     const stripe = createStripe(readStripeConfig(stack.env));
     const { data: payments } = await stripe.paymentIntents.list();
     const paid = payments.find(({ status }) => status === 'succeeded');
-    await control(stack.simulator, `cards/${String(paid?.payment_method)}/expire`, {});
+    await control(stack.simulator, `cards/${paid?.payment_method as string}/expire`, {});
     const headers = { 'Idempotency-Key': 'expired-1' };
     const refused = await post('/v1/top-up', 21.5, headers);
     const [record] = await list();
