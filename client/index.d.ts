@@ -114,9 +114,30 @@ export interface Refund {
 }
 
 /** What verifyReceipt() found. Of a receipt that does not hold nothing is shown. */
-export type ReceiptCheck = { valid: true; charge: ReceiptCharge } | { valid: false; charge: null };
+export type ReceiptCheck =
+  | { valid: true; charge: ReceiptCharge; invocation?: undefined }
+  | { valid: true; charge?: undefined; invocation: ReceiptInvocation }
+  | { valid: false; charge: null; invocation?: undefined };
 
-/** What a receipt says. */
+/** What a receipt of an agent's invocation says (section 4.4). Hashes are in hex, of JSON without blanks. */
+export interface ReceiptInvocation {
+  id: string;
+  /** Whose account invoked. */
+  developerId: string;
+  callerId: string;
+  targetAgentId: string;
+  grantId: string;
+  capability: string;
+  status: 'succeeded' | 'failed';
+  /** Of `{targetAgentId, grantId, capability, payload}`. */
+  requestSha256: string;
+  /** Of what the agent answered; null when it failed. */
+  resultSha256: string | null;
+  createdAt: string;
+  completedAt: string;
+}
+
+/** What a receipt of a charge says. */
 export type ReceiptCharge = Pick<
   Charge,
   'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'

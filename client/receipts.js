@@ -23,8 +23,8 @@ export async function verifyReceipt(keys, receipt) {
     bytesOf(signature),
     new TextEncoder().encode(signed),
   );
-  const charge = isSigned ? chargeOf(payload) : undefined;
-  return charge ? { valid: true, charge } : NOT_VALID;
+  const said = isSigned ? saidIn(payload) : undefined;
+  return said ? { valid: true, ...said } : NOT_VALID;
 }
 
 /** The developer's receipt keys, by id. */
@@ -67,12 +67,14 @@ export class ReceiptKeys {
   }
 }
 
-/** The charge that a payload says, in the service's own words; undefined when it is of something else. */
-function chargeOf(payload) {
-  const text = new TextDecoder().decode(bytesOf(payload));
-  const { id, consumerId, developerId, tool, micros, createdAt } = JSON.parse(text);
+/** The charge or invocation of a payload, in the service's own words; undefined when it is of something else. */
+function saidIn(payload) {
+  const said = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
+  const { id, consumerId, developerId, tool, micros, createdAt, grantId } = said;
+  if (typeof grantId === 'string') return { invocation: said };
   if (typeof tool !== 'string' || !Number.isSafeInteger(micros)) return undefined;
-  return { id, consumerId, developerId, tool, amount: micros / MICROS_PER_DOLLAR, createdAt };
+  const amount = micros / MICROS_PER_DOLLAR;
+  return { charge: { id, consumerId, developerId, tool, amount, createdAt } };
 }
 
 function bytesOf(base64url) {

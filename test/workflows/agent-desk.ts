@@ -69,6 +69,11 @@ export async function openAgentDesk(extra: Environment = {}) {
       return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationAnswer);
     },
 
+    /** The same, as it is when it has ended. */
+    async outcomeOf(targetAgentId: string, payload?: object): Promise<Invocation> {
+      return this.ended((await this.invoke(targetAgentId, payload)).id);
+    },
+
     async invocationNow(id: string): Promise<Invocation> {
       return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationAnswer);
     },

@@ -61,11 +61,11 @@ describe('the workflow of a grant', () => {
     const { id } = await desk.grant('echo', { type: 'limited', maxUses: 2 });
     await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
     const body = { targetAgentId: 'echo', grantId: id, capability: 'c', payload: {} };
-    assert.equal((await desk.post('/invoke', body)).status, 200);
+    assert.ok((await desk.post('/invoke', body)).status < 300);
     const { status } = await desk.workflow('grant', id).describe();
     assert.equal(status.name, 'RUNNING');
     assert.equal((await desk.grantNow(id)).status, 'active');
-    assert.equal((await desk.post('/invoke', body)).status, 200);
+    assert.ok((await desk.post('/invoke', body)).status < 300);
     assert.deepEqual(await endOf(id), { status: 'used', uses: 2 });
     const { status: now, uses } = await desk.grantNow(id);
     assert.deepEqual([now, uses], ['used', 2]);
@@ -76,7 +76,7 @@ describe('the workflow of a grant', () => {
     await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await desk.workflow('grant', id).terminate();
     const body = { targetAgentId: 'echo', grantId: id, capability: 'c', payload: {} };
-    assert.equal((await desk.post('/invoke', body)).status, 200);
+    assert.ok((await desk.post('/invoke', body)).status < 300);
     await until(async () => (await desk.grantNow(id)).status === 'expired');
     assert.equal((await desk.post('/invoke', body)).status, 409);
   });

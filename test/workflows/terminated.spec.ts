@@ -113,7 +113,7 @@ describe('a terminated workflow', () => {
     await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await terminate('grant', id);
     const body = { targetAgentId: 'used-up', grantId: id, capability: 'c', payload: {} };
-    bodyOf(await desk.post('/invoke', body), 200, InvocationAnswer);
+    assert.ok((await desk.post('/invoke', body)).status < 300);
     await until(() => desk.isFound('grant', id, 'GrantStatus = "used"'));
   });
 });
