@@ -8,7 +8,6 @@ import { pipeline } from 'node:stream/promises';
 import { stringify, type Options } from 'csv-stringify/sync';
 import type { Context } from 'koa';
 import { asMicros, decimalOf } from '../domain/money.ts';
-import type { Page } from '../store/charge-lists.ts';
 import { requestIdOf } from './respond.ts';
 
 /** A bigint is micro-dollars, a number is a count: a minus before these is no formula. */
@@ -69,15 +68,15 @@ async function* textOf(
 }
 
 /** A list, each page by a statement of its own: a snapshot held for minutes would keep dead rows alive. */
-export async function* pagesOf<T extends { readonly id: string }>(
-  read: (page: Page) => Promise<readonly T[]>,
+export async function* pagesOf<T>(
+  read: (limit: number, last?: T) => Promise<readonly T[]>,
   cellsOf: (row: T) => readonly Cell[],
-): AsyncGenerator<Cell[][], void> {
-  let beforeId: string | undefined;
+): AsyncGenerator<(readonly Cell[])[], void> {
+  let last: T | undefined;
   for (;;) {
-    const rows = await read({ limit: PAGE_ROWS, beforeId });
-    if (rows.length > 0) yield rows.map((row) => [...cellsOf(row)]);
+    const rows = await read(PAGE_ROWS, last);
+    if (rows.length > 0) yield rows.map(cellsOf);
     if (rows.length < PAGE_ROWS) return;
-    beforeId = rows.at(-1)?.id;
+    last = rows.at(-1);
   }
 }

@@ -46,7 +46,7 @@ export async function getEarnings(
 }
 
 /** `from` and `to`, on the boundaries of what sums are kept for. Finer than an hour are only the charges. */
-function rangeOf(query: ParsedUrlQuery, unit: Interval): HourRange {
+export function rangeOf(query: ParsedUrlQuery, unit: Interval): HourRange {
   const [fromMs, toMs] = (['from', 'to'] as const).map((name) => {
     const timeMs = timeOf(query, name);
     if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) return timeMs;

@@ -5,10 +5,12 @@ import {
   listDeveloperCharges,
   type StoredCharge,
 } from '../store/charge-lists.ts';
+import { listToolEarnings, type ToolIntervalEarnings } from '../store/earnings-by-tool.ts';
 import type { Api } from './api.ts';
 import { pagesOf, type Cell, type Export } from './csv.ts';
 import type { Request } from './endpoint.ts';
-import { chargeFilterOf, developerChargeFilterOf } from './query.ts';
+import { rangeOf } from './earnings.ts';
+import { chargeFilterOf, developerChargeFilterOf, oneOf } from './query.ts';
 
 export function exportCharges(api: Api, { caller, query }: Request<undefined>): Export {
   const filter = developerChargeFilterOf(query);
@@ -16,7 +18,8 @@ export function exportCharges(api: Api, { caller, query }: Request<undefined>): 
     name: 'charges',
     header: ['id', 'createdAt', 'tool', 'amount', 'consumerId', 'metadata'],
     pages: pagesOf(
-      (page) => listDeveloperCharges(api.database, caller, filter, page),
+      (limit, last?: StoredCharge) =>
+        listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
       (charge) => [
         ...cellsOf(charge),
         wireId('consumer', charge.consumerId),
@@ -32,8 +35,29 @@ export function exportUsage(api: Api, { caller, query }: Request<undefined>): Ex
     name: 'usage',
     header: ['id', 'createdAt', 'tool', 'amount', 'developerId'],
     pages: pagesOf(
-      (page) => listConsumerCharges(api.database, caller, filter, page),
+      (limit, last?: StoredCharge) =>
+        listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
       (charge) => [...cellsOf(charge), wireId('developer', charge.developerId)],
+    ),
+  };
+}
+
+/** By tool, then by time. What is earned meanwhile may be in it or not, each charge once or not at all. */
+export function exportEarnings(api: Api, { caller, query }: Request<undefined>): Export {
+  const interval = oneOf(query, 'interval', ['hour', 'day']) ?? 'day';
+  const range = rangeOf(query, interval);
+  return {
+    name: 'earnings',
+    header: ['tool', 'from', 'charges', 'amount'],
+    pages: pagesOf(
+      (limit, after?: ToolIntervalEarnings) =>
+        listToolEarnings(api.database, caller, range, interval, { limit, after }),
+      ({ tool, beginsMs, charges, earnings }) => [
+        tool,
+        new Date(beginsMs).toISOString(),
+        charges,
+        BigInt(earnings),
+      ],
     ),
   };
 }

@@ -13,11 +13,12 @@ import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
 import { getEarnings } from './earnings.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
-import { exportCharges, exportUsage } from './exports.ts';
+import { exportCharges, exportEarnings, exportUsage } from './exports.ts';
 import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
 import { getInvocationReceipt } from './invocation-receipts.ts';
 import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
 import { getReceiptKeys, verifyReceipt } from './receipts.ts';
+import { exportStatement, getStatement } from './statements.ts';
 import { getTools, patchTool, postTool } from './tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
 
@@ -45,10 +46,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/checkout', { role: 'consumer', body: TopUpBody, handle: postCheckout }),
   // Developers (section 4.2)
   get('/v1/earnings', { role: 'developer', handle: getEarnings }),
+  csv('/v1/earnings.csv', { role: 'developer', handle: exportEarnings }),
   post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
   get('/v1/tools', { role: 'developer', handle: getTools }),
   patch('/v1/tools/:id', { role: 'developer', body: ToolChanges, handle: patchTool }),
   get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
+  // Either role
+  csv('/v1/statements/:month.csv', { role: 'either', handle: exportStatement }),
+  get('/v1/statements/:month', { role: 'either', handle: getStatement }),
   // Agents, legacy (section 4.4)
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
   post('/resolve', { role: 'legacy', body: ResolveBody, handle: postResolve }),

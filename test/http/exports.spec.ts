@@ -71,6 +71,40 @@ describe('exports', () => {
     }
   });
 
+  it('of earnings have what was charged by each tool, day by day or hour by hour', async () => {
+    const key = developer.developerKey;
+    await charge(api, developer, { tool: '=cmd', amount: 0.2 });
+    const list = await call(api, 'GET', '/v1/charges', { key });
+    const { charges } = bodyOf(list, 200, ChargesAnswer);
+    for (const [query, digits, rest] of [
+      ['', 10, 'T00:00:00.000Z'],
+      ['?interval=day&from=2026-01-01', 10, 'T00:00:00.000Z'],
+      ['?interval=hour', 13, ':00:00.000Z'],
+    ] as const) {
+      const groups = Map.groupBy(charges, ({ tool, createdAt }) =>
+        JSON.stringify([safe(tool), createdAt.slice(0, digits) + rest]),
+      );
+      const expected = [...groups].map(([group, all]) => [
+        ...(JSON.parse(group) as string[]),
+        String(all.length),
+        decimal(all.reduce((total, { amount }) => total + amount, 0)),
+      ]);
+      const [header, ...rows] = await csv(`/v1/earnings.csv${query}`, key);
+      assert.deepEqual(header, ['tool', 'from', 'charges', 'amount']);
+      assert.deepEqual(new Set(rows.map(String)), new Set(expected.map(String)));
+      assert.equal(rows.length, expected.length);
+    }
+    assert.equal((await csv('/v1/earnings.csv?to=2026-01-01', key)).length, 1);
+    for (const [query, param] of [
+      ['from=2026-01-01T00:30Z', 'from'],
+      ['interval=week', 'interval'],
+      ['from=2026-01-02&to=2026-01-01', 'from'],
+    ] as const) {
+      const answer = await call(api, 'GET', `/v1/earnings.csv?${query}`, { key });
+      assertError(answer, 400, 'invalid_request', param);
+    }
+  });
+
   it('have every row once, newest first, though they are read by pages', async () => {
     const payer = await api.createAccount(100);
     const made: string[] = [];

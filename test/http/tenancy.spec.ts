@@ -71,6 +71,9 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/top-up/:id': { role: 'consumer', names: 'topUp' },
   'POST /v1/checkout': { role: 'consumer', body: () => ({ amount: 10 }) },
   'GET /v1/earnings': { role: 'developer' },
+  'GET /v1/earnings.csv': { role: 'developer' },
+  'GET /v1/statements/:month.csv': { role: 'either' },
+  'GET /v1/statements/:month': { role: 'either' },
   'POST /v1/tools': { role: 'developer', body: () => ({ name: 'new', price: 1 }) },
   'GET /v1/tools': { role: 'developer' },
   'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
@@ -169,7 +172,8 @@ describe('tenancy', () => {
   });
 
   for (const [route, { role, body, names }] of Object.entries(ROUTES)) {
-    const [method, path] = route.split(' ') as [string, string];
+    const [method, template] = route.split(' ') as [string, string];
+    const path = template.replace(':month', new Date().toISOString().slice(0, 7));
     const read = (who: TestAccount, query = ''): Promise<Answer> => {
       const id = names === undefined ? '' : owned[names];
       const headers = sent(role, KEY_OF[role](who));

@@ -1,0 +1,122 @@
+/**
+ * A month of a consumer, and of a developer: where it began, what happened, where it ended. What is read is
+ * of one snapshot, so it adds up while charges and rollups go on.
+ */
+import { Type, type Static } from 'typebox';
+import { uuidFloor } from '../domain/ids.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
+import type { ConsumerRef } from './consumers.ts';
+import { row, sql, type Connection, type Database } from './database.ts';
+import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
+import { earnedIn } from './earnings.ts';
+import { spentBefore } from './spent.ts';
+
+export interface Month {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const StatementMovement = Type.Object({
+  kind: Type.String(),
+  amountMicros: Type.Integer(),
+  topUpId: Type.Union([Type.String(), Type.Null()]),
+  reason: Type.Union([Type.String(), Type.Null()]),
+  createdAt: Type.String(),
+});
+
+const ToolCharges = Type.Object({
+  tool: Type.String(),
+  charges: Type.Integer(),
+  amountMicros: Type.Integer(),
+});
+
+export interface ConsumerStatement {
+  /** Credited less spent: what a dispute holds is the consumer's until it is taken. */
+  readonly opening: Micros;
+  readonly movements: readonly Static<typeof StatementMovement>[];
+  readonly charges: readonly Static<typeof ToolCharges>[];
+  readonly closing: Micros;
+}
+
+export interface DeveloperStatement {
+  readonly opening: Micros;
+  /** By tool, then by day. */
+  readonly earned: readonly ToolIntervalEarnings[];
+  readonly closing: Micros;
+}
+
+const movementRow = row(StatementMovement);
+const toolRow = row(ToolCharges);
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+
+export async function readConsumerStatement(
+  database: Database,
+  consumer: ConsumerRef,
+  { fromMs, toMs }: Month,
+): Promise<ConsumerStatement> {
+  const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
+  return inOneSnapshot(database, async (tx) => {
+    const credited = await tx.oneFirst(sql.type(sumRow)`
+      select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
+      where ${own} and created_at < ${timestamp(fromMs)}
+    `);
+    const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+    const movements = await tx.any(sql.type(movementRow)`
+      select kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
+        created_at as "createdAt"
+      from farebox.movements
+      where ${own} and created_at >= ${timestamp(fromMs)} and created_at < ${timestamp(toMs)}
+      order by created_at, id
+    `);
+    const charges = await tx.any(sql.type(toolRow)`
+      select tool, count(*) as charges, sum(amount_micros)::int8 as "amountMicros"
+      from farebox.charges
+      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
+      group by tool order by tool
+    `);
+    const closing = asMicros(opening + sum(movements) - sum(charges));
+    return { opening, movements, charges, closing };
+  });
+}
+
+/** Tools and days that one query brings. */
+const EARNED_ROWS = 5_000;
+
+export async function readDeveloperStatement(
+  database: Database,
+  developer: { readonly developerNumber: number },
+  month: Month,
+): Promise<DeveloperStatement> {
+  return inOneSnapshot(database, async (tx) => {
+    const opening = await tx.oneFirst(sql.type(sumRow)`
+      select coalesce(sum(amount_micros), 0)::int8 as sum
+      from (${earnedIn(developer, { toMs: month.fromMs })}) earned
+    `);
+    const earned: ToolIntervalEarnings[] = [];
+    for (;;) {
+      const page = { limit: EARNED_ROWS, after: earned.at(-1) };
+      const rows = await listToolEarnings(tx, developer, month, 'day', page);
+      earned.push(...rows);
+      if (rows.length < EARNED_ROWS) break;
+    }
+    const inMonth = earned.reduce((total, { earnings }) => total + earnings, 0);
+    return { opening: asMicros(opening), earned, closing: asMicros(opening + inMonth) };
+  });
+}
+
+function inOneSnapshot<T>(database: Database, read: (tx: Connection) => Promise<T>): Promise<T> {
+  return database.transaction(async (tx) => {
+    await tx.query(
+      sql.typeAlias('nothing')`set transaction isolation level repeatable read, read only`,
+    );
+    return read(tx);
+  });
+}
+
+function sum(rows: readonly { readonly amountMicros: number }[]): number {
+  return rows.reduce((total, { amountMicros }) => total + amountMicros, 0);
+}
+
+function timestamp(timeMs: number) {
+  return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
+}
