@@ -121,7 +121,7 @@ async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {
 }
 
 /** What an operator reads in the Temporal UI. Types are our error codes where one fits. */
-function failureFor(error: unknown): unknown {
+export function failureFor(error: unknown): unknown {
   if (error instanceof PaymentMismatchError) {
     return ApplicationFailure.create({
       type: 'payment_mismatch',

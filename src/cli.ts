@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   account: () => import('./commands/account.ts'),
   key: () => import('./commands/key.ts'),
   rollup: () => import('./commands/rollup.ts'),
+  refund: () => import('./commands/refund.ts'),
   doctor: () => import('./commands/doctor.ts'),
   reconcile: () => import('./commands/reconcile.ts'),
   env: () => import('./commands/env.ts'),

@@ -1,6 +1,6 @@
 /**
  * Names and shapes of what can be said to our workflows. To `topUp` by the API and the relay (`sessionUrl`,
- * `outcome`, `paymentReported`) and by operators in the Temporal UI (`retry`, `cancel`, `status`); those of
+ * `outcome`, `paymentReported`, `reversalReported`) and by operators in the Temporal UI (`retry`, `cancel`, `status`); those of
  * `grant` and `invocation` are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
@@ -11,6 +11,8 @@ import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
 export interface TopUpInput {
   /** `tu_…` */
   readonly topUpId: string;
+  /** The run before this one was told of a refund or dispute, and had not settled it. */
+  readonly reversalReported?: boolean;
 }
 
 export interface TopUpView {
@@ -23,6 +25,9 @@ export interface TopUpView {
 export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator';
 
 export interface TopUpProgress extends TopUpView {
+  /** Of its refunds and disputes: what they hold, and what they are owed. */
+  readonly heldDollars: number;
+  readonly debtDollars: number;
   readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }
@@ -42,6 +47,8 @@ export const cancel = defineUpdate<TopUpProgress>('cancel');
 
 /** A nudge: something was reported about this payment. Carries nothing, since nothing in it is believed. */
 export const paymentReported = defineSignal('paymentReported');
+/** A nudge too: about a refund or dispute, by the processor or because one was asked for. */
+export const reversalReported = defineSignal('reversalReported');
 
 export const status = defineQuery<TopUpProgress>('status');
 

@@ -37,7 +37,7 @@ function detailsOf(topUp: Displayed): string {
   }
   if (topUp.ended) {
     const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
-    return `Ended: **${topUp.status}**${why}. ${nextOf(topUp.autoTopUp)}`;
+    return `Ended: **${topUp.status}**${why}. ${claimsOf(topUp)}${nextOf(topUp.autoTopUp)}`;
   }
   if (topUp.waitingFor === 'payment') {
     return (
@@ -46,6 +46,17 @@ function detailsOf(topUp: Displayed): string {
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;
+}
+
+/** What its refunds and disputes keep from its consumer. */
+function claimsOf({ heldDollars, debtDollars }: Displayed): string {
+  const held =
+    heldDollars > 0 ? `An open dispute **holds ${heldDollars} dollars** until it is decided. ` : '';
+  const debt =
+    debtDollars > 0
+      ? `The consumer **owes ${debtDollars} dollars**, which the next credits pay. `
+      : '';
+  return held + debt;
 }
 
 function nextOf(autoTopUp: AutoTopUpState | null): string {

@@ -1,5 +1,5 @@
 /**
- * A top-up, from the request to its last state. Remembers which step comes next; Postgres decides
+ * A top-up, from the request to its last state, and again whenever it is refunded or disputed after that. Remembers which step comes next; Postgres decides
  * whether a step takes effect, and the processor alone says whether money came. Each run begins by
  * reading the row, so that a run which follows another, ended or terminated, repeats nothing.
  */
@@ -18,6 +18,7 @@ import {
 } from '@temporalio/workflow';
 import type { LedgerActivities } from '../activities/ledger.ts';
 import type { ProcessorActivities } from '../activities/processor.ts';
+import type { ReversalActivities } from '../activities/reversals.ts';
 import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
 import type { Verdict } from '../src/processor/verdict.ts';
 import * as messages from './messages.ts';
@@ -32,6 +33,7 @@ type Step =
   | 'ask'
   | 'cancel'
   | 'credit'
+  | 'settle'
   | 'expire'
   | 'fail'
   | 'end';
@@ -45,6 +47,8 @@ interface Run {
   autoTopUp: AutoTopUpState | null;
   consumerId: string | undefined;
   amountDollars: number | undefined;
+  heldDollars: number;
+  debtDollars: number;
   waitingFor: WaitingFor | null;
   stuck: Stuck | null;
   /** How long to wait for a report before asking the processor unprompted; doubles. */
@@ -54,6 +58,8 @@ interface Run {
   /** Waiting for a report, a timer or an operator; no step is under way. */
   resting: boolean;
   nudged: boolean;
+  /** Refunds and disputes are to be settled as soon as it is credited. */
+  reversalReported: boolean;
   retryAsked: boolean;
   cancelAsked: boolean;
   ended: boolean;
@@ -72,8 +78,10 @@ const CANCELLABLE: ReadonlySet<Step> = new Set([
   'cancel',
 ]);
 
-function activities(summary: string): LedgerActivities & ProcessorActivities {
-  return proxyActivities<LedgerActivities & ProcessorActivities>({
+type Activities = LedgerActivities & ProcessorActivities & ReversalActivities;
+
+function activities(summary: string): Activities {
+  return proxyActivities<Activities>({
     startToCloseTimeout: '15s',
     // Every step says each second that it is alive (src/temporal/heartbeat.ts): a killed worker costs this.
     heartbeatTimeout: '5s',
@@ -84,7 +92,7 @@ function activities(summary: string): LedgerActivities & ProcessorActivities {
 }
 
 export async function topUp(input: TopUpInput): Promise<TopUpView> {
-  const run = newRun(input.topUpId);
+  const run = newRun(input);
   listen(run);
   // "Request Cancellation" in the UI is the same orderly end as the update `cancel`.
   CancellationScope.current().cancelRequested.catch(() => (run.cancelAsked = true));
@@ -93,17 +101,23 @@ export async function topUp(input: TopUpInput): Promise<TopUpView> {
     for (;;) {
       while (step !== 'end') {
         if (run.cancelAsked && CANCELLABLE.has(step)) step = 'cancel';
-        if (step !== 'cancel' && historyIsLong(run)) await continueAsNew<typeof topUp>(input);
+        if (step !== 'cancel' && historyIsLong(run)) {
+          const reversalReported = run.reversalReported || step === 'settle';
+          await continueAsNew<typeof topUp>(
+            reversalReported ? { ...input, reversalReported } : input,
+          );
+        }
         step = await attempt(run, step);
       }
       run.ended = true;
       run.waitingFor = null;
       display(run);
       await condition(allHandlersFinished);
-      if (!mayHaveBeenPaid(run)) return viewOf(run);
+      const unread = mustSettle(run) ? 'settle' : mayHaveBeenPaid(run) ? 'ask' : undefined;
+      if (unread === undefined) return viewOf(run);
       run.ended = false;
       run.nudged = false;
-      step = 'ask';
+      step = unread;
     }
   });
 }
@@ -111,6 +125,11 @@ export async function topUp(input: TopUpInput): Promise<TopUpView> {
 /** A report came while an expired or failed top-up was ending. */
 function mayHaveBeenPaid(run: Run): boolean {
   return run.nudged && (run.status === 'expired' || run.status === 'failed');
+}
+
+/** Whatever was reported of refunds and disputes, it waits until there is a credit to take from. */
+function mustSettle({ reversalReported, status }: Run): boolean {
+  return reversalReported && !['pending', 'expired', 'failed', 'withdrawn'].includes(status);
 }
 
 function historyIsLong(run: Run): boolean {
@@ -150,7 +169,7 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
     run.askAfterMs = opened.firstAskMs;
     display(run);
     if (opened.status === 'expired' || opened.status === 'failed') return 'ask';
-    if (opened.status !== 'pending') return 'end';
+    if (opened.status !== 'pending') return mustSettle(run) ? 'settle' : 'end';
     if (opened.method === 'direct') return 'chargeCard';
     // Asked at once in a later run: what was reported to the one before may not have been acted on.
     return opened.sessionUrl === null ? 'openCheckout' : 'ask';
@@ -189,6 +208,16 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
     await activities(`Credit ${run.amountDollars} dollars`).creditTopUp(run.topUpId);
     run.status = 'completed';
     run.failure = null;
+    return mustSettle(run) ? 'settle' : 'end';
+  },
+
+  async settle(run) {
+    run.reversalReported = false; // whatever was reported until now, this reads
+    run.waitingFor = 'processor';
+    const settled = await activities('Settle refunds and disputes').settleTopUp(run.topUpId);
+    run.status = settled.status;
+    run.heldDollars = settled.heldDollars;
+    run.debtDollars = settled.debtDollars;
     return 'end';
   },
 
@@ -209,7 +238,10 @@ const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>>
 
 /** What the processor says decides. An ended top-up changes only by turning out to be paid. */
 function following(run: Run, verdict: Verdict): Step {
-  if (verdict.kind === 'paid') return 'credit';
+  if (verdict.kind === 'paid') {
+    if (verdict.isReversed) run.reversalReported = true;
+    return 'credit';
+  }
   if (run.status !== 'pending') return 'end';
   switch (verdict.kind) {
     case 'open':
@@ -261,6 +293,14 @@ function listen(run: Run): void {
     description: 'Something was reported about the payment: ask the processor now.',
   });
   setHandler(
+    messages.reversalReported,
+    () => {
+      run.reversalReported = true;
+      run.nudged = true; // it was paid, then
+    },
+    { description: 'A refund or dispute was reported or asked for: settle it now.' },
+  );
+  setHandler(
     messages.sessionUrl,
     async () => {
       await condition(() => run.sessionUrl !== null || run.ended || run.stuck !== null);
@@ -302,7 +342,7 @@ function listen(run: Run): void {
   });
 }
 
-function newRun(topUpId: string): Run {
+function newRun({ topUpId, reversalReported = false }: TopUpInput): Run {
   return {
     topUpId,
     status: 'pending',
@@ -311,12 +351,15 @@ function newRun(topUpId: string): Run {
     autoTopUp: null,
     consumerId: undefined,
     amountDollars: undefined,
+    heldDollars: 0,
+    debtDollars: 0,
     waitingFor: 'processor',
     stuck: null,
     askAfterMs: ASK_INTERVAL_MS_MAX,
     failures: 0,
     resting: false,
     nudged: false,
+    reversalReported,
     retryAsked: false,
     cancelAsked: false,
     ended: false,
@@ -328,5 +371,6 @@ function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
 }
 
 function progressOf(run: Run): TopUpProgress {
-  return { ...viewOf(run), waitingFor: run.waitingFor, stuck: run.stuck };
+  const { heldDollars, debtDollars, waitingFor, stuck } = run;
+  return { ...viewOf(run), heldDollars, debtDollars, waitingFor, stuck };
 }

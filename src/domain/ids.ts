@@ -9,6 +9,7 @@ const PREFIXES = {
   charge: 'chg',
   tool: 'tool',
   topUp: 'tu',
+  topUpRefund: 'tur',
   key: 'key',
   grant: 'gnt',
   invocation: 'inv',

@@ -10,7 +10,7 @@ import type { Answer, Request } from './endpoint.ts';
 import { chargeFilterOf, paged, pageOf } from './query.ts';
 
 export async function getBalance(api: Api, { caller }: Request<undefined>): Promise<Answer> {
-  const [{ balance }, autoTopUp] = await Promise.all([
+  const [{ balance, debt }, autoTopUp] = await Promise.all([
     getCounters(api.database, caller),
     findAutoTopUp(api.database, caller),
   ]);
@@ -18,6 +18,7 @@ export async function getBalance(api: Api, { caller }: Request<undefined>): Prom
     status: 200,
     body: {
       balance: dollarsOf(balance),
+      debt: dollarsOf(debt),
       consumerId: wireId('consumer', caller.consumerId),
       autoTopUp: { status: autoTopUp?.status ?? 'off', reason: autoTopUp?.reason ?? null },
     },

@@ -102,12 +102,12 @@ export async function createSession(
   return { id: session.id, url: session.url };
 }
 
-/** With its payment intent, which says what became of a delayed payment. */
+/** With its payment intent and charge, which say what became of a delayed payment, and of one that was made. */
 export async function readSession(
   stripe: Stripe,
   sessionId: string,
 ): Promise<Stripe.Checkout.Session> {
-  return stripe.checkout.sessions.retrieve(sessionId, { expand: ['payment_intent'] });
+  return stripe.checkout.sessions.retrieve(sessionId, { expand: ['payment_intent.latest_charge'] });
 }
 
 /** Unless it was paid or has expired meanwhile; what it is now is for the caller to read. */
@@ -134,7 +134,7 @@ export async function createIntent(
 }
 
 export async function readIntent(stripe: Stripe, intentId: string): Promise<Stripe.PaymentIntent> {
-  return stripe.paymentIntents.retrieve(intentId);
+  return stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge'] });
 }
 
 /** Takes the money, its owner being away. A decline is no error: the intent that is returned says it. */

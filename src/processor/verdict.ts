@@ -8,7 +8,12 @@ import { centsOf, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 
 export type Verdict =
-  | { readonly kind: 'paid'; readonly paymentIntentId: string | undefined }
+  | {
+      readonly kind: 'paid';
+      readonly paymentIntentId: string | undefined;
+      /** Refunded or disputed by now, in whole or in part. */
+      readonly isReversed: boolean;
+    }
   /** Neither paid nor certain never to be. */
   | { readonly kind: 'open' }
   | { readonly kind: 'expired' }
@@ -40,14 +45,16 @@ export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
   return { code, message: FAILURES[code] };
 }
 
-/** The session must come with its payment intent expanded. */
+/** The session must come with its payment intent and that one's charge expanded. */
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
     demand(session.payment_status, 'paid', `payment status of ${session.id}`);
     demand(session.amount_total, centsOf(expected.amountMicros), `cents of ${session.id}`);
     demand(session.currency, 'usd', `currency of ${session.id}`);
     demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
-    return { kind: 'paid', paymentIntentId: idOf(session.payment_intent) };
+    const { payment_intent: paid } = session;
+    const isReversed = typeof paid === 'object' && paid !== null && wasReversed(paid);
+    return { kind: 'paid', paymentIntentId: idOf(paid), isReversed };
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
@@ -67,7 +74,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
       demand(intent.amount_received, centsOf(expected.amountMicros), `cents of ${intent.id}`);
       demand(intent.currency, 'usd', `currency of ${intent.id}`);
       demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
-      return { kind: 'paid', paymentIntentId: intent.id };
+      return { kind: 'paid', paymentIntentId: intent.id, isReversed: wasReversed(intent) };
     case 'canceled':
       return { kind: 'expired' };
     case 'requires_action':
@@ -96,6 +103,11 @@ function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAIL
   if (error.payment_method && error.payment_method.type !== 'card') return 'payment_failed';
   if (error.code === 'authentication_required') return 'authentication_required';
   return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
+}
+
+function wasReversed({ latest_charge: charge }: Stripe.PaymentIntent): boolean {
+  if (charge === null || typeof charge === 'string') return false;
+  return charge.disputed || charge.amount_refunded > 0;
 }
 
 function idOf(object: string | { readonly id: string } | null): string | undefined {

@@ -41,6 +41,15 @@ const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
   'payment_intent.succeeded',
 ]);
 
+/** Of these a top-up is told however long ago it was credited. */
+export function concernsReversal(type: string): boolean {
+  return (
+    type.startsWith('refund.') ||
+    type.startsWith('charge.refund') ||
+    type.startsWith('charge.dispute.')
+  );
+}
+
 /** Whether the key moves real money: `sk_live_...`, or a restricted `rk_live_...`. */
 export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]+_live_/.test(secretKey);
@@ -89,7 +98,9 @@ function eventIn(rawBody: Buffer, isLive: boolean): ProcessorEvent | undefined {
     paymentIntentId: object['object'] === 'payment_intent' ? objectId : paymentIntentOf(object),
     // Of a connected account, or of the other mode: about no payment that our key can see.
     concernsTopUp:
-      TOP_UP_EVENTS.has(type) && !event['account'] && (event['livemode'] ?? isLive) === isLive,
+      (TOP_UP_EVENTS.has(type) || concernsReversal(type)) &&
+      !event['account'] &&
+      (event['livemode'] ?? isLive) === isLive,
   };
 }
 

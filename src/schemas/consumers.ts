@@ -5,6 +5,7 @@ import { Dollars, PageMarks, Timestamp } from './shapes.ts';
 
 export const BalanceAnswer = Type.Object({
   balance: Dollars('What can be spent now'),
+  debt: Dollars('What refunds and disputes took that was spent; the next credits pay it'),
   consumerId: Type.String(),
   autoTopUp: Type.Object(
     {

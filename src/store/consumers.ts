@@ -11,22 +11,32 @@ export interface ConsumerRef {
 
 export interface Counters {
   readonly balance: Micros;
+  /** What its refunds and disputes are owed; the balance is 0 then. */
+  readonly debt: Micros;
   /** The sum of all its charges. */
   readonly spent: Micros;
 }
 
-const countersRow = row(Type.Object({ balance: Type.Integer(), spent: Type.Integer() }));
+const countersRow = row(
+  Type.Object({ balance: Type.Integer(), debt: Type.Integer(), spent: Type.Integer() }),
+);
 
-/** One probe of the primary key, however many charges there are. */
+/** Two probes of indexes, however many charges there are. */
 export async function getCounters(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
 ): Promise<Counters> {
   const found = await connection.one(sql.type(countersRow)`
-    select credited_micros - spent_micros - held_micros as balance, spent_micros as spent
+    select credited_micros - spent_micros - held_micros as balance, spent_micros as spent,
+      (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
+        where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as debt
     from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
   `);
-  return { balance: asMicros(found.balance), spent: asMicros(found.spent) };
+  return {
+    balance: asMicros(found.balance),
+    debt: asMicros(found.debt),
+    spent: asMicros(found.spent),
+  };
 }
 
 /**

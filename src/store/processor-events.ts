@@ -21,6 +21,7 @@ export interface ProcessorEvent {
 
 const WaitingEvent = Type.Object({
   eventId: Type.String(),
+  type: Type.String(),
   attempts: Type.Integer(),
   topUpId: Type.String(),
 });
@@ -72,7 +73,7 @@ export async function takeProcessorEvents(
       where handed_over_at is null and next_attempt_at <= now()
       order by next_attempt_at limit ${limit} for update skip locked
     )
-    returning id as "eventId", attempts, top_up_id as "topUpId"
+    returning id as "eventId", type, attempts, top_up_id as "topUpId"
   `);
 }
 

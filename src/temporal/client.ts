@@ -14,7 +14,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import type { UpdateDefinition } from '@temporalio/common';
+import type { SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { Config } from '../config.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
@@ -30,6 +30,7 @@ import {
   invocationOutcome,
   outcome,
   paymentReported,
+  reversalReported,
   sessionUrl,
   type InvocationView,
   type TopUpView,
@@ -122,12 +123,25 @@ export function startDirectTopUp(
 }
 
 /** Nudges the workflow, and starts it again when it is gone: only this may restart a closed one. */
-export async function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
+export function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  return report(temporal, topUp, paymentReported);
+}
+
+/** The same about a refund or dispute, which mostly comes when the workflow has long ended. */
+export function reportReversal(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  return report(temporal, topUp, reversalReported);
+}
+
+async function report(
+  temporal: TemporalClient,
+  topUp: Startable,
+  signal: SignalDefinition,
+): Promise<void> {
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      signal: paymentReported,
+      signal,
     }),
   );
 }

@@ -6,7 +6,13 @@ import { findGrant } from '../store/grants.ts';
 import { findInvocation } from '../store/invocations.ts';
 import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
 import { findTopUp } from '../store/top-ups.ts';
-import { reportGrant, startInvocation, startTopUp, type TemporalClient } from './client.ts';
+import {
+  reportGrant,
+  reportReversal,
+  startInvocation,
+  startTopUp,
+  type TemporalClient,
+} from './client.ts';
 
 interface OutboxDeps {
   readonly database: Database;
@@ -63,9 +69,11 @@ const HAND_OVER: Readonly<Record<Notice['workflow'], HandOver>> = {
     const invocation = await findInvocation(database, subjectId);
     if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
   }),
+  /** A new one that nobody waits for; one that is credited is to be refunded. */
   top_up: thenDelete(async ({ database, temporal }, subjectId) => {
     const topUp = await findTopUp(database, subjectId);
     if (topUp?.status === 'pending') await startTopUp(temporal, topUp);
+    else if (topUp) await reportReversal(temporal, topUp);
   }),
   /** Becomes a notice of the kind above, in the transaction that deletes it. */
   auto_top_up: ({ database }, notice) => takeUpAutoTopUp(database, notice),

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Logger } from 'pino';
+import { concernsReversal } from '../processor/webhook.ts';
 import type { Database } from '../store/database.ts';
 import {
   EVENTS_CHANNEL,
@@ -16,7 +17,7 @@ import {
 } from '../store/processor-events.ts';
 import { findTopUp } from '../store/top-ups.ts';
 import { OUTBOX_CHANNEL } from '../store/outbox.ts';
-import { reportPayment, type TemporalClient } from './client.ts';
+import { reportPayment, reportReversal, type TemporalClient } from './client.ts';
 import { handOverNotices, retryDelayMs } from './outbox.ts';
 import { sweep } from './sweep.ts';
 
@@ -137,8 +138,10 @@ async function handOverOne(
   events: readonly WaitingEvent[],
 ): Promise<void> {
   const topUp = await findTopUp(database, topUpId);
-  // What is credited cannot become paid; a workflow that had nothing to do would only cost.
-  if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
+  if (topUp && events.some(({ type }) => concernsReversal(type))) {
+    await reportReversal(temporal, topUp);
+    // What is credited cannot become paid; a workflow that had nothing to do would only cost.
+  } else if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
     await reportPayment(temporal, topUp);
   }
   await markHandedOver(

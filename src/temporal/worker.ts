@@ -11,6 +11,7 @@ import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
 import { createProcessorActivities } from '../../activities/processor.ts';
+import { createReversalActivities } from '../../activities/reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
@@ -66,6 +67,7 @@ export async function runWorker(
       whenTemporalIsThere(() => connect(config.temporal), log, signal),
     ]);
     const { namespace, taskQueue } = config.temporal;
+    const stripe = createStripe(config.stripe);
     const worker = await Worker.create({
       connection,
       namespace,
@@ -79,11 +81,12 @@ export async function runWorker(
         }),
         ...createProcessorActivities({
           database,
-          stripe: createStripe(config.stripe),
+          stripe,
           baseUrl: config.baseUrl,
           checkoutMinutes: config.checkoutMinutes,
           savesTestCard: config.savesTestCard,
         }),
+        ...createReversalActivities({ database, stripe }),
         ...createRollupActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createReconciliationActivities({

@@ -10,6 +10,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   charge: 'chg',
   tool: 'tool',
   topUp: 'tu',
+  topUpRefund: 'tur',
   key: 'key',
   grant: 'gnt',
   invocation: 'inv',

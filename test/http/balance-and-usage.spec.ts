@@ -1,7 +1,10 @@
 /** What a consumer reads about itself: the balance, and every charge with the total of what it asked for. */
 import assert from 'node:assert/strict';
+import { createDatabase } from '../../src/store/database.ts';
+import { recordReversals } from '../../src/store/reversals.ts';
 import { ChargeAnswer, UsageAnswer } from '../../src/schemas/charges.ts';
 import { BalanceAnswer } from '../../src/schemas/consumers.ts';
+import { dispute } from '../store/payer.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -21,9 +24,10 @@ describe('GET /v1/balance', () => {
     const account = await api.createAccount(12.345678);
     const { consumerId } = account;
     const autoTopUp = { status: 'off', reason: null };
-    assert.deepEqual(await balanceOf(account), { balance: 12.345678, consumerId, autoTopUp });
+    const rest = { debt: 0, consumerId, autoTopUp };
+    assert.deepEqual(await balanceOf(account), { balance: 12.345678, ...rest });
     await charge(api, account, { amount: 0.345678 });
-    assert.deepEqual(await balanceOf(account), { balance: 12, consumerId, autoTopUp });
+    assert.deepEqual(await balanceOf(account), { balance: 12, ...rest });
   });
 
   it('says nothing but zero of a new account', async () => {
@@ -36,6 +40,23 @@ describe('GET /v1/balance', () => {
       account.consumerId.slice('cns_'.length),
     ]);
     assert.equal((await balanceOf(account)).balance, 3);
+  });
+
+  it('shows what refunds and disputes took that was spent, as debt', async () => {
+    const account = await api.createAccount(5);
+    await charge(api, account, { amount: 4.5 });
+    const database = await createDatabase(api.databaseUrl, {
+      maxPoolSize: 1,
+      onError: () => {},
+    });
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.top_ups where consumer_id = $1',
+      [account.consumerId.slice('cns_'.length)],
+    );
+    await recordReversals(database, rows[0]?.id ?? '', 0, [dispute('dp_1', 5_000_000, 'lost')]);
+    await database.end();
+    const { balance, debt } = await balanceOf(account);
+    assert.deepEqual({ balance, debt }, { balance: 0, debt: 4.5 });
   });
 
   it('is right after every charge, whatever its size', async () => {

@@ -15,7 +15,13 @@ import {
 import { admitTopUp, getTopUp } from '../../src/store/top-ups.ts';
 import { newDraft, post } from './charge-drafts.ts';
 
-export type Payer = Awaited<ReturnType<typeof newPayer>>;
+export type Payer = ReturnType<typeof payerOf>;
+
+export interface Consumer {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly accountId: string;
+}
 
 export interface Money {
   readonly balance: number;
@@ -36,8 +42,7 @@ const lotRow = row(
 );
 const kindRow = row(Type.Object({ kind: Type.String(), amount: Type.Integer() }));
 
-/** Amounts are in micros throughout; a top-up is of whole cents. */
-export async function newPayer(database: Database) {
+export async function newPayer(database: Database): Promise<Payer> {
   const result = await createAccounts(
     database,
     [{ email: `${randomUUID()}@example.com`, balance: asMicros(0) }],
@@ -48,8 +53,12 @@ export async function newPayer(database: Database) {
   const ledger = await database.oneFirst(sql.type(ledgerRow)`
     select ledger from farebox.consumers where id = ${consumerId}
   `);
-  const consumer = { ledger, consumerId, accountId };
+  return payerOf(database, { ledger, consumerId, accountId });
+}
 
+/** Amounts are in micros throughout; a top-up is of whole cents. */
+export function payerOf(database: Database, consumer: Consumer) {
+  const { ledger, consumerId } = consumer;
   return {
     ...consumer,
 

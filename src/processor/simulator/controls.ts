@@ -9,8 +9,9 @@
  *   GET    /webhooks                 the settings, and what is owed
  *   POST   /events/:id/deliver       sends one event now, owed or not; answers the status that came back
  *   GET    /payments                 every succeeded payment, oldest first: what the books must agree with
- *   POST   /disputes                 {payment_intent, amount?, reason?} opens one
- *   POST   /disputes/:id/close       {status: won | lost}
+ *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean} opens one
+ *   POST   /disputes/:id/escalate    makes a dispute of an inquiry
+ *   POST   /disputes/:id/close       {status: won | lost | warning_closed}; lost may be won later
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
@@ -22,7 +23,7 @@ import type Stripe from 'stripe';
 import { settleDebit } from './checkout-payment.ts';
 import { getSession } from './checkout-sessions.ts';
 import type { Context } from './context.ts';
-import { closeDispute, openDispute } from './disputes.ts';
+import { closeDispute, escalateDispute, openDispute } from './disputes.ts';
 import { noSuch, refused } from './errors.ts';
 import type { Fault, Faults } from './faults.ts';
 import { expireCard } from './payment-methods.ts';
@@ -66,11 +67,14 @@ const CONTROLS: Readonly<Record<string, Control>> = {
         paymentIntent: text(body, 'payment_intent'),
         amount: body['amount'] === undefined ? undefined : integer(body, 'amount'),
         reason: body['reason'] === undefined ? 'fraudulent' : text(body, 'reason'),
+        isInquiry: body['inquiry'] === true,
       }),
     ),
+  'POST disputes/:id/escalate': ({ simulation, id }) =>
+    run(simulation, null, (context) => escalateDispute(context, id)),
   'POST disputes/:id/close': ({ simulation, id, body }) =>
     run(simulation, null, (context) =>
-      closeDispute(context, id, oneOf(body, 'status', ['won', 'lost'])),
+      closeDispute(context, id, oneOf(body, 'status', ['won', 'lost', 'warning_closed'])),
     ),
   'POST async/:id': ({ simulation, id, body }) =>
     run(simulation, null, (context) => {

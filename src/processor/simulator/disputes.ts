@@ -17,19 +17,24 @@ const ANSWER_WITHIN_SECONDS = 14 * 24 * 60 * 60;
 
 export interface DisputeOrder {
   readonly paymentIntent: string;
-  /** Cents; all that is not refunded when left out. */
+  /** Cents; all that is neither refunded nor disputed when left out. */
   readonly amount: number | undefined;
   readonly reason: string;
+  /** The bank asks first; no money moves until it escalates. */
+  readonly isInquiry: boolean;
 }
 
 export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispute {
   const charge = succeededChargeOf(context, getIntent(context, order.paymentIntent));
   if (!charge) throw refused(`${order.paymentIntent} has no successful charge to dispute.`);
-  if (charge.disputed) throw refused(`${charge.id} is disputed already.`);
-  const left = charge.amount - charge.amount_refunded;
-  const amount = order.amount ?? left;
-  if (amount < 1 || amount > charge.amount) {
-    throw refused(`A dispute of ${charge.id} is 1 to ${charge.amount} cents, not ${amount}.`);
+  const disputed = context.store
+    .all('dispute', { charge: charge.id })
+    .filter(({ status }) => status !== 'won' && status !== 'warning_closed')
+    .reduce((sum, { amount }) => sum + amount, 0);
+  const left = charge.amount - disputed;
+  const amount = order.amount ?? Math.min(left, charge.amount - charge.amount_refunded);
+  if (amount < 1 || amount > left) {
+    throw refused(`A dispute of ${charge.id} is 1 to ${left} cents, not ${amount}.`);
   }
   const dispute: Stripe.Dispute = {
     id: newId('dp'),
@@ -55,23 +60,35 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
     metadata: {},
     payment_intent: charge.payment_intent,
     reason: order.reason,
-    status: 'needs_response',
+    status: order.isInquiry ? 'warning_needs_response' : 'needs_response',
   };
-  const movement = { type: 'adjustment', category: 'dispute', source: dispute.id } as const;
-  const taken = move(context, { ...movement, amount: -amount, fee: DISPUTE_FEE_CENTS });
-  dispute.balance_transactions.push(taken);
-  charge.disputed = true;
   context.store.insert(dispute);
-  context.store.update(charge);
+  if (!order.isInquiry) withdraw(context, dispute);
   record(context, 'charge.dispute.created', dispute);
+  if (!order.isInquiry) record(context, 'charge.dispute.funds_withdrawn', dispute);
+  return dispute;
+}
+
+export function escalateDispute(context: Context, id: string): Stripe.Dispute {
+  const dispute = getDispute(context, id);
+  if (dispute.status !== 'warning_needs_response') throw refused(`${id} is no open inquiry.`);
+  dispute.status = 'needs_response';
+  withdraw(context, dispute);
+  record(context, 'charge.dispute.updated', dispute);
   record(context, 'charge.dispute.funds_withdrawn', dispute);
   return dispute;
 }
 
-export function closeDispute(context: Context, id: string, status: 'won' | 'lost'): Stripe.Dispute {
+/** Also one that was lost: banks change their minds. */
+export function closeDispute(
+  context: Context,
+  id: string,
+  status: 'won' | 'lost' | 'warning_closed',
+): Stripe.Dispute {
   const dispute = getDispute(context, id);
-  if (dispute.status === 'won' || dispute.status === 'lost') {
-    throw refused(`Dispute ${id} is ${dispute.status} already.`);
+  const from = status === 'warning_closed' ? 'warning_needs_response' : 'needs_response';
+  if (dispute.status !== from && !(dispute.status === 'lost' && status === 'won')) {
+    throw refused(`Dispute ${id} is ${dispute.status}, and cannot be ${status}.`);
   }
   dispute.status = status;
   if (status === 'won') {
@@ -85,6 +102,17 @@ export function closeDispute(context: Context, id: string, status: 'won' | 'lost
   record(context, 'charge.dispute.closed', dispute);
   if (status === 'won') record(context, 'charge.dispute.funds_reinstated', dispute);
   return dispute;
+}
+
+function withdraw(context: Context, dispute: Stripe.Dispute): void {
+  const { id, amount } = dispute;
+  const movement = { type: 'adjustment', category: 'dispute', source: id } as const;
+  const taken = move(context, { ...movement, amount: -amount, fee: DISPUTE_FEE_CENTS });
+  dispute.balance_transactions.push(taken);
+  context.store.update(dispute);
+  const charge = context.store.follow('charge', dispute.charge);
+  if (!charge) throw new Error(`${id} has no charge`);
+  context.store.update({ ...charge, disputed: true });
 }
 
 export const retrieveDispute: Handler = (context, _params, id) => ok(getDispute(context, id));

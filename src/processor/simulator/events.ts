@@ -18,7 +18,7 @@ export type EventType = Extract<
   | `payment_intent.${'created' | 'processing' | 'succeeded' | 'payment_failed' | 'canceled' | 'requires_action'}`
   | `charge.${'succeeded' | 'failed' | 'refunded'}`
   | `refund.${'created' | 'updated' | 'failed'}`
-  | `charge.dispute.${'created' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
+  | `charge.dispute.${'created' | 'updated' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
   | `customer.${'created' | 'updated'}`
   | `payment_method.${'attached' | 'detached'}`
 >;

@@ -117,7 +117,9 @@ function refundedCharge(context: Context, params: Params): Stripe.Charge {
 }
 
 function disputeWon(context: Context, charge: string): boolean {
-  return context.store.all('dispute', { charge }).every(({ status }) => status === 'won');
+  return context.store
+    .all('dispute', { charge })
+    .every(({ status }) => status === 'won' || status.startsWith('warning_'));
 }
 
 function dollars(cents: number): string {

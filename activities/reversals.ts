@@ -1,0 +1,77 @@
+/**
+ * What becomes of a top-up after it was credited: its refunds and disputes. The step may run twice, and beside
+ * itself: what is recorded is what was read last, and a refund has one idempotency key.
+ */
+import type { Stripe } from 'stripe';
+import { dollarsOf } from '../src/domain/money.ts';
+import type { TopUpStatus } from '../src/domain/top-up.ts';
+import { makeRefund, readReversals } from '../src/processor/reversals.ts';
+import type { Database } from '../src/store/database.ts';
+import { failRefund, listRequestedRefunds } from '../src/store/refunds.ts';
+import {
+  getClaims,
+  getReversalsVersion,
+  recordReversals,
+  type ReportedReversal,
+} from '../src/store/reversals.ts';
+import { getTopUp } from '../src/store/top-ups.ts';
+import { failureFor } from './processor.ts';
+import { rowIdOf } from './row-id.ts';
+
+export interface ReversalDeps {
+  readonly database: Database;
+  readonly stripe: Stripe;
+}
+
+export interface SettledTopUp {
+  readonly status: TopUpStatus;
+  readonly heldDollars: number;
+  readonly debtDollars: number;
+}
+
+export type ReversalActivities = ReturnType<typeof createReversalActivities>;
+
+export function createReversalActivities(deps: ReversalDeps) {
+  return {
+    /**
+     * Records what the processor shows of refunds and disputes, and has it make the refunds that are asked
+     * for. Reads first, so that what an earlier attempt did is known, and a refund that cannot be made for
+     * now keeps nothing else from being recorded.
+     */
+    async settleTopUp(topUpId: string): Promise<SettledTopUp> {
+      const id = rowIdOf('topUp', topUpId);
+      const { paymentIntentId } = await getTopUp(deps.database, id);
+      if (paymentIntentId !== null) {
+        await settle(deps, id, paymentIntentId).catch((error: unknown) => {
+          throw failureFor(error);
+        });
+      }
+      const { status } = await getTopUp(deps.database, id);
+      const { heldMicros, debtMicros } = await getClaims(deps.database, id);
+      return { status, heldDollars: dollarsOf(heldMicros), debtDollars: dollarsOf(debtMicros) };
+    },
+  };
+}
+
+async function settle(deps: ReversalDeps, topUpId: string, paymentIntentId: string): Promise<void> {
+  const { database, stripe } = deps;
+  await record(database, topUpId, () => readReversals(stripe, paymentIntentId));
+  for (const refund of await listRequestedRefunds(database, topUpId)) {
+    await record(database, topUpId, async () => {
+      const made = await makeRefund(stripe, paymentIntentId, refund);
+      if (made.kind === 'made') return [made.reported];
+      await failRefund(database, topUpId, refund.id, made.message);
+      return [];
+    });
+  }
+}
+
+async function record(
+  database: Database,
+  topUpId: string,
+  read: () => Promise<readonly ReportedReversal[]>,
+): Promise<void> {
+  const version = await getReversalsVersion(database, topUpId);
+  if (await recordReversals(database, topUpId, version, await read())) return;
+  throw new Error('the top-up changed while the processor was read; the next attempt reads again');
+}
