@@ -11,6 +11,7 @@ export const ERRORS = {
   invalid_cursor: [400, 'The cursor is not a `nextCursor` of this list.'],
   invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or too old.'],
+  refund_exceeds_charge: [400, 'More than what is left of the charge to refund: see `refundable`.'],
   unknown_tool: [400, 'The tool is not registered and the charge names no amount. Register it.'],
   tool_archived: [
     400,

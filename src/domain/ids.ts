@@ -7,6 +7,7 @@ const PREFIXES = {
   consumer: 'cns',
   developer: 'dev',
   charge: 'chg',
+  chargeRefund: 'rf',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

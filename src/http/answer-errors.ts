@@ -33,14 +33,33 @@ export function apiErrorOf(error: unknown): ApiError {
   return new ApiError('internal_error', 'Something went wrong on our side.', {}, error);
 }
 
+/** The error of a write: a line that was lost may have been lost after its commit. */
+export function writeErrorOf(error: unknown): unknown {
+  if (!isLineLost(error)) return error;
+  return new ApiError(
+    'outcome_unknown',
+    'The line to the ledger was lost; whether it happened is not known. ' +
+      'Send it again with the same Idempotency-Key to find out.',
+    {},
+    error,
+  );
+}
+
 function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const name = error.constructor.name;
   return (
-    name === 'ConnectionError' ||
-    name === 'BackendTerminatedError' ||
-    name === 'BackendTerminatedUnexpectedlyError' ||
+    error.constructor.name === 'ConnectionError' ||
+    isLineLost(error) ||
     failureOf(error, true) === 'not_executed'
+  );
+}
+
+function isLineLost(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    ['BackendTerminatedError', 'BackendTerminatedUnexpectedlyError'].includes(
+      error.constructor.name,
+    )
   );
 }
 

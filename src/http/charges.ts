@@ -112,10 +112,10 @@ function refusalOf(api: Api, refusal: Refusal): ApiError {
   }
 }
 
-/** The fields that every view of a charge has (specification section 2, Charge). */
+/** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
-  charge: Omit<StoredCharge, 'metadata'>,
+  charge: Omit<StoredCharge, 'metadata' | 'refundedMicros'>,
 ): object {
   return {
     id: wireId('charge', charge.id),
@@ -125,6 +125,11 @@ export function wireCharge(
     developerId: wireId('developer', charge.developerId),
     createdAt: new Date(uuidTimeMs(charge.id)).toISOString(),
   };
+}
+
+/** The same, and what became of it. */
+export function listedCharge(api: Pick<Api, 'receipts'>, charge: StoredCharge): object {
+  return { ...wireCharge(api, charge), refunded: dollarsOf(asMicros(charge.refundedMicros)) };
 }
 
 export async function listCharges(
@@ -153,7 +158,7 @@ export async function getCharge(api: Api, { caller, params }: Request<undefined>
 
 function developerView(api: Api, charge: StoredCharge): object {
   return {
-    ...wireCharge(api, charge),
+    ...listedCharge(api, charge),
     consumerId: wireId('consumer', charge.consumerId),
     metadata: charge.metadata,
   };

@@ -2,10 +2,10 @@
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
 import { findAutoTopUp } from '../store/auto-top-ups.ts';
-import { listConsumerCharges, sumConsumerCharges } from '../store/charge-lists.ts';
+import { listConsumerCharges, sumConsumerUsage } from '../store/charge-lists.ts';
 import { getCounters } from '../store/consumers.ts';
 import type { Api } from './api.ts';
-import { wireCharge } from './charges.ts';
+import { listedCharge } from './charges.ts';
 import type { Answer, Request } from './endpoint.ts';
 import { chargeFilterOf, paged, pageOf } from './query.ts';
 
@@ -25,19 +25,22 @@ export async function getBalance(api: Api, { caller }: Request<undefined>): Prom
   };
 }
 
-/** Newest first. `total` is of all charges that match, so it does not change from page to page. */
+/**
+ * Newest first. `total` is of all that matches, so it does not change from page to page: what was charged,
+ * less what was refunded, each by its own time. So the totals of two months add up to that of both.
+ */
 export async function getUsage(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
   const page = pageOf(query, 'charge');
   const filter = chargeFilterOf(query);
   const [rows, total] = await Promise.all([
     listConsumerCharges(api.database, caller, filter, { ...page, limit: page.limit + 1 }),
-    sumConsumerCharges(api.database, caller, filter),
+    sumConsumerUsage(api.database, caller, filter),
   ]);
   const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
   return {
     status: 200,
     body: {
-      charges: charges.map((charge) => wireCharge(api, charge)),
+      charges: charges.map((charge) => listedCharge(api, charge)),
       total: dollarsOf(total),
       ...marks,
     },

@@ -16,7 +16,7 @@ export function exportCharges(api: Api, { caller, query }: Request<undefined>): 
   const filter = developerChargeFilterOf(query);
   return {
     name: 'charges',
-    header: ['id', 'createdAt', 'tool', 'amount', 'consumerId', 'metadata'],
+    header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
     pages: pagesOf(
       (limit, last?: StoredCharge) =>
         listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
@@ -33,7 +33,7 @@ export function exportUsage(api: Api, { caller, query }: Request<undefined>): Ex
   const filter = chargeFilterOf(query);
   return {
     name: 'usage',
-    header: ['id', 'createdAt', 'tool', 'amount', 'developerId'],
+    header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
     pages: pagesOf(
       (limit, last?: StoredCharge) =>
         listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
@@ -62,6 +62,7 @@ export function exportEarnings(api: Api, { caller, query }: Request<undefined>):
   };
 }
 
-function cellsOf({ id, tool, amountMicros }: StoredCharge): Cell[] {
-  return [wireId('charge', id), new Date(uuidTimeMs(id)).toISOString(), tool, BigInt(amountMicros)];
+function cellsOf({ id, tool, amountMicros, refundedMicros }: StoredCharge): Cell[] {
+  const createdAt = new Date(uuidTimeMs(id)).toISOString();
+  return [wireId('charge', id), createdAt, tool, BigInt(amountMicros), BigInt(refundedMicros)];
 }

@@ -1,6 +1,6 @@
 /** The table of routes: what the service can be asked, and who may ask it. */
 import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
-import { ChargeBatchBody, ChargeBody } from '../schemas/charges.ts';
+import { ChargeBatchBody, ChargeBody, RefundBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
@@ -8,6 +8,7 @@ import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
+import { postChargeRefund } from './charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './charges.ts';
 import { getBalance, getUsage } from './consumers.ts';
 import { getDeveloperTopUps } from './developer-top-ups.ts';
@@ -34,6 +35,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/charges', { role: 'developer', handle: listCharges }),
   csv('/v1/charges.csv', { role: 'developer', handle: exportCharges }),
   get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
+  post('/v1/charges/:id/refund', { role: 'developer', body: RefundBody, handle: postChargeRefund }),
   post('/v1/receipts/verify', { role: 'either', body: VerifyBody, handle: verifyReceipt }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)

@@ -38,6 +38,19 @@ export const BatchedCharge = Type.Object({
   idempotencyKey: Type.Optional(Type.String()),
 });
 
+export const RefundBody = Type.Object({
+  amount: Type.Optional(Dollars('At most what is left of the charge; left out, all of that')),
+});
+export type RefundBody = Static<typeof RefundBody>;
+
+export const RefundAnswer = Type.Object({
+  id: Type.String(),
+  chargeId: Type.String(),
+  amount: Dollars('What went back'),
+  refunded: Dollars('Of the charge, by this refund and those before it'),
+  createdAt: Timestamp,
+});
+
 const chargeFields = {
   id: Type.String(),
   tool: Type.String(),
@@ -47,6 +60,9 @@ const chargeFields = {
   createdAt: Timestamp,
 };
 
+/** A charge as lists have it, which know what became of it. */
+const listedFields = { ...chargeFields, refunded: Dollars('What of it went back, so far') };
+
 export const ChargeAnswer = Type.Object({
   ...chargeFields,
   consumerId: Type.String(),
@@ -55,13 +71,13 @@ export const ChargeAnswer = Type.Object({
 
 /** Specification section 2, Charge. */
 export const UsageAnswer = Type.Object({
-  charges: Type.Array(Type.Object(chargeFields)),
-  total: Dollars('Of all charges that match the filter, not of the page'),
+  charges: Type.Array(Type.Object(listedFields)),
+  total: Dollars('Of all charges that match the filter, not of the page, less the refunds that do'),
   ...PageMarks,
 });
 
 const DeveloperCharge = Type.Object({
-  ...chargeFields,
+  ...listedFields,
   consumerId: Type.String(),
   metadata: Type.Union([Metadata, Type.Null()]),
 });

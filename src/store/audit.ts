@@ -47,6 +47,31 @@ const CHECKS = {
       from farebox.charges
     ) c where spent_micros - amount_micros <> before`,
 
+  'refunds of a charge follow each other and end within it': sql.fragment`
+    select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '
+      || r.amount_micros || ' after ' || r.before || ' ends at ' || r.refunded_micros
+    from (
+      select *, coalesce(lag(refunded_micros) over (
+        partition by ledger, consumer_id, charge_id order by refunded_micros), 0) as before
+      from farebox.charge_refunds
+    ) r left join farebox.charges c
+      on c.ledger = r.ledger and c.consumer_id = r.consumer_id and c.id = r.charge_id
+    where (r.refunded_micros <= c.amount_micros and r.refunded_micros - r.amount_micros = r.before
+      and (r.charge_micros, r.spent_micros, r.developer, r.tool)
+        = (c.amount_micros, c.spent_micros - r.before, c.developer, c.tool)) is not true`,
+
+  'what went back of charges is credited': sql.fragment`
+    select 'consumer ' || c.id, 'refunded ' || c.refunded_micros || ', refunds '
+      || coalesce(r.micros, 0) || ', credited for them ' || coalesce(m.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.charge_refunds group by 1, 2
+    ) r on r.ledger = c.ledger and r.consumer_id = c.id
+    left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.movements
+      where kind = 'charge_refund' group by 1, 2
+    ) m on m.ledger = c.ledger and m.consumer_id = c.id
+    where c.refunded_micros <> coalesce(r.micros, 0) or c.refunded_micros <> coalesce(m.micros, 0)`,
+
   'lots follow each other and end at credited': sql.fragment`
     select 'consumer ' || c.id, 'lots of ' || coalesce(l.micros, 0) || ' end at ' || coalesce(l.ends, 0)
       || ', ' || coalesce(l.gaps, 0) || ' gaps, credited ' || c.credited_micros

@@ -16,6 +16,8 @@ const StoredCharge = Type.Object({
   tool: Type.String(),
   amountMicros: Type.Integer(),
   receiptKey: Type.Integer(),
+  /** What of it has gone back. */
+  refundedMicros: Type.Integer(),
   metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 });
 
@@ -30,7 +32,9 @@ const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   receipt_key as "receiptKey", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = charges.developer)
-    as "developerId"
+    as "developerId",
+  coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger
+    and r.consumer_id = charges.consumer_id and r.charge_id = charges.id), 0) as "refundedMicros"
 `;
 
 export interface ChargeFilter {
@@ -65,26 +69,48 @@ export async function listConsumerCharges(
   `);
 }
 
-/** The sum of a consumer's charges that match; of one tool's it is added up, else it is a few probes. */
-export async function sumConsumerCharges(
+/**
+ * What a consumer's charges that match came to, less its refunds that match, of whichever charge: less than
+ * nothing where more went back than was charged. In micros.
+ */
+export async function sumConsumerUsage(
   connection: Connection,
   consumer: ConsumerRef,
   filter: ChargeFilter,
 ): Promise<Micros> {
-  const { fromId, toId, tool } = filter;
-  if (tool === undefined) {
-    const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
-    const from = fromId === undefined ? 0 : await by(fromId);
-    const to =
-      toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
-    return asMicros(Math.max(to - from, 0));
+  if (filter.fromId === undefined && filter.toId === undefined && filter.tool === undefined) {
+    const { spent, refunded } = await getCounters(connection, consumer);
+    return asMicros(spent - refunded);
   }
-  const micros = await connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
-    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
-      and ${matching(filter)}
+  // First, so that none of them is counted before its charge is.
+  const refunded = await sumMatching(connection, 'charge_refunds', consumer, filter);
+  return asMicros((await sumConsumerCharges(connection, consumer, filter)) - refunded);
+}
+
+/** Of one tool's charges it is added up, else it is a few probes. */
+async function sumConsumerCharges(
+  connection: Connection,
+  consumer: ConsumerRef,
+  filter: ChargeFilter,
+): Promise<number> {
+  const { fromId, toId, tool } = filter;
+  if (tool !== undefined) return sumMatching(connection, 'charges', consumer, filter);
+  const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
+  const from = fromId === undefined ? 0 : await by(fromId);
+  const to = toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
+  return Math.max(to - from, 0);
+}
+
+async function sumMatching(
+  connection: Connection,
+  table: 'charges' | 'charge_refunds',
+  { ledger, consumerId }: ConsumerRef,
+  filter: ChargeFilter,
+): Promise<number> {
+  return connection.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as sum from ${sql.identifier(['farebox', table])}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and ${matching(filter)}
   `);
-  return asMicros(micros);
 }
 
 type Developer = { readonly developerNumber: number };

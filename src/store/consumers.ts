@@ -15,10 +15,17 @@ export interface Counters {
   readonly debt: Micros;
   /** The sum of all its charges. */
   readonly spent: Micros;
+  /** The sum of all refunds of them. */
+  readonly refunded: Micros;
 }
 
 const countersRow = row(
-  Type.Object({ balance: Type.Integer(), debt: Type.Integer(), spent: Type.Integer() }),
+  Type.Object({
+    balance: Type.Integer(),
+    debt: Type.Integer(),
+    spent: Type.Integer(),
+    refunded: Type.Integer(),
+  }),
 );
 
 /** Two probes of indexes, however many charges there are. */
@@ -28,6 +35,7 @@ export async function getCounters(
 ): Promise<Counters> {
   const found = await connection.one(sql.type(countersRow)`
     select credited_micros - spent_micros - held_micros as balance, spent_micros as spent,
+      refunded_micros as refunded,
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
         where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as debt
     from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
@@ -36,6 +44,7 @@ export async function getCounters(
     balance: asMicros(found.balance),
     debt: asMicros(found.debt),
     spent: asMicros(found.spent),
+    refunded: asMicros(found.refunded),
   };
 }
 

@@ -32,11 +32,14 @@ export interface IntervalEarnings {
 
 const DAY_MS = 86_400_000;
 
-/** What was earned, from the charges themselves: what the sums and the tail have to add up to. */
+/** What was earned, from the charges and their refunds: what the sums and the tail have to add up to. */
 export const EARNED = sql.fragment`
   select developer, tool, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch') as hour,
     amount_micros, 1 as charges
   from farebox.charges
+  union all
+  select developer, tool, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch'), -amount_micros, 0
+  from farebox.charge_refunds
 `;
 
 /** The spans that an `hour` counts to. A time zone is named, so the session's does not matter. */

@@ -10,7 +10,13 @@ import { row, sql, type Transaction } from './database.ts';
 
 /** What changes `credited`; `amountMicros` is positive, whichever way it goes. */
 export interface Movement {
-  readonly kind: 'adjustment' | 'refund' | 'refund_returned' | 'dispute' | 'dispute_returned';
+  readonly kind:
+    | 'adjustment'
+    | 'refund'
+    | 'refund_returned'
+    | 'dispute'
+    | 'dispute_returned'
+    | 'charge_refund';
   readonly amountMicros: number;
   /** The lot is this top-up's; what is taken is taken from its lots first. */
   readonly topUpId?: string | undefined;

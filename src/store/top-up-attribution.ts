@@ -9,15 +9,20 @@ import { row, sql, type Connection } from './database.ts';
 type Fragment = ReturnType<typeof sql.fragment>;
 
 /**
- * What top-ups paid, from the charges themselves: what the sums and the tail have to add up to. A top-up has
+ * What top-ups paid, from the charges and their refunds: what the sums and the tail have to add up to. A top-up has
  * another lot when a refund of it failed; a charge that takes of both is one charge.
  */
 export const PAID_BY_TOP_UPS = sql.fragment`
   select c.developer, l.top_up_id,
-    least(l.to_micros, c.spent_micros)
-      - greatest(l.from_micros, c.spent_micros - c.amount_micros) as micros,
-    (l.before is null or l.before <= c.spent_micros - c.amount_micros)::int as charges
-  from farebox.charges c join (
+    c.sign * (least(l.to_micros, c.spent_micros)
+      - greatest(l.from_micros, c.spent_micros - c.amount_micros)) as micros,
+    (c.sign > 0
+      and (l.before is null or l.before <= c.spent_micros - c.amount_micros))::int as charges
+  from (
+    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from farebox.charges
+    union all
+    select ledger, consumer_id, developer, spent_micros, amount_micros, -1 from farebox.charge_refunds
+  ) c join (
     select *, lag(to_micros) over (partition by top_up_id order by from_micros) as before
     from farebox.lots where top_up_id is not null and from_micros < to_micros
   ) l

@@ -258,6 +258,21 @@ const PLANTS: readonly Plant[] = [
     finds: ({ developer }) => [[DAYS, `developer ${developer}`]],
   },
   {
+    what: 'a refund of more than was charged, which nobody was credited',
+    statements: [
+      `insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool,
+          charge_micros, amount_micros, refunded_micros, spent_micros)
+        select uuidv7(), ledger, consumer_id, id, developer, tool, 2000000, 1000001, 1000001,
+          spent_micros
+        from farebox.charges where consumer_id = $1 and spent_micros = 2000000`,
+    ],
+    finds: ({ consumer, lastCharge, topUp }) => [
+      ['refunds of a charge follow each other and end within it', `charge ${lastCharge}`],
+      ['what went back of charges is credited', `consumer ${consumer}`],
+      [PAID_BY, `top-up ${topUp}`],
+    ],
+  },
+  {
     what: 'nothing that is off',
     statements: [],
     finds: () => [],

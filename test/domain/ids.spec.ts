@@ -8,6 +8,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   consumer: 'cns',
   developer: 'dev',
   charge: 'chg',
+  chargeRefund: 'rf',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

@@ -109,6 +109,7 @@ describe('GET /v1/usage', () => {
       'developerId',
       'id',
       'receipt',
+      'refunded',
       'tool',
     ]);
   });

@@ -55,6 +55,7 @@ describe('GET /v1/charges', () => {
       ...made[1],
       tool: 'late',
       amount: 0.06,
+      refunded: 0,
       developerId: developer.developerId,
       consumerId: consumer.consumerId,
       metadata: { n: 6 },

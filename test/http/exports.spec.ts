@@ -41,12 +41,13 @@ describe('exports', () => {
       const list = await call(api, 'GET', `/v1/charges${query}`, { key: developer.developerKey });
       const { charges } = bodyOf(list, 200, ChargesAnswer);
       assert.deepEqual(await csv(`/v1/charges.csv${query}`, developer.developerKey), [
-        ['id', 'createdAt', 'tool', 'amount', 'consumerId', 'metadata'],
-        ...charges.map(({ id, createdAt, tool, amount, consumerId, metadata }) => [
+        ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
+        ...charges.map(({ id, createdAt, tool, amount, refunded, consumerId, metadata }) => [
           id,
           createdAt,
           safe(tool),
           decimal(amount),
+          decimal(refunded),
           consumerId,
           metadata === null ? '' : JSON.stringify(metadata),
         ]),
@@ -59,12 +60,13 @@ describe('exports', () => {
       const list = await call(api, 'GET', `/v1/usage${query}`, { key: consumer.consumerKey });
       const { charges } = bodyOf(list, 200, UsageAnswer);
       assert.deepEqual(await csv(`/v1/usage.csv${query}`, consumer.consumerKey), [
-        ['id', 'createdAt', 'tool', 'amount', 'developerId'],
-        ...charges.map(({ id, createdAt, tool, amount, developerId }) => [
+        ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
+        ...charges.map(({ id, createdAt, tool, amount, refunded, developerId }) => [
           id,
           createdAt,
           safe(tool),
           decimal(amount),
+          decimal(refunded),
           developerId,
         ]),
       ]);

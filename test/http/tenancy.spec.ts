@@ -61,6 +61,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/charges': { role: 'developer', names: 'charge' },
   'GET /v1/charges.csv': { role: 'developer' },
   'GET /v1/charges/:id': { role: 'developer', names: 'charge' },
+  'POST /v1/charges/:id/refund': { role: 'developer', body: () => ({}), names: 'charge' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },

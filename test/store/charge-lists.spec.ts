@@ -7,7 +7,7 @@ import { uuidFloor, uuidTimeMs } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import {
   listDeveloperCharges,
-  sumConsumerCharges,
+  sumConsumerUsage,
   type DeveloperChargeFilter,
 } from '../../src/store/charge-lists.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
@@ -154,7 +154,7 @@ describe('lists of charges', () => {
         for (const query of queries) {
           const filter = filterOf(query);
           const expected = sum(rows.filter(matches(filter)));
-          assert.equal(await sumConsumerCharges(database, consumer, filter), expected);
+          assert.equal(await sumConsumerUsage(database, consumer, filter), expected);
         }
       }),
       { numRuns: 60 },
