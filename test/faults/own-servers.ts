@@ -12,9 +12,10 @@ import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
 
 export interface OwnServer {
+  kill(signal: NodeJS.Signals): void;
   /** Resolves when it is gone. Nothing is handed on in good order. */
   crash(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again; resolves when it takes calls. */
+  /** Starts it again after its end; resolves when it takes calls. */
   restart(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
@@ -58,11 +59,13 @@ function newFolder(): Promise<string> {
 function ownServer(folder: string, first: Child, start: () => Promise<Child>): OwnServer {
   let running = first;
   return {
+    kill: (signal) => running.kill(signal),
     crash: async (signal = 'SIGKILL') => {
       running.kill(signal);
       await running.exited;
     },
     restart: async () => {
+      await running.exited;
       running = await start();
     },
     remove: async () => {

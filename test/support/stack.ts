@@ -28,6 +28,8 @@ export interface Server {
 export interface Simulator extends Server {
   /** What Farebox needs to use it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
   readonly env: Environment;
+  /** The file with all that it knows. */
+  readonly database: string;
 }
 
 export interface TestDatabase {
@@ -128,7 +130,7 @@ async function temporal(...args: readonly string[]): Promise<void> {
 }
 
 /** The environment of an api or a worker, all but the processor's part, which startSimulator gives. */
-export async function testEnvironment(database: TestDatabase): Promise<Environment> {
+export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Promise<Environment> {
   return {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: given('TEST_TEMPORAL_ADDRESS'),
@@ -158,25 +160,27 @@ export async function startWorker({ env }: { readonly env: Environment }): Promi
   return { ...(await startOurs('worker', ['src/cli.ts', 'worker'], env)), url: '' };
 }
 
-/** Its webhooks go to the port that the api will have. */
+/** Its webhooks go to the port that the api will have. It goes on with what an `earlier` one knew, where that was. */
 export async function startSimulator(
-  options: { readonly apiPort?: number; readonly port?: number; readonly database?: string } = {},
+  options: { readonly apiPort?: number; readonly earlier?: Simulator } = {},
 ): Promise<Simulator> {
-  const port = options.port ?? (await choosePort());
+  const { earlier } = options;
+  const port = earlier ? Number(new URL(earlier.url).port) : await choosePort();
   const url = `http://127.0.0.1:${port}`;
-  const env = {
+  const database = earlier?.database ?? join(given('TEST_FOLDER'), `simulator-${unique()}.db`);
+  const env: Environment = earlier?.env ?? {
     STRIPE_API_BASE: url,
     STRIPE_SECRET_KEY: `sk_test_${unique()}`,
     STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
   };
   const child = await startOurs('simulator', ['src/processor/simulator/main.ts'], {
     SIMULATOR_PORT: String(port),
-    SIMULATOR_DB: options.database ?? join(given('TEST_FOLDER'), `simulator-${unique()}.db`),
-    SIMULATOR_SECRET_KEY: env.STRIPE_SECRET_KEY,
+    SIMULATOR_DB: database,
+    SIMULATOR_SECRET_KEY: env['STRIPE_SECRET_KEY'],
     SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${options.apiPort ?? 9}/webhooks/stripe`,
-    SIMULATOR_WEBHOOK_SECRET: env.STRIPE_WEBHOOK_SECRET,
+    SIMULATOR_WEBHOOK_SECRET: env['STRIPE_WEBHOOK_SECRET'],
   });
-  return { ...child, url, env };
+  return { ...child, url, env, database };
 }
 
 async function startOurs(name: string, args: readonly string[], env: Environment) {

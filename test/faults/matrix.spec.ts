@@ -1,0 +1,31 @@
+/** The crash matrix, a few cells of it; `node test/faults/matrix-long.ts` goes through all of them. */
+import { allCells, nameOf, openGround, type Ground } from './matrix.ts';
+
+/** One for each part, at steps where its death hurts, and one that stands still. */
+const CELLS = [
+  'checkout: the API is killed when the report is kept',
+  'checkout: the worker is killed when the credit is committed',
+  'checkout: the simulator is killed when POST /pay/ is done and not answered',
+  'direct: Temporal is killed when the workflow takes it up',
+  'direct: Postgres is killed when the payment is noted',
+  'direct: the worker is killed when POST /v1/payment_intents/ is done and not answered',
+  'direct: the worker stands still when POST /v1/payment_intents/ is done and not answered',
+];
+
+describe('a top-up is credited exactly once:', function () {
+  this.timeout(180_000);
+  let ground: Ground;
+
+  before(async () => {
+    ground = await openGround();
+  });
+  after(() => ground?.close());
+
+  for (const name of CELLS) {
+    it(name, async () => {
+      const cell = allCells().find((each) => nameOf(each) === name);
+      if (!cell) throw new Error(`there is no such cell: ${name}`);
+      await ground.run(cell);
+    });
+  }
+});

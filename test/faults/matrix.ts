@@ -1,0 +1,249 @@
+/**
+ * The crash matrix: each way to top up, stopped at each of its steps, while each part of the service is killed
+ * or stands still. A cell is one of these. Whatever it is, the money is credited exactly once, in bounded time.
+ */
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+import { uuidOf } from '../../src/domain/ids.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { createAccount, type Account } from '../client/account.ts';
+import { proveBooks } from '../support/books.ts';
+import { call } from '../support/http.ts';
+import { balanceOf, control, pay } from '../support/payments.ts';
+import {
+  startApi,
+  startSimulator,
+  startWorker,
+  testEnvironment,
+  until,
+  type Environment,
+  type Server,
+} from '../support/stack.ts';
+import { startOwnPostgres, startOwnTemporal } from './own-servers.ts';
+import { gate, installGates, request, type Step } from './steps.ts';
+
+const BOTH = ['before', 'unanswered'] as const;
+const requests = (method: string, path: string) => BOTH.map((at) => request(at, method, path));
+
+/** The steps of each way to top up, in their order. */
+const STEPS: Readonly<Record<'checkout' | 'direct', readonly Step[]>> = {
+  checkout: [
+    gate('the request is written down'),
+    gate('the workflow takes it up'),
+    ...requests('POST', '/v1/customers'),
+    gate('the customer is noted'),
+    ...requests('POST', '/v1/checkout/sessions'),
+    gate('the session is noted'),
+    ...requests('POST', '/pay/'),
+    gate('the report is kept'),
+    gate('the report is handed over'),
+    ...requests('GET', '/v1/checkout/sessions/'),
+    gate('the payment is noted'),
+    gate('the credit is booked'),
+    gate('the status is written'),
+    gate('the credit is committed'),
+  ],
+  direct: [
+    gate('the request is written down'),
+    gate('the workflow takes it up'),
+    ...requests('POST', '/v1/customers'),
+    gate('the customer is noted'),
+    ...requests('POST', '/v1/payment_methods/'),
+    ...requests('POST', '/v1/payment_intents'),
+    gate('the payment is noted'),
+    ...requests('POST', '/v1/payment_intents/'),
+    gate('the credit is booked'),
+    gate('the status is written'),
+    gate('the credit is committed'),
+  ],
+};
+
+const VICTIMS = ['the API', 'the worker', 'Temporal', 'Postgres', 'the simulator'] as const;
+type Victim = (typeof VICTIMS)[number];
+
+export interface Cell {
+  readonly way: keyof typeof STEPS;
+  readonly step: Step;
+  readonly victim: Victim;
+  /** SIGSTOP is followed by SIGCONT. */
+  readonly signal: 'SIGKILL' | 'SIGSTOP';
+}
+
+/** Every step with every victim killed, and with one of them, in turn, standing still. */
+export function allCells(): readonly Cell[] {
+  return (['checkout', 'direct'] as const).flatMap((way) =>
+    STEPS[way].flatMap((step, index) => [
+      ...VICTIMS.map((victim) => ({ way, step, victim, signal: 'SIGKILL' as const })),
+      {
+        way,
+        step,
+        victim: VICTIMS[index % VICTIMS.length] ?? VICTIMS[0],
+        signal: 'SIGSTOP' as const,
+      },
+    ]),
+  );
+}
+
+export function nameOf({ way, step, victim, signal }: Cell): string {
+  const what = signal === 'SIGKILL' ? 'is killed' : 'stands still';
+  return `${way}: ${victim} ${what} when ${step.name}`;
+}
+
+const DOLLARS = 25;
+/** Longer than a step may be silent, so that it is taken a second time while the first one sleeps. */
+const STANDSTILL_MS = 7_000;
+/** A restart, a heartbeat that is missed, and a step that was given up once and waits for its turn. */
+const RECOVERY_MS_MAX = 60_000;
+const RETRY_MS = 100;
+
+export interface Ground {
+  /** How long after the fault was over the money was credited. Throws when anything is not as it must be. */
+  run(cell: Cell): Promise<number>;
+  close(): Promise<void>;
+}
+
+interface Part {
+  kill(signal: NodeJS.Signals): void;
+  /** When it was killed: starts it again, with its data, where it was. */
+  restart(): Promise<void>;
+}
+
+const ours = (server: () => Server, restart: () => Promise<void>): Part => ({
+  kill: (signal) => server().kill(signal),
+  restart: async () => {
+    await server().exited;
+    await restart();
+  },
+});
+
+/** A whole service of its own, all of whose parts come back. */
+export async function openGround(): Promise<Ground> {
+  const postgres = await startOwnPostgres();
+  await installGates(postgres.url);
+  const temporal = await startOwnTemporal();
+  const apiPort = await choosePort();
+  let simulator = await startSimulator({ apiPort });
+  const env: Environment = {
+    ...(await testEnvironment(postgres)),
+    ...simulator.env,
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: 'default',
+    PORT: String(apiPort),
+    // What is reported leads to credits; the question that needs no report is late, but comes.
+    FIRST_ASK_MS: '15000',
+  };
+  let api = await startApi({ env });
+  let worker = await startWorker({ env });
+  const parts: Readonly<Record<Victim, Part>> = {
+    'the API': ours(
+      () => api,
+      async () => void (api = await startApi({ env })),
+    ),
+    'the worker': ours(
+      () => worker,
+      async () => void (worker = await startWorker({ env })),
+    ),
+    'the simulator': ours(
+      () => simulator,
+      async () => void (simulator = await startSimulator({ apiPort, earlier: simulator })),
+    ),
+    Temporal: temporal,
+    Postgres: postgres,
+  };
+
+  async function run({ way, step, victim, signal }: Cell): Promise<number> {
+    const account = await createAccount(env, 0);
+    const held = await step.hold({ databaseUrl: postgres.url, simulator });
+    const topUp = way === 'checkout' ? checkout(api, account) : direct(api, account);
+    topUp.catch(() => {}); // awaited below
+    await Promise.race([held.reached(), topUp.then(() => held.reached())]);
+    parts[victim].kill(signal);
+    await held.open();
+    if (signal === 'SIGKILL') await parts[victim].restart();
+    else {
+      await delay(STANDSTILL_MS);
+      parts[victim].kill('SIGCONT');
+    }
+    const overMs = Date.now();
+    const topUpId = await topUp;
+    const timeoutMs = RECOVERY_MS_MAX;
+    await until(async () => (await balance(account)) === DOLLARS, { timeoutMs });
+    const tookMs = Date.now() - overMs;
+    assert.equal(await paymentsOf(topUpId), 1);
+    assert.equal(await movementsOf(topUpId), 1);
+    await proveBooks(env);
+    return tookMs;
+  }
+
+  const balance = (account: Account) => balanceOf(api, account).catch(() => undefined);
+
+  async function paymentsOf(topUpId: string): Promise<number> {
+    const { payments } = (await control(simulator, 'payments')) as {
+      payments: { metadata: Record<string, string> }[];
+    };
+    return payments.filter(({ metadata }) => metadata['top_up_id'] === topUpId).length;
+  }
+
+  async function movementsOf(topUpId: string): Promise<number> {
+    const sql = new Client({ connectionString: postgres.url });
+    await sql.connect();
+    const query = 'select from farebox.movements where top_up_id = $1';
+    const { rowCount } = await sql.query(query, [uuidOf('topUp', topUpId)]);
+    await sql.end();
+    return rowCount ?? 0;
+  }
+
+  return {
+    run,
+    close: async () => {
+      await Promise.all([api.stop(), worker.stop(), simulator.stop()]);
+      await temporal.remove();
+      await postgres.remove();
+    },
+  };
+}
+
+/** A consumer who wants to top up once, and asks with one key until he is told how it ended. */
+async function direct(api: Server, { consumerKey }: Account): Promise<string> {
+  const answer = await persistently(api, '/v1/top-up', consumerKey, (status) => status === 201);
+  return answer.topUpId;
+}
+
+async function checkout(api: Server, { consumerKey }: Account): Promise<string> {
+  const path = '/v1/checkout';
+  const answer = await persistently(api, path, consumerKey, (_, body) => Boolean(body.sessionUrl));
+  const { topUpId, sessionUrl } = answer;
+  await until(() => pay(sessionUrl ?? '').catch(() => false), { timeoutMs: RECOVERY_MS_MAX });
+  return topUpId;
+}
+
+interface Answered {
+  readonly topUpId: string;
+  readonly sessionUrl?: string | null;
+}
+
+async function persistently(
+  { url }: Server,
+  path: string,
+  key: string,
+  isDone: (status: number, body: Answered) => boolean,
+): Promise<Answered> {
+  return until(
+    async () => {
+      const request = call({ url }, 'POST', path, {
+        key,
+        headers: { 'idempotency-key': 'once' },
+        body: { amount: DOLLARS },
+      });
+      const answer = await request.catch(() => undefined);
+      const body = answer?.body as Answered | undefined;
+      assert.ok(
+        !answer || [200, 201, 202, 409, 500, 503].includes(answer.status),
+        JSON.stringify(body),
+      );
+      return body && isDone(answer?.status ?? 0, body) && body;
+    },
+    { timeoutMs: RECOVERY_MS_MAX, intervalMs: RETRY_MS },
+  );
+}
