@@ -42,7 +42,7 @@ export function exportStatement(api: Api, { caller, params }: Request<undefined>
   const month = monthOf(params['month'] ?? '');
   return {
     name: `statement-${nameOf(month)}`,
-    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'charges', 'amount'],
+    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount'],
     pages: (async function* () {
       yield caller.kind === 'consumer'
         ? consumerRows(month, await readConsumerStatement(api.database, caller, month))
@@ -87,7 +87,7 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
   };
 }
 
-function developerView({ opening, earned, closing }: DeveloperStatement): object {
+function developerView({ opening, earned, refunds, closing }: DeveloperStatement): object {
   return {
     openingEarnings: dollarsOf(opening),
     earned: earned.map(({ beginsMs, tool, charges, earnings }) => ({
@@ -95,6 +95,12 @@ function developerView({ opening, earned, closing }: DeveloperStatement): object
       tool,
       charges,
       amount: dollarsOf(earnings),
+    })),
+    refunds: refunds.map(({ day, tool, refunds: count, amountMicros }) => ({
+      day: day.slice(0, 10),
+      tool,
+      refunds: count,
+      amount: wireAmount(amountMicros),
     })),
     closingEarnings: dollarsOf(closing),
   };
@@ -126,7 +132,8 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
   ];
 }
 
-function developerRows(month: Month, { opening, earned, closing }: DeveloperStatement): Cell[][] {
+function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
+  const { opening, earned, refunds, closing } = statement;
   return [
     [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(opening)],
     ...earned.map(({ beginsMs, tool, charges, earnings }): Cell[] => [
@@ -137,6 +144,15 @@ function developerRows(month: Month, { opening, earned, closing }: DeveloperStat
       '',
       charges,
       BigInt(earnings),
+    ]),
+    ...refunds.map(({ day, tool, refunds: count, amountMicros }): Cell[] => [
+      day.slice(0, 10),
+      'refunded',
+      tool,
+      '',
+      '',
+      count,
+      BigInt(-amountMicros),
     ]),
     [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing)],
   ];

@@ -39,8 +39,16 @@ export const DeveloperStatementAnswer = Type.Object({
       day: Type.String({ description: 'A UTC day, such as 2026-11-21' }),
       tool: Type.String(),
       charges: Type.Integer(),
-      amount: Dollars('Net of the refunds that were made on that day'),
+      amount: Dollars('By charges, whether they were refunded or not'),
     }),
   ),
-  closingEarnings: Dollars('Opening earnings, and what was earned'),
+  refunds: Type.Array(
+    Type.Object({
+      day: Type.String({ description: 'On which they were made' }),
+      tool: Type.String(),
+      refunds: Type.Integer(),
+      amount: Dollars('Given back'),
+    }),
+  ),
+  closingEarnings: Dollars('Opening earnings, and what was earned, less refunds'),
 });

@@ -38,15 +38,26 @@ export interface ConsumerStatement {
   readonly closing: Micros;
 }
 
+const ToolDayRefunds = Type.Object({
+  tool: Type.String(),
+  day: Type.String(),
+  refunds: Type.Integer(),
+  amountMicros: Type.Integer(),
+});
+
+/** By tool, then by day. */
 export interface DeveloperStatement {
   readonly opening: Micros;
-  /** By tool, then by day. */
+  /** By charges, whether they were refunded or not. */
   readonly earned: readonly ToolIntervalEarnings[];
+  /** On the day on which they were made. */
+  readonly refunds: readonly Static<typeof ToolDayRefunds>[];
   readonly closing: Micros;
 }
 
 const movementRow = row(StatementMovement);
 const toolRow = row(ToolCharges);
+const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
 export async function readConsumerStatement(
@@ -79,12 +90,14 @@ export async function readConsumerStatement(
   });
 }
 
+type Developer = { readonly developerNumber: number };
+
 /** Tools and days that one query brings. */
 const EARNED_ROWS = 5_000;
 
 export async function readDeveloperStatement(
   database: Database,
-  developer: { readonly developerNumber: number },
+  developer: Developer,
   month: Month,
 ): Promise<DeveloperStatement> {
   return inOneSnapshot(database, async (tx) => {
@@ -92,16 +105,53 @@ export async function readDeveloperStatement(
       select coalesce(sum(amount_micros), 0)::int8 as sum
       from (${earnedIn(developer, { toMs: month.fromMs })}) earned
     `);
-    const earned: ToolIntervalEarnings[] = [];
-    for (;;) {
-      const page = { limit: EARNED_ROWS, after: earned.at(-1) };
-      const rows = await listToolEarnings(tx, developer, month, 'day', page);
-      earned.push(...rows);
-      if (rows.length < EARNED_ROWS) break;
-    }
-    const inMonth = earned.reduce((total, { earnings }) => total + earnings, 0);
-    return { opening: asMicros(opening), earned, closing: asMicros(opening + inMonth) };
+    const net = await readNetEarnings(tx, developer, month);
+    const refunds = await tx.any(sql.type(refundsRow)`
+      select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,
+        sum(amount_micros)::int8 as "amountMicros"
+      from farebox.charge_refunds
+      where developer = ${developer.developerNumber}
+        and id >= ${uuidFloor(month.fromMs)} and id < ${uuidFloor(month.toMs)}
+      group by 1, 2 order by 1, 2
+    `);
+    const inMonth = net.reduce((total, { earnings }) => total + earnings, 0);
+    return {
+      opening: asMicros(opening),
+      earned: beforeRefunds(net, refunds),
+      refunds,
+      closing: asMicros(opening + inMonth),
+    };
   });
+}
+
+async function readNetEarnings(
+  tx: Connection,
+  developer: Developer,
+  month: Month,
+): Promise<ToolIntervalEarnings[]> {
+  const earned: ToolIntervalEarnings[] = [];
+  for (;;) {
+    const page = { limit: EARNED_ROWS, after: earned.at(-1) };
+    const rows = await listToolEarnings(tx, developer, month, 'day', page);
+    earned.push(...rows);
+    if (rows.length < EARNED_ROWS) return earned;
+  }
+}
+
+/** Sums are net of the refunds that were made on the day. */
+function beforeRefunds(
+  net: readonly ToolIntervalEarnings[],
+  refunds: DeveloperStatement['refunds'],
+): ToolIntervalEarnings[] {
+  const refunded = new Map(
+    refunds.map(({ tool, day, amountMicros }) => [`${Date.parse(day)} ${tool}`, amountMicros]),
+  );
+  return net
+    .map((row) => ({
+      ...row,
+      earnings: asMicros(row.earnings + (refunded.get(`${row.beginsMs} ${row.tool}`) ?? 0)),
+    }))
+    .filter(({ charges }) => charges > 0);
 }
 
 function inOneSnapshot<T>(database: Database, read: (tx: Connection) => Promise<T>): Promise<T> {

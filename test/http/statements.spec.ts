@@ -1,8 +1,8 @@
 /** Monthly statements of both roles: they add up, follow on each other, and end where the books are. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import { uuidFloor } from '../../src/domain/ids.ts';
-import { decimalOf, microsOfDollars } from '../../src/domain/money.ts';
+import { uuidFloor, wireId } from '../../src/domain/ids.ts';
+import { asMicros, decimalOf, microsOfDollars } from '../../src/domain/money.ts';
 import { ConsumerStatementAnswer, DeveloperStatementAnswer } from '../../src/schemas/statements.ts';
 import { rollUp } from '../../src/store/rollups.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -51,7 +51,7 @@ describe('/v1/statements/:month', () => {
     const { status, body } = await get(`${month}.csv`, key);
     assert.equal(status, 200);
     const lines = String(body).trimEnd().split('\r\n');
-    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,charges,amount');
+    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,count,amount');
     return lines.map((line) => line.split(','));
   };
   /** Top-ups at these times, before anything is charged. */
@@ -119,6 +119,7 @@ describe('/v1/statements/:month', () => {
         { day: days[0], tool: 'search', charges: 1, amount: 1.000001 },
         { day: days[1], tool: 'search', charges: 1, amount: 0.000001 },
       ],
+      refunds: [],
       closingEarnings: 3.000002,
     });
   });
@@ -145,7 +146,7 @@ describe('/v1/statements/:month', () => {
             assertAddsUp(await rowsOf(month, consumer.consumerKey), balance);
             const earned = await ofDeveloper(developer, month);
             assert.equal(microsOf(earned.openingEarnings), earnings);
-            earnings += sum(earned.earned);
+            earnings += sum(earned.earned) - sum(earned.refunds);
             assert.equal(microsOf(earned.closingEarnings), earnings);
             assertAddsUp(await rowsOf(month, developer.developerKey), earnings);
           }
@@ -192,6 +193,47 @@ describe('/v1/statements/:month', () => {
     assert.deepEqual([spent.complete, spent.openingBalance, spent.closingBalance], [false, 0, 9.5]);
     const earned = await ofDeveloper(account, nameAt(0));
     assert.deepEqual([earned.complete, earned.closingEarnings], [false, 0.5]);
+  });
+
+  it('counts what was given back on the day of the refund, for both', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await credit(consumer, 5_000_000, [monthAt(-1)]);
+    await desk.charge([
+      { consumer, developer, timeMs: monthAt(-1), tool: 'search', amount: 2_000_000 },
+    ]);
+    await desk.charge([{ consumer, developer, tool: 'search', amount: 1_000_000 }]);
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.charges where consumer_id = $1 order by id limit 1',
+      [consumer.consumer],
+    );
+    const refund = await call(
+      api,
+      'POST',
+      `/v1/charges/${wireId('charge', rows[0]?.id ?? '')}/refund`,
+      { key: developer.developerKey, body: { amount: 1.5 } },
+    );
+    assert.equal(refund.status, 201);
+    for (const rollsUp of [false, true]) {
+      if (rollsUp) await rollUp(desk.database);
+      const { earned, refunds, ...ends } = await ofDeveloper(developer, nameAt(0));
+      assert.deepEqual([ends.openingEarnings, ends.closingEarnings], [2, 1.5]);
+      assert.deepEqual(
+        earned.map(({ tool, charges: count, amount }) => [tool, count, amount]),
+        [['search', 1, 1]],
+      );
+      assert.deepEqual(
+        refunds.map(({ tool, refunds: count, amount }) => [tool, count, amount]),
+        [['search', 1, 1.5]],
+      );
+      assertAddsUp(await rowsOf(nameAt(0), developer.developerKey), 1_500_000);
+    }
+    const { movements, openingBalance, closingBalance } = await ofConsumer(consumer, nameAt(0));
+    assert.deepEqual(
+      movements.map(({ kind, amount }) => [kind, amount]),
+      [['charge_refund', 1.5]],
+    );
+    assert.deepEqual([openingBalance, closingBalance], [3, 3.5]);
+    assertAddsUp(await rowsOf(nameAt(0), consumer.consumerKey), 3_500_000);
   });
 
   it('is empty for a month before the sign-up', async () => {
@@ -253,5 +295,5 @@ function assertAddsUp(rows: readonly string[][], closing: number): void {
     amounts.reduce((total, amount) => total + amount, 0n),
     last,
   );
-  assert.equal(rows.at(-1)?.at(-1), decimalOf(closing as never));
+  assert.equal(rows.at(-1)?.at(-1), decimalOf(asMicros(closing)));
 }
