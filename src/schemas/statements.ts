@@ -17,10 +17,12 @@ export const ConsumerStatementAnswer = Type.Object({
   openingBalance: Dollars('Money held by a dispute is in it, until it is taken'),
   movements: Type.Array(
     Type.Object({
-      kind: Type.String({ description: 'top_up, refund, dispute, adjustment ...' }),
+      kind: Type.String({ description: 'top_up, refund, dispute, charge_refund, adjustment ...' }),
       amount: Dollars('Negative: taken from the balance'),
       topUpId: Type.Union([Type.String(), Type.Null()]),
-      reason: Type.Union([Type.String(), Type.Null()]),
+      reason: Type.Union([Type.String(), Type.Null()], {
+        description: 'Of a charge_refund, the charge',
+      }),
       createdAt: Timestamp,
     }),
   ),

@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { wireId } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import { lockConsumer } from './consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from './database.ts';
@@ -99,7 +100,8 @@ export async function refundCharge(
       refundedMicros: refunded + amountMicros,
       spentMicros: toMicros,
     });
-    await addLot(tx, charge, { kind: 'charge_refund', amountMicros });
+    const reason = wireId('charge', charge.id);
+    await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });
     await settleDebts(tx, [charge]);
     await notePaidBack(tx, { ...charge, developerNumber: charge.developer, fromMicros, toMicros });
     return { kind: 'refunded', refund };

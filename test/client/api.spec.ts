@@ -53,6 +53,26 @@ describe('client: against the API', () => {
     });
   });
 
+  it('gives a charge back, part by part, and no more of it than there was', async () => {
+    const before = await balance();
+    const request = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
+    const { id: chargeId } = await farebox.charge(request);
+    const part = { chargeId, amount: 0.25, idempotencyKey: 'first part' };
+    const first = await farebox.refund(part);
+    assert.partialDeepStrictEqual(first, { chargeId, amount: 0.25, refunded: 0.25 });
+    assert.deepEqual(await farebox.refund(part), { ...first, replayed: true });
+    await assert.rejects(farebox.refund({ chargeId, amount: 0.8 }), {
+      code: 'refund_exceeds_charge',
+      refundable: 0.75,
+      outcome: 'not_refunded',
+    });
+    assert.partialDeepStrictEqual(await farebox.refund({ chargeId }), {
+      amount: 0.75,
+      refunded: 1,
+    });
+    assert.equal(await balance(), before);
+  });
+
   it('refuses a charge larger than the balance, with what is missing and where to get it', async () => {
     const has = await balance();
     const request = { apiKey: account.consumerKey, tool: 'search', amount: 1_000 };

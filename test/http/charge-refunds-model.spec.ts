@@ -14,10 +14,11 @@ import {
   EarningsAnswer,
   ToolsAnswer,
 } from '../../src/schemas/developers.ts';
+import { ConsumerStatementAnswer, DeveloperStatementAnswer } from '../../src/schemas/statements.ts';
 import { findAccount } from '../../src/store/accounts.ts';
 import { creditManually } from '../../src/store/credits.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { rollUp } from '../../src/store/rollups.ts';
+import { rebuildRollups, rollUp } from '../../src/store/rollups.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
@@ -40,7 +41,7 @@ type Step =
     }
   /** Of one of the charges; null: all that is left of it. */
   | { readonly do: 'refund'; readonly charge: number; readonly part: number | null }
-  | { readonly do: 'rollUp' };
+  | { readonly do: 'rollUp' | 'rebuild' };
 
 const account = fc.nat(ACCOUNTS - 1);
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
@@ -70,7 +71,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       part: fc.option(fc.nat()),
     }),
   },
-  { weight: 1, arbitrary: fc.constant({ do: 'rollUp' }) },
+  { weight: 1, arbitrary: fc.constantFrom({ do: 'rollUp' }, { do: 'rebuild' }) },
 );
 
 describe('charges and their refunds', function () {
@@ -123,6 +124,8 @@ describe('charges and their refunds', function () {
       }
       case 'rollUp':
         return void (await rollUp(database));
+      case 'rebuild':
+        return rebuildRollups(database);
     }
   }
 
@@ -168,6 +171,9 @@ describe('charges and their refunds', function () {
     const { totalEarnings, byTool } = await read('/v1/earnings', developerKey, EarningsAnswer);
     const { tools } = await read('/v1/tools', developerKey, ToolsAnswer);
     const { topUps } = await read('/v1/top-ups?limit=100', developerKey, DeveloperTopUpsAnswer);
+    const month = `/v1/statements/${new Date().toISOString().slice(0, 7)}`;
+    const { closingBalance } = await read(month, consumerKey, ConsumerStatementAnswer);
+    const { closingEarnings } = await read(month, developerKey, DeveloperStatementAnswer);
     return {
       balance,
       usage: total,
@@ -180,6 +186,7 @@ describe('charges and their refunds', function () {
           .map(({ name, totalRevenue, totalCharges }) => [name, [totalRevenue, totalCharges]]),
       ),
       topUps: new Map(topUps.map((topUp) => [topUp.id, [topUp.charged, topUp.charges]])),
+      closing: [closingBalance, closingEarnings],
     };
   }
 });
@@ -195,22 +202,27 @@ interface Figures {
   readonly tools: ReadonlyMap<string, readonly number[]>;
   /** What was charged to it and in how many charges. */
   readonly topUps: ReadonlyMap<string, readonly number[]>;
+  /** Of the statements of this month, as consumer and as developer. */
+  readonly closing: readonly number[];
 }
 
 function figuresOf(books: ChargeBooks, { consumerId, developerId }: TestAccount): Figures {
   const earned = [...books.earnings(developerId)];
   const topUps = [...books.topUps(developerId)];
+  const balance = books.balance(consumerId) / 1e6;
+  const earnings = earned.reduce((total, [, { micros }]) => total + micros, 0) / 1e6;
   return {
-    balance: books.balance(consumerId) / 1e6,
+    balance,
     usage: books.usage(consumerId) / 1e6,
     charges: new Map(
       books
         .chargesOf(consumerId)
         .map((made) => [made.id, [made.micros / 1e6, made.refunded / 1e6]]),
     ),
-    earnings: earned.reduce((total, [, { micros }]) => total + micros, 0) / 1e6,
+    earnings,
     byTool: new Map(earned.map(([tool, { micros }]) => [tool, micros / 1e6])),
     tools: new Map(earned.map(([tool, { micros, charges }]) => [tool, [micros / 1e6, charges]])),
     topUps: new Map(topUps.map(([id, { charged, charges }]) => [id, [charged / 1e6, charges]])),
+    closing: [balance, earnings],
   };
 }

@@ -163,6 +163,16 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal((await usage()).total, 0);
   });
 
+  it('leaves the rest of the books whole when what came back is taken by a dispute', async () => {
+    const { id } = await made(4);
+    await refund(id, { amount: 3 });
+    // 6 dollars of the top-up are unspent, and 3 came back.
+    await chargeBack(8_000_000);
+    assert.equal(await balance(), 1);
+    await refund(id);
+    assert.equal(await balance(), 2);
+  });
+
   describe('with an Idempotency-Key', () => {
     it('is made once, and answers the same to the same', async () => {
       const { id } = await made(1);

@@ -68,6 +68,20 @@ describe('GET /v1/earnings', () => {
     assert.deepEqual([totalEarnings, todayEarnings, byTool], [61, 1, { backdated: 61 }]);
   });
 
+  it('fall by a refund on the day when it is made, which may leave less than nothing', async () => {
+    const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    await chargeAt(midnight - 1, 10);
+    const id = `chg_${uuidFloor(midnight - 1).replaceAll('-', '')}`;
+    const { developerKey: key } = developer;
+    const refunded = await call(api, 'POST', `/v1/charges/${id}/refund`, {
+      key,
+      body: { amount: 4 },
+    });
+    assert.equal(refunded.status, 201);
+    const { totalEarnings, todayEarnings, byTool } = await earnings();
+    assert.deepEqual([totalEarnings, todayEarnings, byTool], [6, -4, { backdated: 6 }]);
+  });
+
   it('name every tool, whatever it is called', async () => {
     const names = ['__proto__', 'constructor', 'toString', '1', '🦦', 'a "quoted" name'];
     for (const tool of names) await charge(api, developer, { tool, amount: 0.5 });
