@@ -18,8 +18,8 @@ import {
 import { findTopUp, type TopUp } from '../src/store/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
-  /** Has the workflow of a top-up look again; starts it where it is gone. */
-  readonly nudge: (topUp: TopUp) => Promise<void>;
+  /** Have the workflow of a top-up look again; start it where it is gone. */
+  readonly nudges: Readonly<Record<'payment' | 'reversal', (topUp: TopUp) => Promise<void>>>;
 }
 
 /** A part that is done, and where the next one begins; null when there is none. */
@@ -49,8 +49,8 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
       const { differences, nudge } = await examine(deps, suspect);
       if (differences.length > 0) differing += 1;
       const topUp = nudge ? await findTopUp(database, suspect.topUpId) : null;
-      if (topUp) {
-        await deps.nudge(topUp);
+      if (topUp && nudge) {
+        await deps.nudges[nudge](topUp);
         nudged += 1;
       }
     }

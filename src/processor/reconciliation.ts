@@ -2,17 +2,23 @@
  * The processor's books held against ours, a page or a top-up at a time. Of each top-up the ledger is read first:
  * what is paid between the two looks is met as not credited yet, never as credited without a payment.
  */
-import type { Stripe } from 'stripe';
+import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
 import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
+import { CLAIMS } from '../domain/reversal.ts';
 import type { Database } from '../store/database.ts';
 import {
   findBooked,
+  listClaims,
   listDifferencesOf,
   recordDifferences,
+  type Booked,
+  type Claim,
   type Difference,
 } from '../store/reconciliation.ts';
+import type { ReportedReversal } from '../store/reversals.ts';
 import { findTopUp, type TopUp } from '../store/top-ups.ts';
+import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
 import { readSession } from './stripe.ts';
 import { PaymentMismatchError, verdictOfIntent } from './verdict.ts';
 
@@ -47,8 +53,8 @@ type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
 
 export interface Examined {
   readonly differences: readonly Found[];
-  /** Whether its workflow, asked to look again, may change something. */
-  readonly nudge: boolean;
+  /** What its workflow should look at again, where that may change something. */
+  readonly nudge: 'payment' | 'reversal' | undefined;
 }
 
 const PAGE = 100;
@@ -81,35 +87,66 @@ async function suspectsOf(database: Database, objects: readonly unknown[]): Prom
     reports.flatMap(({ topUpId }) => topUpId ?? []),
     reports.map(({ paymentIntentId }) => paymentIntentId),
   );
-  const suspects = reports.flatMap((report): Suspect[] => {
-    const { topUpId, paymentIntentId, paidMicros } = report;
+  const claims = await listClaims(
+    database,
+    booked.map(({ topUpId }) => topUpId),
+  );
+  const suspects = reports.flatMap(({ topUpId, paymentIntentId, object }): Suspect[] => {
     const mine = booked.find(
       (row) => row.topUpId === topUpId || row.paymentIntentId === paymentIntentId,
     );
     const id = mine?.topUpId ?? topUpId;
-    const isBooked =
-      mine?.paymentIntentId === paymentIntentId && mine.creditedMicros === paidMicros;
-    return id === undefined || isBooked ? [] : [{ topUpId: id, paymentIntentId }];
+    const isOurs = id !== undefined && !(mine && isBooked(object, paymentIntentId, mine, claims));
+    return isOurs ? [{ topUpId: id, paymentIntentId }] : [];
   });
   return [...new Map(suspects.map((each) => [Object.values(each).join(), each])).values()];
 }
 
+type Booking = Stripe.Charge | Stripe.Refund | Stripe.Dispute;
+
 interface Report {
   readonly paymentIntentId: string;
   readonly topUpId: string | undefined;
-  /** Of a charge; undefined for what takes money back, which is looked at each time. */
-  readonly paidMicros: Micros | undefined;
+  readonly object: Booking;
 }
 
+/** Nothing of payouts, fees and what else the processor books. */
 function reportOf(object: unknown): Report[] {
-  const { payment_intent, metadata, amount, status, ...rest } = object as Partial<Stripe.Charge>;
-  const paymentIntentId = idOf(payment_intent);
-  if (paymentIntentId === undefined) return [];
-  const isPayment = rest.object === 'charge' && status === 'succeeded';
-  const topUpId = uuidOf('topUp', metadata?.['top_up_id'] ?? '');
-  const paidMicros = isPayment ? microsOfCents(amount ?? 0) : undefined;
-  return [{ paymentIntentId, topUpId, paidMicros }];
+  const booking = object as Booking | null;
+  const paymentIntentId = idOf(booking?.payment_intent);
+  if (!booking || paymentIntentId === undefined) return [];
+  const topUpId = uuidOf('topUp', booking.metadata?.['top_up_id'] ?? '');
+  return [{ paymentIntentId, topUpId, object: booking }];
 }
+
+function isBooked(
+  object: Booking,
+  paymentIntentId: string,
+  { topUpId, ...booked }: Booked,
+  claims: readonly Claim[],
+): boolean {
+  if (object.currency !== 'usd') return false;
+  if (object.object === 'charge') {
+    return (
+      booked.paymentIntentId === paymentIntentId &&
+      booked.creditedMicros === microsOfCents(object.amount)
+    );
+  }
+  const reported = object.object === 'refund' ? reportOfRefund(object) : reportOfDispute(object);
+  const wanted = claimOf(topUpId, reported);
+  const recorded = claims.find(({ processorId }) => processorId === reported.processorId);
+  return textOf(recorded) === textOf(wanted);
+}
+
+/** What a refund or a dispute takes or holds; undefined when that is nothing. */
+function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
+  const { processorId, status, amountMicros } = reported;
+  if (CLAIMS[status] === 'nothing') return undefined;
+  return { topUpId, processorId, status, amountMicros };
+}
+
+const textOf = (claim: Claim | undefined) =>
+  claim && `${claim.processorId} ${claim.status} ${claim.amountMicros}`;
 
 /** Asks the processor about one top-up, and writes down what differs. */
 export async function examine(books: Books, suspect: Suspect): Promise<Examined> {
@@ -125,14 +162,16 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
   const payments = intents.filter(({ status }) => status === 'succeeded');
   const examined = topUp
     ? compared(topUp, booked?.creditedMicros ?? asMicros(0), payments, isUnderWay)
-    : { differences: differing('unknown_top_up', keptOf(payments), 0), nudge: false };
+    : { differences: differing('unknown_top_up', keptOf(payments), 0), nudge: undefined };
+  const reversals = booked ? await compareReversals(books, booked) : [];
+  const differences = [...examined.differences, ...reversals];
   const paymentIntentIds = intents.map(({ id }) => id);
   await recordDifferences(
     database,
     topUpId,
-    examined.differences.map((found) => ({ ...found, paymentIntentIds })),
+    differences.map((found) => ({ ...found, paymentIntentIds })),
   );
-  return examined;
+  return { differences, nudge: reversals.length > 0 ? 'reversal' : examined.nudge };
 }
 
 function compared(
@@ -159,8 +198,24 @@ function compared(
       ...(first && !isCredited ? differing('not_credited', paidMicros, 0) : []),
       ...(first || !isCredited ? [] : differing('not_paid', 0, creditedMicros)),
     ],
-    nudge: isAbandoned || (first !== undefined && !isCredited),
+    nudge: isAbandoned || (first && !isCredited) ? 'payment' : undefined,
   };
+}
+
+/** Of a top-up that was credited for a payment. */
+async function compareReversals(
+  { database, stripe }: Books,
+  { topUpId, paymentIntentId, creditedMicros }: Booked,
+): Promise<readonly Found[]> {
+  if (paymentIntentId === null || creditedMicros === 0) return [];
+  const recorded = await listClaims(database, [topUpId]);
+  const reported = await unlessMissing(readReversals(stripe, paymentIntentId));
+  const shown = (reported ?? []).flatMap((each) => claimOf(topUpId, each) ?? []);
+  const texts = new Set(recorded.map(textOf));
+  if (shown.length === texts.size && shown.every((claim) => texts.has(textOf(claim)))) return [];
+  const sum = (claims: readonly Claim[]) =>
+    asMicros(claims.reduce((total, { amountMicros }) => total + amountMicros, 0));
+  return [{ kind: 'reversals', processorMicros: sum(shown), ledgerMicros: sum(recorded) }];
 }
 
 function differing(
@@ -205,19 +260,34 @@ async function readPayments(
   topUp: TopUp | null,
   others: readonly string[],
 ): Promise<Payments> {
-  const session = topUp?.sessionId ? await readSession(stripe, topUp.sessionId) : undefined;
+  const session = topUp?.sessionId
+    ? await unlessMissing(readSession(stripe, topUp.sessionId))
+    : undefined;
   const ids = [topUp?.paymentIntentId, idOf(session?.payment_intent), ...others];
-  const intents = await Promise.all(
+  const read = await Promise.all(
     [...new Set(ids.filter((id) => id != null))].map((id) =>
-      stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }),
+      unlessMissing(stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] })),
     ),
   );
+  const intents = read.filter((intent) => intent !== undefined);
   return {
     intents,
     isUnderWay:
       session?.status === 'open' ||
       intents.some(({ status }) => status === 'processing' || status === 'requires_action'),
   };
+}
+
+/** Another account's, or deleted with the test data: there is no such payment. */
+async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeError && error.code === 'resource_missing') {
+      return undefined;
+    }
+    throw error;
+  }
 }
 
 function idOf(object: string | { readonly id: string } | null | undefined): string | undefined {

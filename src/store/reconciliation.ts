@@ -5,6 +5,7 @@
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../domain/difference.ts';
+import { REVERSAL_STATUSES } from '../domain/reversal.ts';
 import { row, sql, type Connection, type Database } from './database.ts';
 
 const Difference = Type.Object({
@@ -27,6 +28,16 @@ const Booked = Type.Object({
 /** A top-up, and what was credited for it. */
 export type Booked = Static<typeof Booked>;
 
+const Claim = Type.Object({
+  topUpId: Type.String(),
+  processorId: Type.String(),
+  status: Type.Enum(REVERSAL_STATUSES),
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+});
+/** What a refund or dispute takes or holds: one that the processor has, or should have had by now. */
+export type Claim = Static<typeof Claim>;
+
+const claimRow = row(Claim);
 const differenceRow = row(Difference);
 const bookedRow = row(Booked);
 const idRow = row(Type.Object({ id: Type.String() }));
@@ -54,17 +65,22 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
   `);
 }
 
-/** Our own that are not in an end state, or ended unpaid a short while ago; by id, after `afterId`. */
+/** Our own that are not in an end state, have a refund to be made, or ended unpaid a short while ago; by id. */
 export async function listUnsettled(
   connection: Connection,
   page: { readonly afterId: string; readonly limit: number; readonly endedDays: number },
 ): Promise<readonly string[]> {
   return connection.anyFirst(sql.type(idRow)`
-    select id from farebox.top_ups
-    where id > ${page.afterId} and opened_at is not null
-      and status in ('pending', 'expired', 'failed', 'disputed')
-      and (status in ('pending', 'disputed')
-        or updated_at > now() - make_interval(days => ${page.endedDays}))
+    select id from (
+      select id from farebox.top_ups
+      where id > ${page.afterId} and opened_at is not null
+        and status in ('pending', 'expired', 'failed', 'disputed')
+        and (status in ('pending', 'disputed')
+          or updated_at > now() - make_interval(days => ${page.endedDays}))
+      union
+      select top_up_id from farebox.reversals
+      where top_up_id > ${page.afterId} and status = 'requested'
+    ) unsettled
     order by id limit ${page.limit}
   `);
 }
@@ -83,6 +99,19 @@ export async function findBooked(
     where t.id = any(${sql.array(topUpIds, 'uuid')})
       or t.payment_intent_id = any(${sql.array(paymentIntentIds, 'text')})
     group by t.id
+  `);
+}
+
+export async function listClaims(
+  connection: Connection,
+  topUpIds: readonly string[],
+): Promise<readonly Claim[]> {
+  return connection.any(sql.type(claimRow)`
+    select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
+      amount_micros as "amountMicros"
+    from farebox.reversals
+    where top_up_id = any(${sql.array(topUpIds, 'uuid')}) and status not in ('failed', 'won')
+      and (processor_id is not null or created_at < now() - interval '10 minutes')
   `);
 }
 

@@ -18,7 +18,12 @@ import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../processor/stripe.ts';
 import { createDatabase } from '../store/database.ts';
-import { connectionSecurity, createTemporalClient, reportPayment } from './client.ts';
+import {
+  connectionSecurity,
+  createTemporalClient,
+  reportPayment,
+  reportReversal,
+} from './client.ts';
 import { beatHearts } from './heartbeat.ts';
 import { Relay } from './relay.ts';
 import { installRuntime } from './runtime.ts';
@@ -92,7 +97,10 @@ export async function runWorker(
         ...createReconciliationActivities({
           database,
           stripe: createStripe(config.stripe),
-          nudge: (topUp) => reportPayment(temporal, topUp),
+          nudges: {
+            payment: (topUp) => reportPayment(temporal, topUp),
+            reversal: (topUp) => reportReversal(temporal, topUp),
+          },
         }),
         ...createGrantActivities({ database }),
         ...createInvocationActivities({

@@ -6,6 +6,7 @@ import { dollarsOf } from '../../src/domain/money.ts';
 import { creditTopUp } from '../../src/store/credits.ts';
 import { row, sql } from '../../src/store/database.ts';
 import { getWalkStart, listDifferences, recordWalk } from '../../src/store/reconciliation.ts';
+import { requestRefund } from '../../src/store/refunds.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
@@ -185,6 +186,63 @@ describe('reconciliation', function () {
     await reconcile();
     assert.deepEqual(await differencesOf({ id }), []);
   });
+
+  for (const stage of ['is refunded', 'is disputed', 'is disputed and lost'] as const) {
+    it(`takes back what ${stage} at the processor without a word to us`, async () => {
+      const topUp = await paidTopUp();
+      const intent = topUp.paymentIntentId ?? '';
+      if (stage === 'is refunded') await desk.stripe.refunds.create({ payment_intent: intent });
+      else await desk.control('disputes', { payment_intent: intent });
+      if (stage === 'is disputed and lost') {
+        await reconcile();
+        const { data } = await desk.stripe.disputes.list({ payment_intent: intent });
+        await desk.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
+      }
+      assert.deepEqual(await differencesOf(topUp), []);
+      const { nudged, differing } = await reconcile();
+      assert.deepEqual([nudged >= 1, differing], [true, 0]);
+      const status = { 'is refunded': 'refunded', 'is disputed': 'disputed' } as const;
+      const expected = stage === 'is disputed and lost' ? 'charged_back' : status[stage];
+      assert.equal((await desk.topUp(topUp.id)).status, expected);
+      assert.equal((await reconcile()).nudged, 0, 'and looks at it no more');
+    });
+  }
+
+  it('gives back what a refund takes when that fails at the processor without a word to us', async () => {
+    const topUp = await paidTopUp();
+    const intent = topUp.paymentIntentId ?? '';
+    const refund = await desk.stripe.refunds.create({ payment_intent: intent });
+    await reconcile();
+    assert.equal((await desk.books(consumer)).credited, 0);
+    await desk.control(`refunds/${refund.id}/fail`);
+    await reconcile();
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+  });
+
+  it('has a refund made that was asked for, and that nobody went on with', async () => {
+    const topUp = await paidTopUp();
+    await requestRefund(desk.database, topUp.id, undefined);
+    await desk.database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.reversals set created_at = now() - interval '11 minutes'
+      where top_up_id = ${topUp.id}
+    `);
+    assert.equal((await reconcile()).differing, 0);
+    const { data } = await desk.stripe.refunds.list({
+      payment_intent: topUp.paymentIntentId ?? '',
+    });
+    assert.deepEqual(
+      data.map(({ amount }) => amount),
+      [2_500],
+    );
+  });
+
+  async function paidTopUp(): Promise<TopUp> {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await reconcile();
+    return desk.topUp(topUp.id);
+  }
 
   it('shows a credit without a payment, until it is paid', async () => {
     const topUp = await desk.checkout(consumer, 25);
