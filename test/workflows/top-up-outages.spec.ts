@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
+import { wireId } from '../../src/domain/ids.ts';
 import { admitTopUp, findTopUp, withdrawTopUp } from '../../src/store/top-ups.ts';
 import { createTemporalClient, startDirectTopUp } from '../../src/temporal/client.ts';
+import { holdConsumer } from '../faults/locks.ts';
 import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
-describe('a top-up and outages', () => {
+describe('a top-up and outages', function () {
+  this.timeout(60_000);
   let desk: TopUpDesk;
 
   before(async () => {
@@ -46,6 +49,28 @@ describe('a top-up and outages', () => {
       lots: 1,
       lotsMicros: 25_000_000,
     });
+    await second.stop();
+  });
+
+  it('goes on within seconds after its worker was killed inside a step', async () => {
+    const first = await desk.startWorker();
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    const held = await holdConsumer(
+      desk.config.databaseUrl,
+      wireId('consumer', consumer.consumerId),
+    );
+    await desk.pay(topUp.sessionUrl);
+    await held.waited(1);
+    const second = await desk.startWorker();
+    first.kill('SIGKILL');
+    await first.exited;
+    await held.release();
+    // Not the 15 s that a step may take.
+    await until(async () => (await desk.topUp(topUp.id)).status === 'completed', {
+      timeoutMs: 13_000,
+    });
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
     await second.stop();
   });
 
