@@ -89,10 +89,12 @@ async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdi
 
 async function ask(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
   const verdict = await verdictOf(deps, topUp);
-  if (verdict.kind === 'paid' && verdict.paymentIntentId !== undefined) {
-    await recordPaymentIntent(deps.database, topUp.id, verdict.paymentIntentId);
-  }
-  return verdict;
+  if (verdict.kind !== 'paid' || verdict.paymentIntentId === undefined) return verdict;
+  if (topUp.paymentIntentId !== null) return verdict;
+  await recordPaymentIntent(deps.database, topUp.id, verdict.paymentIntentId);
+  // Refunds and disputes are reported by payment intent alone: what was reported until now was about a payment
+  // that nobody knew, so this looks once more.
+  return verdictOf(deps, topUp);
 }
 
 async function verdictOf({ stripe }: ProcessorDeps, topUp: TopUp): Promise<Verdict> {

@@ -1,12 +1,13 @@
 /**
  * The ledger held against the processor: every payment that succeeded there for a top-up of ours is
- * credited exactly once and in full, and nothing is credited that was not paid.
+ * credited exactly once and in full, nothing is credited that was not paid, and what was paid back is known.
  */
 import type Stripe from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
 import { microsOfCents } from '../domain/money.ts';
 import { findCredited, listCreditedThroughProcessor, type Finding } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
+import { auditReversals } from './reversal-audit.ts';
 
 interface Paid {
   readonly micros: number;
@@ -17,7 +18,7 @@ export async function auditProcessor(database: Database, stripe: Stripe): Promis
   // The ledger first: what is paid between the two looks is not yet expected to be credited, and what is
   // credited by now was paid before.
   const credited = await listCreditedThroughProcessor(database);
-  const paid = await listPaid(stripe);
+  const { paid, intents } = await listPaid(stripe);
   const booked = await findCredited(database, [...paid.keys()]);
   return [
     ...credited
@@ -34,19 +35,22 @@ export async function auditProcessor(database: Database, stripe: Stripe): Promis
         subject: `top-up ${id}`,
         detail: `paid ${micros} in ${payments} payments, credited ${booked.get(id) ?? 0}`,
       })),
+    ...(await auditReversals(database, stripe, intents)),
   ];
 }
 
-async function listPaid(stripe: Stripe): Promise<ReadonlyMap<string, Paid>> {
+async function listPaid(stripe: Stripe) {
   const paid = new Map<string, Paid>();
+  const intents = new Set<string>();
   for await (const intent of stripe.paymentIntents.list({ limit: 100 })) {
     const id = uuidOf('topUp', intent.metadata['top_up_id'] ?? '');
     if (id === undefined || intent.status !== 'succeeded') continue;
+    intents.add(intent.id);
     const before = paid.get(id) ?? { micros: 0, payments: 0 };
     paid.set(id, {
       micros: before.micros + microsOfCents(intent.amount_received),
       payments: before.payments + 1,
     });
   }
-  return paid;
+  return { paid, intents };
 }

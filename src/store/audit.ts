@@ -197,6 +197,19 @@ export async function auditLedger(database: Database): Promise<Finding[]> {
   });
 }
 
+const claimRow = row(Type.Object({ id: Type.String(), claim: Type.String() }));
+
+/** What refunds and disputes that the processor knows of claim, such as `lost 5000000`, by its ids. */
+export async function listProcessorClaims(
+  connection: Connection,
+): Promise<ReadonlyMap<string, string>> {
+  const rows = await connection.any(sql.type(claimRow)`
+    select processor_id as id, status || ' ' || amount_micros as claim from farebox.reversals
+    where processor_id is not null and status in ('made', 'open', 'lost')
+  `);
+  return new Map(rows.map(({ id, claim }) => [id, claim]));
+}
+
 const creditedRow = row(Type.Object({ id: Type.String(), amountMicros: Type.Integer() }));
 
 /** Of these top-ups those that are credited, with what they were credited. */

@@ -463,6 +463,36 @@ describe('farebox doctor', () => {
       ),
     );
   });
+
+  it('holds refunds and disputes against the processor, one by one', async () => {
+    const [planted] = await plantAccounts(1);
+    await sql.query(`update farebox.top_ups set method = 'checkout'`);
+    const { id: intent } = await stripe.paymentIntents.create({
+      amount: 1_000,
+      currency: 'usd',
+      customer: (await stripe.customers.create()).id,
+      payment_method: 'pm_card_visa',
+      confirm: true,
+      off_session: true,
+      metadata: { top_up_id: wireId('topUp', planted?.topUp ?? '') },
+    });
+    const refund = await stripe.refunds.create({ payment_intent: intent, amount: 400 });
+    await sql.query(
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+          taken_micros, processor_id)
+        select uuidv7(), ledger, consumer_id, id, 'dispute', 'lost', 1000000, 0, 'dp_gone'
+        from farebox.top_ups where id = $1`,
+      [planted?.topUp],
+    );
+    const check = 'refunds and disputes are as the processor shows them';
+    assert.deepEqual(
+      (await examine()).findings.filter((finding) => finding.check === check),
+      [
+        { check, subject: 'dp_gone', detail: 'ledger: lost 1000000, processor: nothing' },
+        { check, subject: refund.id, detail: 'ledger: nothing, processor: made 4000000' },
+      ],
+    );
+  });
 });
 
 function failure(error: { code: number; stdout: string }): { code: number; stdout: string } {
