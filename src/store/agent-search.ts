@@ -1,6 +1,7 @@
 /**
  * The statements of a search for agents (specification section 4.4). Each reads a bounded number of rows,
- * however many agents there are; what they look for is decided in domain/agent-search.ts.
+ * however many agents there are; what they look for is decided in domain/agent-search.ts. They are prepared:
+ * to plan them each time would cost a quarter of the search.
  */
 import { Type } from 'typebox';
 import { queriesOf, type Offer, type Term, type WordMatch } from '../domain/agent-search.ts';
@@ -45,7 +46,7 @@ export async function findWordMatches(
     swapped.map(([, meant]) => meant),
     'text',
   );
-  return connection.any(sql.type(wordMatchRow)`
+  return connection.any(sql.prepared('find_word_matches', wordMatchRow)`
     with asked as materialized (
       select stem, array_agg(word) as words, min(ord) as ord
       from unnest(${sql.array(words, 'text')}) with ordinality as q(word, ord)
@@ -124,7 +125,7 @@ export async function rankAgents(
     'float8',
   );
   const name = terms.map(({ words: [first] }) => first?.word ?? '').join(' ');
-  return connection.any(sql.type(rankedRow)`
+  return connection.any(sql.prepared('rank_agents', rankedRow)`
     with wanted as materialized (
       select term, quote_literal(word)::tsquery as word, gain
       from unnest(${termColumn}, ${wordColumn}, ${gainColumn}) as w(term, word, gain)
@@ -159,14 +160,14 @@ export async function findOffers(
   connection: Connection,
   agentIds: readonly string[],
 ): Promise<readonly Offer[]> {
-  const names = await connection.anyFirst(sql.type(nameRow)`
+  const names = await connection.anyFirst(sql.prepared('find_offer_names', nameRow)`
     select o.name
     from unnest(${sql.array(agentIds, 'text')}) with ordinality as r(id, rank)
       join farebox.agents a on a.id = r.id
       cross join lateral unnest(a.intents || a.capabilities) with ordinality as o(name, place)
     group by o.name order by min(rank), min(place) limit ${OFFERS_MAX}
   `);
-  return connection.any(sql.type(offerRow)`
+  return connection.any(sql.prepared('find_offers', offerRow)`
     select name, tsvector_to_array(to_tsvector('english', words)) as stems
     from unnest(${sql.array(names, 'text')}, ${sql.array(names.map(searchWords), 'text')})
       with ordinality as o(name, words, place)
