@@ -8,12 +8,13 @@ import type { RollupActivities } from '../activities/rollups.ts';
 // Without end: while a step fails no other run begins, and the UI shows what it met.
 const { rollUp } = proxyActivities<RollupActivities>({
   startToCloseTimeout: '15s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   summary: 'Move a part of the tails into the sums',
 });
 
-/** Six events of history each. */
-const STEPS_PER_RUN = 50;
+/** Six events of history each, and up to a hundred thousand rows in all. */
+const STEPS_PER_RUN = 10;
 
 export async function rollUpEarnings(): Promise<void> {
   for (let step = 0; step < STEPS_PER_RUN; step += 1) {

@@ -8,7 +8,7 @@ import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /** Rows that a step takes: a fraction of a second of work, thousands of charges. */
-const EARNINGS_PER_STEP = 2_000;
+const EARNINGS_PER_STEP = 10_000;
 const FLUSHES_PER_STEP = 50;
 
 /** Steps hold it together, a rebuild alone: between its reading and its commit no row may move. */

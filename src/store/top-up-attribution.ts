@@ -53,19 +53,23 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         as g (ledger, consumer_id, spent_before, place) on g.place = c.place
       where g.spent_before is not null and ${isWanted}
     ) s
-    -- Lots lie end to end, so none is read that lies before the one that holds the beginning.
+    -- Nearly every charge lies within the lot that holds its end; only for the others the rest is read.
     cross join lateral (
-      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
+      select from_micros, top_up_id from farebox.lots
+      where ledger = s.ledger and consumer_id = s.consumer_id
+        and from_micros < s.ends and to_micros > from_micros
+      order by from_micros desc limit 1
+    ) last
+    cross join lateral (
+      select last.top_up_id, abs(s.amount) as micros where last.from_micros <= s.begins
+      union all
+      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins))::int8
       from farebox.lots
-      where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
-        and from_micros < s.ends and to_micros > s.begins
-        and from_micros >= (
-          select from_micros from farebox.lots
-          where ledger = s.ledger and consumer_id = s.consumer_id and from_micros <= s.begins
-          order by from_micros desc limit 1
-        )
+      where last.from_micros > s.begins and ledger = s.ledger and consumer_id = s.consumer_id
+        and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
       group by top_up_id
     ) l
+    where l.top_up_id is not null
   `;
 }
 

@@ -75,6 +75,23 @@ export async function openEarningsDesk(databaseUrl: string) {
       });
     },
 
+    /** Takes back all of a top-up of which nothing is spent: its lot is empty, later ones move down. */
+    async cutWhole({ ledger, consumer }: Party, topUpId: string): Promise<void> {
+      await client.query(
+        `with gone as (
+           select from_micros, to_micros - from_micros as micros from farebox.lots
+           where ledger = $1 and consumer_id = $2 and top_up_id = $3
+         ), lowered as (
+           update farebox.consumers set credited_micros = credited_micros - micros
+           from gone where ledger = $1 and id = $2
+         )
+         update farebox.lots l set to_micros = to_micros - micros,
+           from_micros = case when l.top_up_id = $3 then l.from_micros else l.from_micros - micros end
+         from gone g where l.ledger = $1 and l.consumer_id = $2 and l.from_micros >= g.from_micros`,
+        [ledger, consumer, topUpId],
+      );
+    },
+
     /** Another lot of a top-up: what a refund that failed leaves. */
     async lotAgain({ ledger, consumer }: Party, topUpId: string, micros: number): Promise<void> {
       await client.query(

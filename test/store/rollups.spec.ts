@@ -125,6 +125,18 @@ describe('rollups', () => {
     await desk.compare([developer], MIDNIGHT);
   });
 
+  it('count nothing for a top-up that was taken back before its turn came', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await desk.topUp(consumer, 10);
+    const second = await desk.topUp(consumer, 10);
+    await desk.topUp(consumer, 10);
+    await desk.cutWhole(consumer, second);
+    assert.equal(await desk.charge([{ consumer, developer, amount: 20 }]), 1);
+    await desk.compare([developer], MIDNIGHT);
+    await rollUp(desk.database);
+    await desk.compare([developer], MIDNIGHT);
+  });
+
   it('leave nothing in the tails, and move what is there once', async () => {
     const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
     await desk.topUp(consumer, 100);
