@@ -17,7 +17,7 @@ import {
 } from '@temporalio/workflow';
 import type { AgentActivities } from '../activities/agents.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
-import { agentTaskQueue } from '../src/domain/invocation.ts';
+import { agentTaskQueue, RETRY_MS_MAX, retryDelayMs } from '../src/domain/invocation.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
 import type { InvocationInput, InvocationProgress, InvocationView, Stuck } from './messages.ts';
@@ -40,9 +40,6 @@ interface Run {
   ended: boolean;
 }
 
-/** Between attempts: 1 s, then doubling, so that an agent that comes back is called within a minute. */
-const RETRY_MS_MIN = 1_000;
-const RETRY_MS_MAX = 60_000;
 /** About 15 seconds of failing. */
 const STUCK_AFTER = 5;
 /** Further attempts come later than any caller waits. */
@@ -151,9 +148,7 @@ function fail(run: Run, step: Step, error: ActivityFailure): void {
 
 /** Until the next attempt is due, or asked for, or the invocation's time is over. */
 async function pause(run: Run, step: Step, error: ActivityFailure): Promise<void> {
-  const doubled = Math.min(RETRY_MS_MIN * 2 ** (run.failures - 1), RETRY_MS_MAX);
-  // Of many that failed together not all come back at the same moment.
-  const spread = doubled * (0.75 + Math.random() / 2);
+  const spread = retryDelayMs(run.failures, Math.random());
   const askedMs = Math.min(retryAfterMsOf(error), RETRY_MS_MAX);
   const leftMs = step === 'call' ? run.deadlineAtMs - Date.now() : Infinity;
   const delayMs = Math.max(Math.min(Math.max(spread, askedMs), leftMs), 1);

@@ -27,6 +27,19 @@ export interface InvocationError {
 /** An error's text may come from the agent: it is bounded wherever it is kept. */
 export const ERROR_MESSAGE_MAX = 500;
 
+/** An agent that comes back, after however long, is called within little more than this. */
+export const RETRY_MS_MAX = 60_000;
+const RETRY_MS_MIN = 1_000;
+
+/**
+ * From a failed attempt to the next one: 1 s, then doubling. `chance`, from 0 to 1, spreads those that failed
+ * together, by a quarter to either side.
+ */
+export function retryDelayMs(failures: number, chance: number): number {
+  const doubled = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
+  return doubled * (0.75 + chance / 2);
+}
+
 /** Calls of agents have a queue of their own, so that agents that hang hold up nothing else. */
 export function agentTaskQueue(taskQueue: string): string {
   return `${taskQueue}-agents`;
