@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts.ts';
+import { registerAdjust } from './account-adjust.ts';
 import { registerCard } from './account-card.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { dollarsOf } from './dollars.ts';
@@ -30,6 +31,7 @@ export function register(program: Command): void {
     .addOption(dataDirOption())
     .action(create);
   registerCard(account);
+  registerAdjust(account);
 }
 
 async function create({ email, balance, count, json, dataDir }: CreateOptions): Promise<void> {

@@ -213,9 +213,11 @@ async function compareReversals(
   const shown = (reported ?? []).flatMap((each) => claimOf(topUpId, each) ?? []);
   const texts = new Set(recorded.map(textOf));
   if (shown.length === texts.size && shown.every((claim) => texts.has(textOf(claim)))) return [];
-  const sum = (claims: readonly Claim[]) =>
-    asMicros(claims.reduce((total, { amountMicros }) => total + amountMicros, 0));
-  return [{ kind: 'reversals', processorMicros: sum(shown), ledgerMicros: sum(recorded) }];
+  return [{ kind: 'reversals', processorMicros: sumOf(shown), ledgerMicros: sumOf(recorded) }];
+}
+
+function sumOf(claims: readonly Claim[]): Micros {
+  return asMicros(claims.reduce((sum, { amountMicros }) => sum + amountMicros, 0));
 }
 
 function differing(

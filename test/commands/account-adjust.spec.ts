@@ -1,0 +1,127 @@
+/** `farebox account adjust`: money that an operator adds or takes, booked as what it is. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { uuidOf } from '../../src/domain/ids.ts';
+import { createAccount, type Account } from '../client/account.ts';
+import { proveBooks } from '../support/books.ts';
+import {
+  createTestDatabase,
+  farebox,
+  type Environment,
+  type TestDatabase,
+} from '../support/stack.ts';
+
+describe('farebox account adjust', function () {
+  this.timeout(60_000);
+  let database: TestDatabase;
+  let sql: Client;
+  let env: Environment;
+  let account: Account;
+
+  before(async () => {
+    database = await createTestDatabase();
+    env = { DATABASE_URL: database.url };
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    account = await createAccount(env, 10);
+  });
+  afterEach(() => proveBooks(env, { processor: false }));
+  after(async () => {
+    await sql?.end();
+    await database?.drop();
+  });
+
+  const adjust = async (amount: string, reason = 'goodwill'): Promise<unknown> => {
+    const args = ['account', 'adjust', account.consumerId, amount, '--reason', reason, '--json'];
+    return JSON.parse(await farebox(args, { env }));
+  };
+
+  /** `[from, to)` in micros, and of a top-up or not. */
+  async function lots() {
+    const { rows } = await sql.query<{ lot: string }>(
+      `select from_micros || '-' || to_micros || case when top_up_id is null then '' else ' top-up' end as lot
+      from farebox.lots where consumer_id = $1 order by from_micros, to_micros`,
+      [uuidOf('consumer', account.consumerId)],
+    );
+    return rows.map(({ lot }) => lot);
+  }
+
+  async function movements() {
+    const { rows } = await sql.query<{ kind: string; micros: string; reason: string | null }>(
+      `select kind, amount_micros as micros, reason from farebox.movements
+      where consumer_id = $1 order by created_at, id`,
+      [uuidOf('consumer', account.consumerId)],
+    );
+    return rows.map(({ kind, micros, reason }) => [kind, Number(micros), reason]);
+  }
+
+  it('adds any amount in micros, as a lot of its own that is no top-up', async () => {
+    const { consumerId } = account;
+    assert.deepEqual(await adjust('2.000001', 'an outage on Monday'), {
+      consumerId,
+      amount: 2.000001,
+      balance: 12.000001,
+      debt: 0,
+    });
+    assert.deepEqual(await lots(), ['0-10000000 top-up', '10000000-12000001']);
+    assert.deepEqual((await movements()).at(-1), ['adjustment', 2_000_001, 'an outage on Monday']);
+  });
+
+  it('takes from the unspent ends of lots, the oldest first', async () => {
+    assert.deepEqual(await adjust('-3.5'), {
+      consumerId: account.consumerId,
+      amount: -3.5,
+      balance: 8.500001,
+      debt: 0,
+    });
+    assert.deepEqual(await lots(), ['0-6500000 top-up', '6500000-8500001']);
+    assert.deepEqual((await movements()).at(-1), ['adjustment', -3_500_000, 'goodwill']);
+  });
+
+  it('takes all, and then nothing more', async () => {
+    await assert.rejects(adjust('-8.500002'), /The balance is 8\.500001 dollars/);
+    await adjust('-8.500001');
+    await assert.rejects(adjust('-0.000001'), /The balance is 0 dollars/);
+  });
+
+  it('takes at most what is there, whatever asks for it at once', async () => {
+    await adjust('1');
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => adjust('-0.3')));
+    assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3);
+    assert.deepEqual(await adjust('10000000'), {
+      consumerId: account.consumerId,
+      amount: 10_000_000,
+      balance: 10_000_000.1,
+      debt: 0,
+    });
+  });
+
+  const refusals: Readonly<Record<string, readonly [string, string, RegExp]>> = {
+    'nothing at all': ['0', 'why', /more than 0/],
+    'a fraction of a micro-dollar': ['0.0000001', 'why', /up to six decimals/],
+    'more than ten million dollars': ['10000000.01', 'why', /10000000/],
+    'minus more than ten million dollars': ['-10000000.01', 'why', /10000000/],
+    'what is no number': ['much', 'why', /six decimals/],
+    'what is written otherwise': ['1e3', 'why', /six decimals/],
+    'a doubled sign': ['--5', 'why', /./],
+    'an empty reason': ['1', '  ', /from 1 to 500 characters/],
+    'an endless reason': ['1', 'x'.repeat(501), /from 1 to 500 characters/],
+  };
+  for (const [what, [amount, reason, said]] of Object.entries(refusals)) {
+    it(`refuses ${what}, and changes nothing`, async () => {
+      const before = await movements();
+      await assert.rejects(adjust(amount, reason), (error: { stderr?: string }) => {
+        assert.match(error.stderr ?? '', said);
+        return true;
+      });
+      assert.deepEqual(await movements(), before);
+    });
+  }
+
+  it('refuses an account that is not there, and an adjustment without a reason', async () => {
+    const nobody = ['account', 'adjust', 'nobody@example.com', '1', '--reason', 'why'];
+    await assert.rejects(farebox(nobody, { env }), /There is no account nobody@example\.com/);
+    const silent = ['account', 'adjust', account.consumerId, '1'];
+    await assert.rejects(farebox(silent, { env }), /--reason/);
+  });
+});
