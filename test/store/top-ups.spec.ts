@@ -14,6 +14,7 @@ import {
   findTopUpOf,
   listTopUpsOf,
   openTopUp,
+  planSession,
   recordPaymentIntent,
   recordSession,
   withdrawAbandoned,
@@ -158,6 +159,20 @@ describe('top-ups in the database', () => {
     await recordPaymentIntent(database, id, `pi_1_${id}`);
     const intent = await recordPaymentIntent(database, id, `pi_2_${id}`);
     assert.equal(intent.paymentIntentId, `pi_1_${id}`);
+  });
+
+  it('keeps the time at which a session is to expire, while that is far enough away', async () => {
+    const { id } = await admitted(await newConsumer());
+    assert.equal((await planSession(database, id, 24 * 60)).sessionExpiresAt, null);
+    const first = await planSession(database, id, 30);
+    const inMs = Date.parse(first.sessionExpiresAt ?? '') - Date.now();
+    assert.ok(inMs > 30 * 60_000 && inMs < 31 * 60_000);
+    assert.deepEqual(await planSession(database, id, 60), first);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set session_expires_at = now() + interval '29 minutes' where id = ${id}
+    `);
+    const later = await planSession(database, id, 30);
+    assert.ok(String(later.sessionExpiresAt) >= String(first.sessionExpiresAt));
   });
 
   it('counts against the ceiling of a month what is pending or credited, not what ended in nothing', async () => {

@@ -5,6 +5,7 @@ import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
 import { recordWebhook } from '../../src/processor/webhook.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups.ts';
+import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until, type Server } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
@@ -157,6 +158,34 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await desk.books(consumer), ONCE_25);
   });
 
+  it('stays open while the processor says so, whatever is reported or asked', async () => {
+    const consumer = await desk.newConsumer();
+    const open = await desk.checkout(consumer, 25);
+    await report(open, 'evt_expired', 'checkout.session.expired');
+    await until(async () => (await desk.waitingEvents()) === 0);
+    await desk.workflow(open.id).executeUpdate('retry');
+    assert.equal((await desk.topUp(open.id)).status, 'pending');
+
+    // A debit that its bank is about to make can no longer be stopped.
+    await desk.pay(open.sessionUrl, '000123456789');
+    const asked = await desk.workflow(open.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(asked.status, 'pending');
+    await desk.control(`async/${open.sessionId}`, { outcome: 'succeeded' });
+    await desk.statusBecomes(open, 'completed');
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+  });
+
+  it('names itself to the processor, offers to save the card, and stays for 24 hours', async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    const id = wireId('topUp', topUp.id);
+    const session = await desk.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    assert.equal(session.client_reference_id, id);
+    assert.deepEqual(session.metadata, { top_up_id: id });
+    assert.equal(session.expires_at - session.created, 24 * 3_600);
+    assert.equal(topUp.sessionExpiresAt, null);
+    assert.match(await (await fetch(topUp.sessionUrl ?? '')).text(), /Save this card/);
+  });
+
   it('opens one session though the answers of the processor are lost', async () => {
     const consumer = await desk.newConsumer();
     await desk.control('faults', {
@@ -177,11 +206,15 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await desk.books(consumer), ONCE_25);
   });
 
-  async function report(topUp: TopUp, eventId: string): Promise<void> {
+  async function report(
+    topUp: TopUp,
+    eventId: string,
+    type = 'checkout.session.completed',
+  ): Promise<void> {
     const payload = JSON.stringify({
       id: `${eventId}_${topUp.id}`,
       object: 'event',
-      type: 'checkout.session.completed',
+      type,
       data: { object: { id: topUp.sessionId, metadata: { top_up_id: wireId('topUp', topUp.id) } } },
     });
     const secret = desk.webhooks.webhookSecrets[0]!;
@@ -195,4 +228,33 @@ describe('a top-up through the hosted checkout', () => {
       update farebox.top_ups set ${assignment} where id = ${topUp.id}
     `);
   }
+});
+
+describe('a checkout with a time of its own', () => {
+  let desk: TopUpDesk;
+  let worker: Server;
+
+  before(async () => {
+    desk = await openDesk({ CHECKOUT_MINUTES: '30' });
+    worker = await desk.startWorker();
+  });
+  after(async () => {
+    await worker?.stop();
+    await desk?.close();
+  });
+
+  it('closes when that is over, and asks for the same time again when an answer is lost', async () => {
+    const consumer = await desk.newConsumer();
+    const lost = { method: 'POST', path: '/v1/checkout', kind: 'do_then_drop' };
+    await desk.control('faults', lost);
+    const topUp = await desk.checkout(consumer, 25);
+    const { data } = await desk.stripe.checkout.sessions.list();
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      [topUp.sessionId],
+    );
+    const { expires_at: expiresAt, created } = data[0]!;
+    assert.equal(new Date(expiresAt * 1_000).toISOString(), topUp.sessionExpiresAt);
+    assert.ok(expiresAt - created >= 30 * 60 && expiresAt - created <= 31 * 60);
+  });
 });
