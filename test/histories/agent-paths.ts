@@ -1,5 +1,7 @@
 /** Each path that a grant and an invocation can take, for record.ts. */
+import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import { echo } from '../support/agents.ts';
+import { bodyOf } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 import type { AgentDesk } from '../workflows/agent-desk.ts';
 
@@ -59,6 +61,25 @@ export const AGENT_PATHS: Readonly<Record<string, (desk: AgentDesk) => Promise<s
       if (attempts < 7) await desk.workflow('invocation', id).executeUpdate('retry');
       return attempts >= 7;
     });
+    return `invocation/${id}`;
+  },
+
+  /** The run that follows a terminated one. */
+  async 'invocation-begun-again'(desk) {
+    await desk.agent('again', (seen, response, count) =>
+      count > 2 ? echo(seen, response, count) : void response.writeHead(503).end(),
+    );
+    const { id: grantId } = await desk.grant('again');
+    const body = { targetAgentId: 'again', grantId, capability: 'translate', payload: {} };
+    const ask = async () => {
+      const answer = await desk.post('/invoke', body, { 'idempotency-key': 'again' });
+      return bodyOf(answer, answer.status, InvocationAnswer).id;
+    };
+    const workflow = desk.workflow('invocation', await ask());
+    await workflow.terminate();
+    await until(async () => (await workflow.describe()).status.name === 'TERMINATED');
+    const id = await ask();
+    await desk.ended(id);
     return `invocation/${id}`;
   },
 
