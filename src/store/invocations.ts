@@ -80,8 +80,8 @@ const columns = sql.fragment`
   created_at as "createdAt", ended_at as "endedAt"
 `;
 
-/** How long the relays leave a new invocation's workflow to the request that wrote it to start. */
-const IN_HAND_MS = 5_000;
+/** How long the relays leave a new invocation's workflow to the request that wrote it, which waits for less. */
+const IN_HAND_MS = 3_000;
 /** Silent ones at a time; what is left is silent for a little longer. */
 const SILENT_MAX = 1_000;
 

@@ -36,21 +36,21 @@ describe('many invocations', () => {
       return bodyOf(answer, answer.status, InvocationAnswer).id;
     });
     for (const [n, id] of ids.entries()) {
-      const { status, result } = await desk.ended(id, 60_000);
+      const { status, result } = await desk.ended(id, 120_000);
       assert.equal(status, 'succeeded');
       const { echo } = result as { echo: { payload: unknown } };
       assert.deepEqual(echo.payload, { n });
     }
     assert.deepEqual(agent.effects, new Set(ids));
     assert.equal((await desk.grantNow(grantId)).uses, 200);
-  }).timeout(120_000);
+  }).timeout(240_000);
 
   it('of agents that hang hold up neither other agents nor top-ups', async () => {
     const hanging = await desk.agent('hanging', () => {});
     await desk.agent('quick');
     const grantId = await grantSession('hanging');
     await Promise.all(Array.from({ length: 120 }, (_, n) => invoke('hanging', grantId, { n })));
-    await until(() => hanging.calls.length === 120);
+    await until(() => hanging.calls.length === 120, { timeoutMs: 60_000 });
     const { id } = await desk.invoke('quick');
     assert.equal((await desk.ended(id)).status, 'succeeded');
     const { topUpId, sessionUrl } = await openCheckout(desk.stack.api, desk.account, 25);
@@ -60,5 +60,5 @@ describe('many invocations', () => {
       return topUp?.status === 'completed';
     });
     assert.equal(hanging.calls.length, 120);
-  }).timeout(120_000);
+  }).timeout(240_000);
 });
