@@ -14,7 +14,7 @@ import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../workflows/agent-desk.ts';
-import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
@@ -102,7 +102,50 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
     if (result.kind !== 'failed') throw new Error(result.kind);
     return result.topUp;
   },
+
+  async 'automatic-completed'(desk) {
+    return automatic(desk, await desk.newConsumer());
+  },
+
+  async 'automatic-declined'(desk) {
+    const consumer = await desk.newConsumer();
+    await desk.request(consumer, 'direct', 1);
+    await desk.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    return automatic(desk, consumer);
+  },
+
+  async 'checkout-delayed'(desk) {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.pay(topUp.sessionUrl, '000123456789');
+    await until(async () => (await desk.waitingEvents()) === 0);
+    await desk.control(`async/${topUp.sessionId}`, { outcome: 'succeeded' });
+    return topUp;
+  },
+
+  async 'checkout-left-alone-as-asked'(desk) {
+    await desk.control('faults', {
+      method: 'POST',
+      path: '/v1/checkout',
+      kind: 'error',
+      status: 429,
+      headers: { 'retry-after': '1' },
+      times: 5,
+    });
+    const result = await desk.request(await desk.newConsumer(), 'checkout', 25);
+    if (!('topUp' in result)) throw new Error(result.kind);
+    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl, {
+      timeoutMs: 60_000,
+    });
+    await desk.pay(url);
+    return result.topUp;
+  },
 };
+
+async function automatic(desk: TopUpDesk, consumer: Consumer): Promise<Pick<TopUp, 'id'>> {
+  await desk.topUpAutomatically(consumer);
+  await desk.charge(consumer);
+  return until(async () => (await desk.automaticTopUps(consumer))[0]);
+}
 
 async function eventCount(
   desk: TopUpDesk,
@@ -160,6 +203,31 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+/** One that finds little, and one that finds more than a run may move. */
+async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
+  if (!paths.some(([name]) => isWanted(name))) return;
+  // Its own schedule keeps out of the way.
+  const desk = await openDesk({ ROLL_UP_EVERY_SECONDS: '86400' });
+  const worker = await desk.startWorker();
+  const { client, taskQueue } = desk.temporal;
+  try {
+    for (const [name, rows] of paths) {
+      await desk.database.query(sql.typeAlias('nothing')`
+        insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
+        select 0, 1, date_bin('1 hour', now(), 'epoch'), 'search', 1, 1
+        from generate_series(1, ${rows})
+      `);
+      const options = { workflowId: name, taskQueue };
+      const { firstExecutionRunId } = await client.workflow.start('rollUpEarnings', options);
+      await save(name, client.workflow.getHandle(name, firstExecutionRunId));
+    }
+  } finally {
+    await worker.stop();
+    await desk.close();
+  }
+}
+
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { version: string };
 const folder = join(import.meta.dirname, version);
@@ -177,6 +245,7 @@ await mochaGlobalSetup();
 try {
   await recordTopUps(recorder);
   await recordAgents(recorder);
+  await recordRollups(recorder);
 } finally {
   await mochaGlobalTeardown();
 }

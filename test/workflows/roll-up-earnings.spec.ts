@@ -3,12 +3,20 @@
  * what the charges add up to, while it runs, when workers are killed at any step, and after days without them.
  */
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { ToolsAnswer, EarningsAnswer } from '../../src/schemas/developers.ts';
-import { DAY_MS, openEarningsDesk, type EarningsDesk, type Party } from '../store/earnings-desk.ts';
+import {
+  DAY_MS,
+  TOOLS,
+  openEarningsDesk,
+  type EarningsDesk,
+  type Party,
+} from '../store/earnings-desk.ts';
+import { Random } from '../simulation/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
 import {
@@ -20,7 +28,11 @@ import {
   type Stack,
 } from '../support/stack.ts';
 
+const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
+
 describe('the schedule that rolls up earnings', () => {
+  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
+  const random = new Random(seed);
   let stack: Stack;
   let desk: EarningsDesk;
   /** Outside of the transactions that hold a step: these see one state of what waits. */
@@ -30,7 +42,8 @@ describe('the schedule that rolls up earnings', () => {
   let workers: Server[];
   let parties: Party[];
 
-  before(async () => {
+  before(async function () {
+    this.timeout(90_000);
     stack = await startStack({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
     apis = [stack.api, await startApi({ env })];
@@ -53,15 +66,13 @@ describe('the schedule that rolls up earnings', () => {
 
   const schedule = () =>
     temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'rollUpEarnings'));
-  const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const any = <T>(list: readonly T[]) => list[Math.floor(Math.random() * list.length)] as T;
 
   /** Charges of anybody, of any developer and tool, by any process, as quickly as they are answered. */
   async function traffic(count: number): Promise<void> {
     for (let made = 0; made < count; made += 1) {
-      const payer = { ...any(parties), developerKey: any(parties).developerKey };
-      const changes = { tool: any(['search', 'fetch']), amount: any([0.01, 0.000001, 0.5]) };
-      assert.equal((await charge(any(apis), payer, changes)).status, 201);
+      const payer = { ...random.pick(parties), developerKey: random.pick(parties).developerKey };
+      const changes = { tool: random.pick(TOOLS), amount: random.between(1, 500_000) / 1e6 };
+      assert.equal((await charge(random.pick(apis), payer, changes)).status, 201);
     }
   }
 
@@ -92,15 +103,15 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  it('shows what the charges add up to at every moment, and empties the tails', async () => {
-    let isOver = false;
-    const watching = (async () => {
-      for (; !isOver;) await desk.compare(parties, today());
-    })();
-    await Promise.all([traffic(60), traffic(60), traffic(60), traffic(60)]).finally(() => {
-      isOver = true;
+  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${seed})`, async () => {
+    const over: true[] = [];
+    const calling = Array.from({ length: 4 }, async () => {
+      await traffic(60);
+      over.push(true);
     });
-    await watching;
+    do await desk.compare(parties, today());
+    while (over.length < calling.length);
+    await Promise.all(calling);
     await emptied();
     await desk.compare(parties, today());
     await compareAnswers();
