@@ -1,14 +1,9 @@
 /** From the notice that a charge left to the end of an automatic top-up, and what becomes of the next one. */
 import assert from 'node:assert/strict';
-import { asMicros } from '../../src/domain/money.ts';
-import { findAutoTopUp, setAutoTopUp } from '../../src/store/auto-top-ups.ts';
-import { creditManually } from '../../src/store/credits.ts';
-import { listTopUpsOf, type TopUp } from '../../src/store/top-ups.ts';
-import { newDraft, post } from '../store/charge-drafts.ts';
+import { findAutoTopUp } from '../../src/store/auto-top-ups.ts';
+import type { TopUp } from '../../src/store/top-ups.ts';
 import { until, type Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
-
-const DOLLAR = 1_000_000;
 
 describe('an automatic top-up', () => {
   let desk: TopUpDesk;
@@ -26,19 +21,19 @@ describe('an automatic top-up', () => {
 
   it('goes on with the next charge when its amount did not suffice', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 35 });
-    await charge(consumer);
-    await until(async () => (await automatic(consumer))[0]?.status === 'completed');
-    await charge(consumer);
-    await until(async () => (await automatic(consumer))[1]?.status === 'completed');
-    await charge(consumer);
-    await until(async () => (await desk.books(consumer)).credited === 50 * DOLLAR);
-    assert.equal((await automatic(consumer)).length, 2);
+    await desk.charge(consumer);
+    await until(async () => (await desk.automaticTopUps(consumer))[0]?.status === 'completed');
+    await desk.charge(consumer);
+    await until(async () => (await desk.automaticTopUps(consumer))[1]?.status === 'completed');
+    await desk.charge(consumer);
+    await until(async () => (await desk.books(consumer)).credited === 50_000_000);
+    assert.equal((await desk.automaticTopUps(consumer)).length, 2);
   });
 
   it('says what it is in the Temporal UI', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
-    await charge(consumer);
-    const topUp = await until(async () => (await automatic(consumer))[0]);
+    await desk.charge(consumer);
+    const topUp = await until(async () => (await desk.automaticTopUps(consumer))[0]);
     await until(async () => (await desk.topUp(topUp.id)).status === 'completed');
     const { staticSummary } = await desk.workflow(topUp.id).describe();
     assert.equal(await staticSummary(), 'Top-up of 20 dollars, automatic');
@@ -47,15 +42,15 @@ describe('an automatic top-up', () => {
   it('is tried three times when the card is declined, then turns itself off and says so', async () => {
     const consumer = await newConsumer('pm_card_chargeCustomerFail', { threshold: 10 });
     for (const tries of [1, 2, 3]) {
-      await charge(consumer);
+      await desk.charge(consumer);
       await until(async () => {
-        const topUps = await automatic(consumer);
+        const topUps = await desk.automaticTopUps(consumer);
         return topUps.length === tries && topUps.every(({ status }) => status === 'failed');
       });
     }
     const found = await findAutoTopUp(desk.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
-    const topUps = await automatic(consumer);
+    const topUps = await desk.automaticTopUps(consumer);
     assert.deepEqual(
       new Set(topUps.map(({ failureCode }) => failureCode)),
       new Set(['card_declined']),
@@ -68,12 +63,12 @@ describe('an automatic top-up', () => {
     };
     assert.match(await said(first), /leave the card alone for a while/);
     assert.match(await said(last), /turned themselves off/);
-    await charge(consumer);
+    await desk.charge(consumer);
     await until(async () => (await desk.waitingNotices()) === 0);
-    assert.equal((await automatic(consumer)).length, 3);
+    assert.equal((await desk.automaticTopUps(consumer)).length, 3);
   });
 
-  /** With 10 dollars and this card, topping up 20 dollars at a time. */
+  /** With this card saved. */
   async function newConsumer(
     card: string,
     { threshold }: { threshold: number },
@@ -82,25 +77,7 @@ describe('an automatic top-up', () => {
     const failed = await desk.request(consumer, 'direct', 1);
     assert.equal(failed.kind, 'failed');
     await desk.saveCard(consumer, card);
-    await desk.database.transaction((tx) =>
-      creditManually(tx, [{ ...consumer, amountMicros: asMicros(10 * DOLLAR) }]),
-    );
-    await setAutoTopUp(desk.database, consumer, {
-      thresholdMicros: asMicros(threshold * DOLLAR),
-      amountMicros: asMicros(20 * DOLLAR),
-      ceilingMicros: asMicros(1_000 * DOLLAR),
-    });
+    await desk.topUpAutomatically(consumer, threshold);
     return consumer;
-  }
-
-  async function charge(consumer: Consumer): Promise<void> {
-    const [outcome] = await post(desk.database, [newDraft(consumer, DOLLAR)]);
-    assert.equal(outcome?.kind, 'posted');
-  }
-
-  /** Oldest first. */
-  async function automatic({ consumerId }: Consumer): Promise<readonly TopUp[]> {
-    const topUps = await listTopUpsOf(desk.database, consumerId, { limit: 100 });
-    return topUps.filter((topUp) => topUp.automatic).toReversed();
   }
 });

@@ -10,17 +10,20 @@ import { Type } from 'typebox';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../src/domain/ids.ts';
 import { readConfig } from '../../src/config.ts';
-import type { Micros } from '../../src/domain/money.ts';
+import { asMicros, type Micros } from '../../src/domain/money.ts';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { createStripe } from '../../src/processor/stripe.ts';
 import { recordWebhook } from '../../src/processor/webhook.ts';
 import { createAccounts } from '../../src/store/accounts.ts';
+import { setAutoTopUp } from '../../src/store/auto-top-ups.ts';
+import { creditManually } from '../../src/store/credits.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
-import { getTopUp, type TopUp } from '../../src/store/top-ups.ts';
+import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups.ts';
 import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
 import { requestTopUp, type TopUpRequest, type TopUpResult } from '../../src/temporal/top-ups.ts';
+import { newDraft, post } from '../store/charge-drafts.ts';
 import {
   createTestDatabase,
   startSimulator,
@@ -132,6 +135,31 @@ export async function openDesk(extra: Environment = {}) {
     async saveCard(consumer: Consumer, card: string): Promise<void> {
       const customer = await findProcessorCustomer(database, consumer.accountId);
       await stripe.paymentMethods.attach(card, { customer: customer ?? '' });
+    },
+
+    /** Gives 10 dollars, and lets a charge that leaves less than the threshold top up 20. */
+    async topUpAutomatically(consumer: Consumer, thresholdDollars = 10): Promise<void> {
+      const micros = (dollars: number) => asMicros(dollars * 1_000_000);
+      await database.transaction((tx) =>
+        creditManually(tx, [{ ...consumer, amountMicros: micros(10) }]),
+      );
+      await setAutoTopUp(database, consumer, {
+        thresholdMicros: micros(thresholdDollars),
+        amountMicros: micros(20),
+        ceilingMicros: micros(1_000),
+      });
+    },
+
+    /** A dollar. */
+    async charge(consumer: Consumer): Promise<void> {
+      const [outcome] = await post(database, [newDraft(consumer, 1_000_000)]);
+      assert.equal(outcome?.kind, 'posted');
+    },
+
+    /** Those that charges asked for, oldest first. */
+    async automaticTopUps({ consumerId }: Consumer): Promise<readonly TopUp[]> {
+      const topUps = await listTopUpsOf(database, consumerId, { limit: 100 });
+      return topUps.filter((topUp) => topUp.automatic).toReversed();
     },
 
     /** The simulator's controls: `POST /_simulator/<path>`. */
