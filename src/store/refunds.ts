@@ -97,6 +97,25 @@ export async function listRequestedRefunds(
   `);
 }
 
+/**
+ * Has refunds looked at again that were asked for this long ago and have no outcome: their workflow may have been
+ * terminated. Returns how many.
+ */
+export async function noteWaitingRefunds(
+  connection: Connection,
+  olderThanMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with waiting as (
+      update farebox.reversals set updated_at = now()
+      where status = 'requested' and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+      returning top_up_id
+    )
+    insert into farebox.outbox (workflow, subject_id) select distinct 'top_up', top_up_id from waiting
+  `);
+  return rowCount;
+}
+
 /** The processor refused it, so nothing was refunded: the amount is credited again, once. */
 export async function failRefund(
   database: Database,

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
 import { settleOverdueGrants } from '../store/grants.ts';
 import { noteSilentInvocations } from '../store/invocations.ts';
+import { noteWaitingRefunds } from '../store/refunds.ts';
 import { withdrawAbandoned } from '../store/top-ups.ts';
 
 /** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
@@ -14,6 +15,8 @@ const ABANDONED_AFTER_MS = 600_000;
 const SILENT_AFTER_MS = 180_000;
 /** Its workflow writes down that a grant has expired within seconds. */
 const OVERDUE_AFTER_MS = 60_000;
+/** As long as the workflow of a refund that is stuck waits between its attempts. */
+const WAITING_AFTER_MS = 3_600_000;
 
 export async function sweep(database: Database, log: Logger): Promise<void> {
   const say = (count: number, what: string) => count > 0 && log.info({ count }, what);
@@ -28,5 +31,9 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await settleOverdueGrants(database, OVERDUE_AFTER_MS),
     'wrote down the expiry of grants whose workflow did not',
+  );
+  say(
+    await noteWaitingRefunds(database, WAITING_AFTER_MS),
+    'refunds without an outcome will be looked at again',
   );
 }

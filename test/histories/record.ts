@@ -16,6 +16,7 @@ import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../workflows/agent-desk.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { REVERSAL_PATHS } from './reversal-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
 const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'id'>>>> = {
@@ -179,7 +180,7 @@ interface Recorder {
 }
 
 async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
-  const paths = Object.entries(PATHS).filter(([name]) => isWanted(name));
+  const paths = Object.entries({ ...PATHS, ...REVERSAL_PATHS }).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '500' });
   const worker = await desk.startWorker();

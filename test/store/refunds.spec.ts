@@ -5,7 +5,12 @@ import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
 import { auditLedger } from '../../src/store/audit.ts';
 import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
-import { failRefund, listRequestedRefunds, requestRefund } from '../../src/store/refunds.ts';
+import {
+  failRefund,
+  listRequestedRefunds,
+  noteWaitingRefunds,
+  requestRefund,
+} from '../../src/store/refunds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from './payer.ts';
 
@@ -103,6 +108,19 @@ describe('a refund', () => {
     const [waiting] = await listRequestedRefunds(database, topUp);
     assert.deepEqual([waiting?.id, waiting?.amountMicros], [refundId, 3_000_000]);
     assert.equal(await notices(topUp), 1);
+  });
+
+  it('that has no outcome after an hour is looked at again, once an hour', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    await requested(topUp, 1_000_000);
+    await requested(topUp, 2_000_000);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.reversals set updated_at = now() - interval '61 minutes'
+      where top_up_id = ${topUp}
+    `);
+    assert.equal(await noteWaitingRefunds(database, 3_600_000), 1);
+    assert.equal(await noteWaitingRefunds(database, 3_600_000), 0);
+    assert.equal(await notices(topUp), 3);
   });
 
   it('never pays out twice, however many are asked for at once', async () => {
