@@ -8,7 +8,9 @@ import { once } from 'node:events';
 import type { Client } from 'pg';
 import { composeKey } from '../src/domain/api-keys.ts';
 import { hashOfKey } from '../src/store/accounts.ts';
+import { createDatabase } from '../src/store/database.ts';
 import { ensureChargePartitions } from '../src/store/partitions.ts';
+import { rebuildRollups } from '../src/store/rollups.ts';
 import { BALANCE, LEDGERS, type Ledger } from './ledger.ts';
 import { withClient } from './stack.ts';
 
@@ -17,7 +19,9 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Slots of time that each consumer is charged in; all but the first ten consumers skip the last one. */
 const TURNS = 10;
-const DEVELOPERS = 100;
+/** The first of them has made half of all charges. */
+const DEVELOPERS = 1_000;
+const TOOLS = 10;
 
 /** Sign-ups with a key and a balance each, after those that there are. Their keys go to the file. */
 export async function addConsumers(ledger: Ledger, count: number, keysFile: string): Promise<void> {
@@ -39,7 +43,8 @@ export async function addConsumers(ledger: Ledger, count: number, keysFile: stri
 const SIGN_UP = `
   with signed_up as materialized (
     select $1::int + n as n, hash, ($1::int + n) % ${LEDGERS} as ledger, uuidv7() as account_id,
-      uuidv7() as consumer_id, uuidv7() as developer_id, uuidv7() as movement_id
+      uuidv7() as consumer_id, uuidv7() as developer_id, uuidv7() as movement_id,
+      uuidv7() as top_up_id
     from unnest($2::text[]) with ordinality u (hash, n)
   ), accounts as (
     insert into farebox.accounts (id, email, ledger, consumer_id, developer_id)
@@ -51,12 +56,17 @@ const SIGN_UP = `
   ), consumers as (
     insert into farebox.consumers (ledger, id, credited_micros)
     select ledger, consumer_id, ${BALANCE} from signed_up
+  ), top_ups as (
+    insert into farebox.top_ups
+      (id, ledger, consumer_id, account_id, method, status, amount_micros, opened_at, completed_at)
+    select top_up_id, ledger, consumer_id, account_id, 'manual', 'completed', ${BALANCE}, now(), now()
+    from signed_up
   ), movements as (
-    insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
-    select ledger, consumer_id, movement_id, 'adjustment', ${BALANCE}, 'bench' from signed_up
+    insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
+    select ledger, consumer_id, movement_id, 'top_up', ${BALANCE}, top_up_id from signed_up
   ), lots as (
-    insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros)
-    select ledger, consumer_id, movement_id, 0, ${BALANCE} from signed_up
+    insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros, top_up_id)
+    select ledger, consumer_id, movement_id, 0, ${BALANCE}, top_up_id from signed_up
   )
   insert into bench.consumers (n, ledger, id) select n, ledger, consumer_id from signed_up
 `;
@@ -78,10 +88,11 @@ export async function addCharges(
     `);
     for (let turn = 0; turn < TURNS; turn += 1) {
       const slots = [turn * consumers + 1, (turn + 1) * consumers];
-      await client.query(CHARGE, [...slots, consumers, hotCharges, rows[0]?.developers]);
+      const developers = [ledger.developerNumber, rows[0]?.developers];
+      await client.query(CHARGE, [...slots, consumers, hotCharges, ...developers]);
       say(`charges up to day ${((turn + 1) * DAYS) / TURNS} of ${DAYS} are there`);
     }
-    await settle(client);
+    await settle(ledger, client);
   });
 }
 
@@ -90,7 +101,8 @@ const CHARGE = `
     consumer_id, developer, idempotency_hash, ledger, receipt_key, tool)
   select 100, 100 * seq, ${BALANCE} - 100 * seq, slot,
     uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / ($3::int8 * ${TURNS})::float8))),
-    c.id, ($5::int[])[1 + slot % ${DEVELOPERS}], hashint8extended(slot, seq), c.ledger, 1, 'search'
+    c.id, case slot % 2 when 0 then $5::int else ($6::int[])[1 + (slot / 2) % ${DEVELOPERS}] end,
+    hashint8extended(2 * slot + (c.n = 1)::int, seq), c.ledger, 1, 'tool ' || slot % ${TOOLS}
   from (
     select slot, charged.n, charged.seq
     from generate_series($1::int8, $2::int8) slot cross join lateral (
@@ -104,13 +116,22 @@ const CHARGE = `
   order by slot, seq
 `;
 
-/** The counters follow from the rows; then the tables are as autovacuum would leave them. */
-async function settle(client: Client): Promise<void> {
+/** Counters, names of tools and earnings follow from the rows; then tables are as autovacuum would leave them. */
+async function settle({ databaseUrl }: Ledger, client: Client): Promise<void> {
   await client.query(`
     update farebox.consumers c set spent_micros = h.micros
     from (select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2) h
     where c.ledger = h.ledger and c.id = h.consumer_id
   `);
+  await client.query(`
+    insert into farebox.tools (id, developer_id, name)
+    select uuidv7(), a.developer_id, 'tool ' || n from farebox.accounts a, generate_series(0, ${TOOLS - 1}) n
+    where exists (select from farebox.charges where developer = a.developer_number)
+    on conflict do nothing
+  `);
+  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
+  await rebuildRollups(database);
+  await database.end();
   await client.query('vacuum full farebox.consumers');
   await client.query('vacuum analyze');
   await client.query('checkpoint');

@@ -1,9 +1,12 @@
 /**
- * The same with much data as with little: charging, and what consumers read, on two ledgers in turn. The
- * small one has little more than its consumers, the large one a month of a busy service.
+ * The same with much data as with little: charging, and what consumers and developers read, on two ledgers
+ * in turn. The small one has ten thousand charges, the large one a month of a busy service.
  */
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { wireId } from '../src/domain/ids.ts';
+import { createDatabase } from '../src/store/database.ts';
+import { rollUp } from '../src/store/rollups.ts';
 import { addCharges, addConsumers } from './history.ts';
 import { CONSUMERS, createLedger, proveWhole, type Ledger } from './ledger.ts';
 import { chargeOverHttp, readOverHttp } from './load.ts';
@@ -13,8 +16,10 @@ import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
 const CONNECTIONS = [64, 128, 256];
 /** Enough to keep the server busy, few enough that a latency is a request's own. */
 const READERS = [4];
-/** Of the small ledger: ten consumers with ten charges, one of them with a few pages instead. */
-const SMALL = { consumers: 10, hotCharges: 1_000 };
+/** Of the small ledger: a thousand consumers with nine or ten charges, one of them with a few pages instead. */
+const SMALL = { consumers: 1_000, hotCharges: 1_000 };
+/** As the schedule is by default. */
+const ROLL_UP_EVERY_MS = 5_000;
 
 interface Side {
   readonly word: 'small' | 'large';
@@ -36,6 +41,7 @@ export async function measureLarge(
   await addConsumers(large, consumers - CONSUMERS, allKeysFile);
   await addCharges(large, { consumers, hotCharges: consumers }, options.say);
   const sides: Side[] = [];
+  const rollups = [small, large].map(({ databaseUrl }) => keepRolledUp(databaseUrl));
   try {
     for (const [word, ledger, hotCharges] of [
       ['small', small, SMALL.hotCharges],
@@ -50,8 +56,26 @@ export async function measureLarge(
     for (const { ledger } of sides) await proveWhole(ledger);
     return { rows: results, apiPeakMemoryMiB };
   } finally {
+    await Promise.all(rollups.map((stop) => stop()));
     await Promise.all(sides.map(({ api }) => api.stop()));
   }
+}
+
+/** What the worker does by its schedule: here is no Temporal. Returns how to end it. */
+function keepRolledUp(databaseUrl: string): () => Promise<void> {
+  const stopping = new AbortController();
+  const rolling = (async () => {
+    const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    while (!stopping.signal.aborted) {
+      while ((await rollUp(database)).hasMore);
+      await delay(ROLL_UP_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+    await database.end();
+  })();
+  return () => {
+    stopping.abort();
+    return rolling;
+  };
 }
 
 /** Side by side, so that a row is measured right after the one that it is compared with. */
@@ -98,6 +122,9 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
     read('usage of 10', 'usage, first page and total, of 10 charges', tenKey, '/v1/usage'),
     read('usage', `usage, first page and total, ${many}`, hotKey, '/v1/usage'),
     read('usage, deep', `usage, a page half way down, ${many}`, hotKey, deep),
+    read('earnings', 'earnings of who has half of all', ledger.developerKey, '/v1/earnings'),
+    read('tools', 'tools of who has half of all', ledger.developerKey, '/v1/tools'),
+    read('top-ups', 'top-ups of who has half of all', ledger.developerKey, '/v1/top-ups'),
   ];
 }
 

@@ -39,6 +39,17 @@ export const TARGETS: readonly Target[] = [
     'p50Ms',
   ),
   ratio('single charges, much data / little data', 'large U', 'small U', 'at least', 0.8),
+  ...['earnings', 'tools', 'top-ups'].flatMap((read) => [
+    ratio(
+      `${read}, p50, much data / little`,
+      `large ${read}`,
+      `small ${read}`,
+      'at most',
+      1.5,
+      'p50Ms',
+    ),
+    wait(`${read} with much data, p99 ms`, `large ${read}`, 30),
+  ]),
   figure('bytes a charge in Postgres', 'bytesPerCharge', 300),
   figure('memory of an API process at its peak, MiB', 'apiPeakMemoryMiB', 256),
 ];
@@ -51,10 +62,6 @@ function ratio(
   goal: number,
   what: 'perSecond' | 'p50Ms' = 'perSecond',
 ): Target {
-  const pick = ({ rows }: Results, key: string) => {
-    const row = rows.find((candidate) => candidate.key === key);
-    return row ? bestOf(row).rounds.map((measured) => measured[what] ?? Number.NaN) : [];
-  };
   return {
     name,
     rows: [of, over],
@@ -62,11 +69,28 @@ function ratio(
     goal,
     digits: 2,
     values: (results) => {
-      const overs = pick(results, over);
+      const overs = pick(results, over, what);
       if (overs.length === 0) return [];
-      return pick(results, of).map((value, round) => value / (overs[round] ?? Number.NaN));
+      return pick(results, of, what).map((value, round) => value / (overs[round] ?? Number.NaN));
     },
   };
+}
+
+/** What one in a hundred waits at most. */
+function wait(name: string, of: string, goal: number): Target {
+  return {
+    name,
+    rows: [of],
+    bound: 'at most',
+    goal,
+    digits: 1,
+    values: (results) => pick(results, of, 'p99Ms'),
+  };
+}
+
+function pick({ rows }: Results, key: string, what: 'perSecond' | 'p50Ms' | 'p99Ms'): number[] {
+  const row = rows.find((candidate) => candidate.key === key);
+  return row ? bestOf(row).rounds.map((measured) => measured[what] ?? Number.NaN) : [];
 }
 
 function figure(name: string, which: 'bytesPerCharge' | 'apiPeakMemoryMiB', goal: number): Target {
