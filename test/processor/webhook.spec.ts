@@ -4,6 +4,8 @@ import { Type } from 'typebox';
 import { createStripe } from '../../src/processor/stripe.ts';
 import { recordWebhook, type WebhookDeps } from '../../src/processor/webhook.ts';
 import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { recordPaymentIntent } from '../../src/store/top-ups.ts';
+import { newPayer } from '../store/payer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
 const eventRow = row(
@@ -143,6 +145,23 @@ describe('the webhook of the payment processor', () => {
       secret: 'whsec_new',
     });
     assert.deepEqual(await recordWebhook(deps, bytes, signature), { kind: 'invalid_signature' });
+  });
+
+  it('knows whose a refund or dispute is by its payment, and hands it over long after the credit', async () => {
+    const payer = await newPayer(database);
+    const topUpId = await payer.topUp(10_000_000);
+    await recordPaymentIntent(database, topUpId, 'pi_ours');
+    const refunds = ['charge.refunded', 'charge.refund.updated', 'refund.created', 'refund.failed'];
+    const disputes = ['created', 'updated', 'funds_withdrawn', 'funds_reinstated', 'closed'];
+    for (const type of [...refunds, ...disputes.map((what) => `charge.dispute.${what}`)]) {
+      const object = { id: 'any_1', payment_intent: 'pi_ours' };
+      await post(event(`evt_ours ${type}`, type, object));
+      await post(event(`evt_other ${type}`, type, { ...object, payment_intent: 'pi_other' }));
+      const ours = await find(`evt_ours ${type}`);
+      assert.deepEqual([ours?.topUpId, ours?.handedOver], [topUpId, false], type);
+      const other = await find(`evt_other ${type}`);
+      assert.deepEqual([other?.topUpId, other?.handedOver], [null, true], type);
+    }
   });
 
   function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {
