@@ -146,6 +146,17 @@ async function report(
   );
 }
 
+/** Whether Temporal says, within a second, that it has the workflow. */
+export async function hasTopUp(temporal: TemporalClient, topUpId: string): Promise<boolean> {
+  const handle = temporal.client.workflow.getHandle(topUpWorkflowId(topUpId));
+  return temporal.client
+    .withDeadline(Date.now() + PROBE_TIMEOUT_MS, () => handle.describe())
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
 /** Returns when Temporal has the workflow of an automatic top-up, for which nobody waits. */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
   await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {

@@ -91,6 +91,19 @@ describe('a top-up and outages', function () {
     await worker.stop();
   });
 
+  it('goes on, and once, when a worker comes only after its caller was told that it is pending', async () => {
+    const consumer = await desk.newConsumer();
+    const first = await desk.request(consumer, 'direct', 10, 'key');
+    assert.equal(first.kind, 'pending');
+    const worker = await desk.startWorker();
+    const again = await desk.request(consumer, 'direct', 10, 'key');
+    assert.equal(again.kind, 'completed');
+    assert.ok('topUp' in first && 'topUp' in again);
+    assert.equal(first.topUp.id, again.topUp.id);
+    assert.equal((await desk.books(consumer)).credited, 10_000_000);
+    await worker.stop();
+  });
+
   it('takes nothing for a request that was withdrawn while it waited for a worker', async () => {
     const consumer = await desk.newConsumer();
     const admitted = await admitTopUp(desk.database, {
