@@ -143,7 +143,7 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
 };
 
 async function automatic(desk: TopUpDesk, consumer: Consumer): Promise<Pick<TopUp, 'id'>> {
-  await desk.topUpAutomatically(consumer);
+  await desk.topUpAutomatically(consumer, 20);
   await desk.charge(consumer);
   return until(async () => (await desk.automaticTopUps(consumer))[0]);
 }

@@ -46,6 +46,8 @@ const booksRow = row(
 );
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
+const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
+
 export async function openDesk(extra: Environment = {}) {
   const testDatabase = await createTestDatabase();
   const port = await choosePort();
@@ -139,14 +141,13 @@ export async function openDesk(extra: Environment = {}) {
 
     /** Gives 10 dollars, and lets a charge that leaves less than the threshold top up 20. */
     async topUpAutomatically(consumer: Consumer, thresholdDollars = 10): Promise<void> {
-      const micros = (dollars: number) => asMicros(dollars * 1_000_000);
       await database.transaction((tx) =>
-        creditManually(tx, [{ ...consumer, amountMicros: micros(10) }]),
+        creditManually(tx, [{ ...consumer, amountMicros: inMicros(10) }]),
       );
       await setAutoTopUp(database, consumer, {
-        thresholdMicros: micros(thresholdDollars),
-        amountMicros: micros(20),
-        ceilingMicros: micros(1_000),
+        thresholdMicros: inMicros(thresholdDollars),
+        amountMicros: inMicros(20),
+        ceilingMicros: inMicros(1_000),
       });
     },
 
