@@ -7,6 +7,7 @@ import { ChargeBatcher } from './charging/batcher.ts';
 import { FreshCache } from './charging/fresh-cache.ts';
 import { KeyUse } from './charging/key-use.ts';
 import { ReceiptSigner } from './charging/receipts.ts';
+import { TailNet } from './charging/tail-net.ts';
 import { ToolPrices } from './charging/tool-prices.ts';
 import type { Config } from './config.ts';
 import { uuidFloor } from './domain/ids.ts';
@@ -64,6 +65,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const keys = keyCache(database, warn('changed keys could not be read'));
   const tools = new ToolPrices(database, warn('changed tools could not be read'));
   const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
+  const tailNet = new TailNet(database, warn('long tails could not be shortened'));
   await Promise.all([keys.start(), tools.start()]);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
@@ -95,6 +97,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       await server.close();
       keys.stop();
       tools.stop();
+      await tailNet.stop();
       await keyUse.stop();
       await temporal.close();
       await ledger.end();

@@ -14,6 +14,11 @@ const FLUSHES_PER_STEP = 50;
 /** Steps hold it together, a rebuild alone: between its reading and its commit no row may move. */
 const LOCK = sql.fragment`hashtext('farebox.rollups')`;
 
+/** Far more than gathers between two runs of the schedule; reading so many takes a tenth of a second. */
+const EARNINGS_LONG = 50_000;
+const FLUSHES_LONG = 1_000;
+
+const isLongRow = row(Type.Object({ isLong: Type.Boolean() }));
 const isFreeRow = row(Type.Object({ isFree: Type.Boolean() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -77,6 +82,16 @@ async function moveAttribution(tx: Connection): Promise<number> {
           charges = e.charges + excluded.charges
     )
     select count(*) as count from taken
+  `);
+}
+
+/** Whether they hold so much that nobody can have emptied them for a while. */
+export async function areTailsLong(connection: Connection): Promise<boolean> {
+  return connection.oneFirst(sql.type(isLongRow)`
+    select (select count(*) from (select from farebox.earnings_tail limit ${EARNINGS_LONG}) e)
+        = ${EARNINGS_LONG}
+      or (select count(*) from (select from farebox.attribution_tail limit ${FLUSHES_LONG}) a)
+        = ${FLUSHES_LONG} as "isLong"
   `);
 }
 
