@@ -42,6 +42,22 @@ describe('operators and a top-up', () => {
     await until(() => found(topUp, 'TopUpStatus = "expired" and ExecutionStatus = "Completed"'));
   });
 
+  it('closes the payment when a direct one is canceled that is stuck, and takes nothing', async () => {
+    const consumer = await desk.newConsumer();
+    const refusing = { method: 'POST', path: '/v1/payment_intents/', kind: 'error', status: 503 };
+    await desk.control('faults', { ...refusing, times: 5 });
+    const result = await desk.request(consumer, 'direct', 20);
+    assert.ok('topUp' in result);
+    await until(() => found(result.topUp, 'Stuck = true'), { timeoutMs: 60_000 });
+    const { topUp } = result;
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
+    const { paymentIntentId } = await desk.topUp(topUp.id);
+    const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.deepEqual(await desk.paymentsOf(topUp), []);
+  }).timeout(90_000);
+
   it("ends in the same order when it is canceled by Temporal's own means", async () => {
     const topUp = await desk.checkout(await desk.newConsumer(), 25);
     await desk.workflow(topUp.id).cancel();
