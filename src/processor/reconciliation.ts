@@ -58,7 +58,7 @@ export interface Examined {
 }
 
 const PAGE = 100;
-/** A direct top-up, or a session's making, takes seconds; what did not end by then has nobody who ends it. */
+/** What has no session is under way for seconds; what is not over by then has nobody who ends it. */
 const ABANDONED_AFTER_MS = 600_000;
 
 /** One page of the processor's books: those top-ups of it that are not booked here just so. */
@@ -189,7 +189,7 @@ function compared(
     topUp.status === 'pending' &&
     !first &&
     !isUnderWay &&
-    Date.parse(topUp.createdAt) < Date.now() - ABANDONED_AFTER_MS;
+    (topUp.sessionId !== null || Date.parse(topUp.createdAt) < Date.now() - ABANDONED_AFTER_MS);
   const isCredited = creditedMicros > 0;
   return {
     differences: [

@@ -1,0 +1,230 @@
+/**
+ * The events of whole lives of top-ups, told in any order, some twice and some never, while what they tell of is
+ * already over or only just happens. Whatever is told: after one reconciliation the books say what is so.
+ */
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import type { TopUpStatus } from '../../src/domain/top-up.ts';
+import type { TopUp } from '../../src/store/top-ups.ts';
+import { reconcileNow } from '../../src/temporal/reconciliation.ts';
+import type { Random } from '../simulation/random.ts';
+import { proveBooks } from '../support/books.ts';
+import { until } from '../support/stack.ts';
+import type { Consumer, TopUpDesk } from '../workflows/top-up-desk.ts';
+
+const DOLLARS = 25;
+const CREDITED = { status: 'completed', dollars: DOLLARS } as const;
+
+type EventType = Stripe.Event['type'];
+
+interface Act {
+  readonly do: (desk: TopUpDesk, life: Life) => Promise<unknown>;
+  /** What the processor then tells. */
+  readonly tells: readonly EventType[];
+}
+
+interface LifeCycle {
+  readonly acts: readonly Act[];
+  /** What is so in the end. */
+  readonly end: { readonly status: TopUpStatus; readonly dollars: number };
+}
+
+/** A checkout, and its payment once it has one. */
+interface Life {
+  readonly consumer: Consumer;
+  readonly topUp: TopUp;
+  intentId?: string | undefined;
+}
+
+const payBy = (card: string) => async (desk: TopUpDesk, life: Life) => {
+  assert.equal(await desk.pay(life.topUp.sessionUrl, card), 200);
+  const session = await desk.stripe.checkout.sessions.retrieve(life.topUp.sessionId ?? '');
+  const intent = session.payment_intent;
+  life.intentId = typeof intent === 'string' ? intent : intent?.id;
+};
+
+const PAY: Act = {
+  do: payBy('4242424242424242'),
+  tells: ['checkout.session.completed', 'payment_intent.succeeded'],
+};
+const DEBIT: Act = {
+  do: payBy('000123456789'),
+  tells: ['checkout.session.completed', 'payment_intent.processing'],
+};
+const REFUND: Act = {
+  do: (desk, life) => desk.stripe.refunds.create({ payment_intent: life.intentId ?? '' }),
+  tells: ['refund.created', 'charge.refunded'],
+};
+const DISPUTE: Act = {
+  do: (desk, life) => desk.control('disputes', { payment_intent: life.intentId ?? '' }),
+  tells: ['charge.dispute.created', 'charge.dispute.funds_withdrawn'],
+};
+
+const settle =
+  (outcome: 'succeeded' | 'failed') =>
+  (desk: TopUpDesk, { topUp }: Life) =>
+    desk.control(`async/${topUp.sessionId}`, { outcome });
+
+const close = (status: 'won' | 'lost') => async (desk: TopUpDesk, life: Life) => {
+  const { data } = await desk.stripe.disputes.list({ payment_intent: life.intentId ?? '' });
+  await desk.control(`disputes/${data[0]?.id}/close`, { status });
+};
+
+async function failRefund(desk: TopUpDesk, life: Life): Promise<void> {
+  const { data } = await desk.stripe.refunds.list({ payment_intent: life.intentId ?? '' });
+  await desk.control(`refunds/${data[0]?.id}/fail`);
+}
+
+const LIFE_CYCLES = {
+  paid: { acts: [PAY], end: CREDITED },
+  'paid by a debit that succeeds': {
+    acts: [
+      DEBIT,
+      {
+        do: settle('succeeded'),
+        tells: ['checkout.session.async_payment_succeeded', 'payment_intent.succeeded'],
+      },
+    ],
+    end: CREDITED,
+  },
+  'paid by a debit that fails': {
+    acts: [
+      DEBIT,
+      {
+        do: settle('failed'),
+        tells: ['checkout.session.async_payment_failed', 'payment_intent.payment_failed'],
+      },
+    ],
+    end: { status: 'failed', dollars: 0 },
+  },
+  expired: {
+    acts: [
+      {
+        do: (desk, { topUp }) => desk.control(`sessions/${topUp.sessionId}/expire-now`),
+        tells: ['checkout.session.expired'],
+      },
+    ],
+    end: { status: 'expired', dollars: 0 },
+  },
+  refunded: { acts: [PAY, REFUND], end: { status: 'refunded', dollars: 0 } },
+  'refunded, which fails': {
+    acts: [PAY, REFUND, { do: failRefund, tells: ['refund.updated', 'refund.failed'] }],
+    end: CREDITED,
+  },
+  'disputed and lost': {
+    acts: [PAY, DISPUTE, { do: close('lost'), tells: ['charge.dispute.closed'] }],
+    end: { status: 'charged_back', dollars: 0 },
+  },
+  'disputed and won': {
+    acts: [
+      PAY,
+      DISPUTE,
+      {
+        do: close('won'),
+        tells: ['charge.dispute.closed', 'charge.dispute.funds_reinstated'],
+      },
+    ],
+    end: CREDITED,
+  },
+} as const satisfies Readonly<Record<string, LifeCycle>>;
+
+export interface Order {
+  readonly name: keyof typeof LIFE_CYCLES;
+  /** Numbers of the events as they are told, and how often each: 0 for never. */
+  readonly told: readonly { readonly event: number; readonly times: number }[];
+  /** Whether everything has happened before the first word of it. */
+  readonly isOver: boolean;
+}
+
+/** Every order of the events of every life cycle; which are told twice or never is left to chance. */
+export function allOrders(random: Random): readonly Order[] {
+  const names = Object.keys(LIFE_CYCLES) as (keyof typeof LIFE_CYCLES)[];
+  return names.flatMap((name) => {
+    const events = LIFE_CYCLES[name].acts.flatMap(({ tells }) => tells);
+    return permutations(events.map((_, index) => index)).map((order) => ({
+      name,
+      told: order.map((event) => ({ event, times: random.pick([0, 1, 1, 1, 2]) })),
+      isOver: random.chance(0.5),
+    }));
+  });
+}
+
+export function textOf({ name, told, isOver }: Order): string {
+  const words = told
+    .filter(({ times }) => times > 0)
+    .map(({ event, times }) => event + '!'.repeat(times - 1));
+  return `${name}, told ${words.join(' ') || 'nothing'}${isOver ? ', when it was over' : ''}`;
+}
+
+/** Lives them all, some at once, and holds each against its end. */
+export async function live(
+  desk: TopUpDesk,
+  orders: readonly Order[],
+  atOnce: number,
+): Promise<void> {
+  await desk.control('webhooks', { mode: 'drop' });
+  const lives: (Life & { order: Order })[] = [];
+  const waiting = [...orders];
+  const liveOn = async () => {
+    for (let order = waiting.pop(); order; order = waiting.pop()) {
+      lives.push({ ...(await liveOne(desk, order)), order });
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, liveOn));
+  await until(async () => (await desk.waitingEvents()) === 0, { timeoutMs: 60_000 });
+  const { differing } = await reconcileNow(desk.temporal, AbortSignal.timeout(600_000));
+  assert.equal(differing, 0);
+  for (const { consumer, topUp, order } of lives) {
+    const { end } = LIFE_CYCLES[order.name];
+    await desk.statusBecomes(topUp, end.status).catch((error: unknown) => {
+      throw new Error(`${textOf(order)}: it is not ${end.status}`, { cause: error });
+    });
+    const { credited } = await desk.books(consumer);
+    assert.equal(credited, end.dollars * 1e6, textOf(order));
+  }
+  await proveBooks(desk.env);
+}
+
+async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<Life> {
+  const consumer = await desk.newConsumer();
+  const life: Life = { consumer, topUp: await desk.checkout(consumer, DOLLARS) };
+  const acts: readonly Act[] = LIFE_CYCLES[name].acts;
+  const events: (() => Promise<string>)[] = acts.flatMap(({ tells }) =>
+    tells.map((type) => () => findEvent(desk, life, type)),
+  );
+  let happened = 0;
+  /** Until the act is done that the event tells of, or all of them. */
+  const happen = async (event = Infinity) => {
+    let known = acts.slice(0, happened).flatMap(({ tells }) => tells).length;
+    for (; happened < acts.length && event >= known; happened += 1) {
+      await acts[happened]?.do(desk, life);
+      known += acts[happened]?.tells.length ?? 0;
+    }
+  };
+  if (isOver) await happen();
+  for (const { event, times } of told) {
+    await happen(event);
+    if (times === 0) continue;
+    const id = (await events[event]?.()) ?? '';
+    const tell = () => desk.control(`events/${id}/deliver`);
+    await Promise.all(Array.from({ length: times }, tell));
+  }
+  await happen();
+  return life;
+}
+
+async function findEvent(desk: TopUpDesk, life: Life, type: EventType): Promise<string> {
+  for await (const event of desk.stripe.events.list({ type, limit: 100 })) {
+    const { id, payment_intent: intentId } = event.data.object as Record<string, unknown>;
+    const isOf = [id, intentId].includes(life.intentId ?? '') || id === life.topUp.sessionId;
+    if (isOf) return event.id;
+  }
+  throw new Error(`the processor made no ${type}`);
+}
+
+function permutations(items: readonly number[]): number[][] {
+  if (items.length <= 1) return [[...items]];
+  return items.flatMap((item) =>
+    permutations(items.filter((other) => other !== item)).map((rest) => [item, ...rest]),
+  );
+}
