@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
+import { uuidTimeMs } from '../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../src/store/charges.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
@@ -14,19 +15,9 @@ import {
   replayWindow,
   type Consumer,
 } from './charge-drafts.ts';
+import { nodesOf, type PlanNode } from './query-plans.ts';
 
-interface PlanNode {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly 'Actual Rows': number;
-  readonly Plans?: readonly PlanNode[];
-}
-
-function nodesOf(node: PlanNode): PlanNode[] {
-  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-}
+const DAY_MS = 86_400_000;
 
 function isReadOfCharges(node: PlanNode): boolean {
   return (node['Relation Name'] ?? '').startsWith('charges') && node['Node Type'] !== 'ModifyTable';
@@ -39,7 +30,9 @@ describe('the charge statements: their plans', () => {
 
   before(async () => {
     testDatabase = await createTestDatabase();
-    await ensureChargePartitions(testDatabase.url, Date.now());
+    for (let months = 12; months >= 0; months -= 4) {
+      await ensureChargePartitions(testDatabase.url, Date.now() - months * 30 * DAY_MS);
+    }
     database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
     client = new Client({ connectionString: testDatabase.url });
     await client.connect();
@@ -137,14 +130,18 @@ async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Prom
   return plans;
 }
 
-/** Every read of charges goes through the index of hashes, and finds at most the charge of a key. */
+/** Every read of charges goes through the index of hashes of a month in question, and finds at most one. */
 function assertProbes(plans: readonly PlanNode[]): void {
   const reads = plans.flatMap(nodesOf).filter(isReadOfCharges);
   // A read for each partition, in each of the two functions.
   assert.ok(reads.length >= 2);
+  const months = Object.values(replayWindow()).map(
+    (id) => `charges_${new Date(uuidTimeMs(id)).toISOString().slice(0, 7).replace('-', '_')}`,
+  );
   for (const read of reads) {
     assert.match(read['Index Name'] ?? read['Node Type'], /idempotency_hash_idx$/);
     assert.equal(read['Rows Removed by Filter'] ?? 0, 0);
     assert.ok(read['Actual Rows'] <= 1);
+    assert.ok(months.includes(read['Relation Name'] ?? ''), read['Relation Name']);
   }
 }
