@@ -215,7 +215,8 @@ async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<
 
 async function findEvent(desk: TopUpDesk, life: Life, type: EventType): Promise<string> {
   for await (const event of desk.stripe.events.list({ type, limit: 100 })) {
-    const { id, payment_intent: intentId } = event.data.object as Record<string, unknown>;
+    const object = event.data.object as { id?: unknown; payment_intent?: unknown };
+    const { id, payment_intent: intentId } = object;
     const isOf = [id, intentId].includes(life.intentId ?? '') || id === life.topUp.sessionId;
     if (isOf) return event.id;
   }
