@@ -3,9 +3,12 @@ import { sql } from './database.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
+/** A number that no account has is a finding too. */
+const DEVELOPER = sql.fragment`'developer ' || coalesce(a.developer_id::text, d.developer::text)`;
+
 export const ROLLUP_CHECKS = {
   'the hours and the tail of earnings are what was charged': sql.fragment`
-    select 'developer ' || a.developer_id, tool || ' in the hour from ' || hour::text || ': '
+    select ${DEVELOPER}, tool || ' in the hour from ' || hour::text || ': '
       || micros || ' micros and ' || charges || ' charges too few'
     from (
       select developer, tool, hour, sum(amount_micros) as micros, sum(charges) as charges
@@ -21,7 +24,7 @@ export const ROLLUP_CHECKS = {
     where micros <> 0 or charges <> 0`,
 
   'the days and all time of earnings are their hours': sql.fragment`
-    select 'developer ' || a.developer_id, tool || ', ' || span || ' from ' || begins_at::text
+    select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
       || ': ' || micros || ' micros and ' || charges || ' charges too few'
     from (
       select developer, span, tool, begins_at, sum(micros) as micros, sum(charges) as charges
@@ -37,7 +40,7 @@ export const ROLLUP_CHECKS = {
     where micros <> 0 or charges <> 0`,
 
   'what top-ups paid and the tail of it are what charges took of their lots': sql.fragment`
-    select 'top-up ' || top_up_id, 'for developer ' || a.developer_id || ': '
+    select 'top-up ' || top_up_id, 'for ' || ${DEVELOPER} || ': '
       || micros || ' micros and ' || charges || ' charges too few'
     from (
       select developer, top_up_id, sum(micros) as micros, sum(charges) as charges

@@ -1,0 +1,67 @@
+/** `farebox rollup rebuild`: whatever became of the sums, they are again what the charges say. */
+import assert from 'node:assert/strict';
+import { rollUp } from '../../src/store/rollups.ts';
+import { openEarningsDesk, type EarningsDesk, type Party } from '../store/earnings-desk.ts';
+import { proveBooks } from '../support/books.ts';
+import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
+
+const MIDNIGHT = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+
+describe('farebox rollup rebuild', () => {
+  let testDatabase: TestDatabase;
+  let desk: EarningsDesk;
+  let parties: Party[];
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    desk = await openEarningsDesk(testDatabase.url);
+    parties = await desk.parties(3);
+    for (const party of parties) await desk.topUp(party, 1_000);
+  });
+  after(async () => {
+    await desk?.close();
+    await testDatabase?.drop();
+  });
+
+  /** Each of the three by each other one, in one flush. */
+  const flush = () =>
+    desk.charge(
+      parties.flatMap((consumer) =>
+        parties.map((developer) => ({ consumer, developer, amount: 7 })),
+      ),
+    );
+  const rebuild = () => farebox(['rollup', 'rebuild'], { env: { DATABASE_URL: testDatabase.url } });
+  const prove = () => proveBooks({ DATABASE_URL: testDatabase.url }, { processor: false });
+
+  it('mends sums that are wrong, missing or of nobody, and leaves the tails alone', async () => {
+    await flush();
+    await rollUp(desk.database);
+    await flush();
+    await desk.client.query(`
+      update farebox.earnings set amount_micros = amount_micros + 1 where span = 'all';
+      delete from farebox.earnings where span = 'hour';
+      insert into farebox.earnings values (77, 'day', 'nothing', now(), 5, 5);
+      update farebox.top_up_earnings set charges = 0;
+    `);
+    await assert.rejects(prove(), /The books are off/);
+    const tailRows = await desk.tailRows();
+    assert.equal(await rebuild(), 'The sums are rebuilt.\n');
+    assert.equal(await desk.tailRows(), tailRows);
+    await prove();
+    await desk.compare(parties, MIDNIGHT);
+  });
+
+  it('is not seen by who reads, charges or rolls up meanwhile', async () => {
+    const rebuilding = rebuild();
+    // About as long as that takes.
+    for (let round = 0; round < 12; round += 1) {
+      await Promise.all([flush(), rollUp(desk.database), flush(), rollUp(desk.database)]);
+      await desk.compare(parties, MIDNIGHT);
+    }
+    await rebuilding;
+    await desk.compare(parties, MIDNIGHT);
+    while ((await rollUp(desk.database)).hasMore);
+    await desk.compare(parties, MIDNIGHT);
+    await prove();
+  });
+});
