@@ -138,6 +138,8 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
     MASTER_SECRET: randomBytes(32).toString('base64url'),
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',
+    // A schedule outlives its stack, and Temporal would be busy with those of all of them.
+    ROLL_UP_EVERY_SECONDS: '3600',
     // At midnight: else nobody reconciles but the tests that mean to.
     RECONCILE_EVERY_SECONDS: '86400',
     LOG_LEVEL: 'info',
