@@ -1,20 +1,22 @@
 /**
  * Our calls against stripe-mock, which holds each request to Stripe's own OpenAPI description: names, types and
- * what is required. It is a program of its own, on PATH or where STRIPE_MOCK says; without it these tests are
- * skipped. To have it: `go install github.com/stripe/stripe-mock@v0.203.0`.
+ * what is required. Skipped where there is neither that program nor Go to build it.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { randomUUIDv7 } from 'node:crypto';
 import { join } from 'node:path';
 import type { Stripe } from 'stripe';
 import type { Micros } from '../../src/domain/money.ts';
 import { startChild, type Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
+import { auditProcessor } from '../../src/processor/audit.ts';
+import { readPage } from '../../src/processor/reconciliation.ts';
 import { makeRefund, readReversals } from '../../src/processor/reversals.ts';
 import * as calls from '../../src/processor/stripe.ts';
+import { createDatabase } from '../../src/store/database.ts';
+import { createTestDatabase } from '../support/stack.ts';
+import { BUILD_TIMEOUT_MS, findStripeMock } from '../support/stripe-mock.ts';
 
-const PROGRAM = process.env['STRIPE_MOCK'] ?? 'stripe-mock';
 const topUp = { id: randomUUIDv7(), amountMicros: 25_000_000 as Micros, sessionExpiresAt: null };
 
 /** Every call of stripe.ts, once, and once more for each shape of its parameters. */
@@ -44,17 +46,17 @@ describe('by the description of its API Stripe accepts', () => {
   const refusals: unknown[] = [];
 
   before(async function () {
-    if (spawnSync(PROGRAM, ['-version']).error) {
-      process.stderr.write(
-        `skipped: there is no ${PROGRAM}, see test/processor/stripe-contract.spec.ts\n`,
-      );
-      this.skip();
+    this.timeout(BUILD_TIMEOUT_MS);
+    const program = findStripeMock();
+    if (program === undefined) {
+      process.stderr.write('skipped: there is no stripe-mock, and no Go to build it\n');
+      return this.skip();
     }
     const port = await choosePort();
     const apiBase = new URL(`http://127.0.0.1:${port}`);
     mock = await startChild({
       name: 'stripe-mock',
-      command: [PROGRAM, '-http-addr', apiBase.host],
+      command: [program, '-http-addr', apiBase.host],
       env: { PATH: process.env['PATH'] },
       logFile: join(process.env['TEST_FOLDER'] ?? '', `stripe-mock-${port}.log`),
       ready: () =>
@@ -85,6 +87,23 @@ describe('by the description of its API Stripe accepts', () => {
       assert.deepEqual(refusals.splice(0), []);
     });
   }
+
+  it('what reconciliation and doctor read', async () => {
+    const testDatabase = await createTestDatabase();
+    const database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
+    try {
+      for (const list of ['balanceTransactions', 'refunds', 'disputes'] as const) {
+        for (const after of [null, 'x_1']) {
+          await readPage({ database, stripe }, { list, since: 1, until: 2, after });
+        }
+      }
+      await auditProcessor(database, stripe);
+      assert.deepEqual(refusals, []);
+    } finally {
+      await database.end();
+      await testDatabase.drop();
+    }
+  });
 
   it('nothing else', async () => {
     const odd = { amount: 100, currency: 'usd', no_such_parameter: 'x' };
