@@ -187,7 +187,7 @@ function compared(
   const paidMicros = first ? microsOfCents(first.amount_received) : 0;
   const isAbandoned =
     topUp.status === 'pending' &&
-    !first &&
+    payments.length === 0 &&
     !isUnderWay &&
     (topUp.sessionId !== null || Date.parse(topUp.createdAt) < Date.now() - ABANDONED_AFTER_MS);
   const isCredited = creditedMicros > 0;

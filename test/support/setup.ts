@@ -30,6 +30,7 @@ export async function mochaGlobalSetup(): Promise<void> {
     TEST_FOLDER: folder,
     TEST_POSTGRES_URL: postgresUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
+    TEST_TEMPORAL_UI_URL: temporal.uiUrl,
     TEST_TEMPORAL_PROGRAM: temporal.program,
   });
 }
@@ -54,7 +55,9 @@ async function preparePostgres(folder: string): Promise<string> {
   return postgres.url;
 }
 
-async function prepareTemporal(folder: string): Promise<{ address: string; program: string }> {
+async function prepareTemporal(
+  folder: string,
+): Promise<{ address: string; uiUrl: string; program: string }> {
   const program = await findTemporal(process.env, () => {});
   const temporal = await startTemporal({
     program,
@@ -65,5 +68,5 @@ async function prepareTemporal(folder: string): Promise<{ address: string; progr
     uiPort: await choosePort(),
   });
   started.push(temporal);
-  return { address: temporal.address, program };
+  return { address: temporal.address, uiUrl: temporal.uiUrl, program };
 }
