@@ -11,6 +11,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
+import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../workflows/agent-desk.ts';
@@ -229,6 +230,26 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+/** One that finds nothing, and one that mends a payment of which nobody was told. */
+async function recordReconciliations({ save, isWanted }: Recorder): Promise<void> {
+  const paths = ['reconciliation', 'reconciliation-mends'].filter(isWanted);
+  if (paths.length === 0) return;
+  const desk = await openDesk({ FIRST_ASK_MS: '3600000', RECONCILE_EVERY_SECONDS: '86400' });
+  const worker = await desk.startWorker();
+  try {
+    await desk.control('webhooks', { mode: 'drop' });
+    for (const name of paths) {
+      const topUp = await desk.checkout(await desk.newConsumer(), 25);
+      if (name === 'reconciliation-mends') await desk.pay(topUp.sessionUrl);
+      await reconcileNow(desk.temporal, AbortSignal.timeout(60_000));
+      await save(name, desk.temporal.client.workflow.getHandle('reconcileTopUps/now'));
+    }
+  } finally {
+    await worker.stop();
+    await desk.close();
+  }
+}
+
 const manifest = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
 const { version } = JSON.parse(manifest) as { version: string };
 const folder = join(import.meta.dirname, version);
@@ -247,6 +268,7 @@ try {
   await recordTopUps(recorder);
   await recordAgents(recorder);
   await recordRollups(recorder);
+  await recordReconciliations(recorder);
 } finally {
   await mochaGlobalTeardown();
 }
