@@ -105,6 +105,8 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
   });
   const deep = `/v1/usage?cursor=${await middleCursor(ledger, hotCharges)}`;
   const many = `of ${hotCharges} charges`;
+  const byTool = '/v1/charges?tool=tool%202';
+  const byConsumer = `/v1/charges?consumerId=${await idOfSecond(ledger)}`;
   return [
     {
       key: `${word} U`,
@@ -125,7 +127,18 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
     read('earnings', 'earnings of who has half of all', ledger.developerKey, '/v1/earnings'),
     read('tools', 'tools of who has half of all', ledger.developerKey, '/v1/tools'),
     read('top-ups', 'top-ups of who has half of all', ledger.developerKey, '/v1/top-ups'),
+    read('charges', 'charges of who has half of all', ledger.developerKey, '/v1/charges'),
+    read('charges of a tool', 'the same, of one tool', ledger.developerKey, byTool),
+    read('charges of a consumer', 'the same, of one consumer', ledger.developerKey, byConsumer),
   ];
+}
+
+/** Of the consumer who has ten charges. */
+async function idOfSecond({ databaseUrl }: Ledger): Promise<string> {
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ id: string }>('select id from bench.consumers where n = 2'),
+  );
+  return wireId('consumer', rows[0]?.id ?? '');
 }
 
 /** The cursor of the page that begins in the middle of the first consumer's charges. */

@@ -50,6 +50,9 @@ export const TARGETS: readonly Target[] = [
     ),
     wait(`${read} with much data, p99 ms`, `large ${read}`, 30),
   ]),
+  ...['charges', 'charges of a tool', 'charges of a consumer'].map((read) =>
+    wait(`${read} with much data, p99 ms`, `large ${read}`, 30),
+  ),
   figure('bytes a charge in Postgres', 'bytesPerCharge', 300),
   figure('memory of an API process at its peak, MiB', 'apiPeakMemoryMiB', 256),
 ];
