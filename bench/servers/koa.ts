@@ -2,7 +2,7 @@
  * A limit: what Koa does that reads the same bodies and answers with as many bytes, and nothing else. No key
  * is looked at, nothing is stored.
  */
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import Koa from 'koa';
 
 interface Body {
@@ -28,5 +28,5 @@ app.use(async (ctx) => {
   ctx.body = { ...answer, tool, amount };
 });
 const at = { port: Number(process.env['PORT']), host: '127.0.0.1', reusePort: true };
-createServer(app.callback()).listen(at, () => process.send?.({ ready: true }));
+app.listen(at, () => process.send?.({ ready: true }));
 process.once('disconnect', () => process.exit());
