@@ -15,14 +15,16 @@ async function run(part: string): Promise<void> {
     for (const [index, cell] of cells.entries()) {
       print(`${index + 1}/${cells.length} ${nameOf(cell)}`);
       tookMs.push(await ground.run(cell));
-      print(`  credited once, ${tookMs.at(-1)} ms after the fault was over; the books are whole`);
+      print(`  moved once, ${tookMs.at(-1)} ms after the fault was over; the books are whole`);
     }
   } finally {
     await ground.close();
   }
   const sorted = tookMs.toSorted((a, b) => a - b);
   const killed = cells.filter(({ signal }) => signal === 'SIGKILL').length;
-  print(`${killed} kills and ${cells.length - killed} standstills: each credited exactly once.`);
+  print(
+    `${killed} kills and ${cells.length - killed} standstills: the money moved exactly once each time.`,
+  );
   print(`Until then: ${sorted[Math.floor(sorted.length / 2)]} ms, at most ${sorted.at(-1)} ms.`);
 }
 

@@ -9,10 +9,12 @@ const CELLS = [
   'direct: Temporal is killed when the workflow takes it up',
   'direct: Postgres is killed when the payment is noted',
   'direct: the worker is killed when POST /v1/payment_intents/ is done and not answered',
+  'refund: the worker is killed when POST /v1/refunds is done and not answered',
+  'dispute: Postgres is killed when the reversal is written down',
   'direct: the worker stands still when POST /v1/payment_intents/ is done and not answered',
 ];
 
-describe('a top-up is credited exactly once:', function () {
+describe('the money of a top-up moves exactly once:', function () {
   this.timeout(180_000);
   let ground: Ground;
 

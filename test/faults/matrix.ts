@@ -1,6 +1,7 @@
 /**
- * The crash matrix: each way to top up, stopped at each of its steps, while each part of the service is killed
- * or stands still. A cell is one of these. Whatever it is, the money is credited exactly once, in bounded time.
+ * The crash matrix: each way that the money of a top-up goes, in and out, stopped at each of its steps, while each
+ * part of the service is killed or stands still. A cell is one of these. Whatever it is, the money moves exactly
+ * once, in bounded time.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,8 +11,9 @@ import { choosePort } from '../../src/embedded/ports.ts';
 import { createAccount, type Account } from '../client/account.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
-import { balanceOf, control, pay } from '../support/payments.ts';
+import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
 import {
+  farebox,
   startApi,
   startSimulator,
   startWorker,
@@ -26,8 +28,8 @@ import { gate, installGates, request, type Step } from './steps.ts';
 const BOTH = ['before', 'unanswered'] as const;
 const requests = (method: string, path: string) => BOTH.map((at) => request(at, method, path));
 
-/** The steps of each way to top up, in their order. */
-const STEPS: Readonly<Record<'checkout' | 'direct', readonly Step[]>> = {
+/** The steps of each way, in their order. */
+const STEPS = {
   checkout: [
     gate('the request is written down'),
     gate('the workflow takes it up'),
@@ -57,13 +59,30 @@ const STEPS: Readonly<Record<'checkout' | 'direct', readonly Step[]>> = {
     gate('the status is written'),
     gate('the credit is committed'),
   ],
-};
+  refund: [
+    gate('the reversal is written down'),
+    gate('the lots are cut'),
+    ...requests('GET', '/v1/refunds'),
+    ...requests('POST', '/v1/refunds'),
+    gate('the report is handed over'),
+    gate('the reversal is noted'),
+  ],
+  dispute: [
+    gate('the report is kept'),
+    gate('the report is handed over'),
+    ...requests('GET', '/v1/disputes'),
+    gate('the reversal is written down'),
+    gate('the status is written'),
+  ],
+} as const satisfies Readonly<Record<string, readonly Step[]>>;
 
 const VICTIMS = ['the API', 'the worker', 'Temporal', 'Postgres', 'the simulator'] as const;
 type Victim = (typeof VICTIMS)[number];
 
+type Way = keyof typeof STEPS;
+
 export interface Cell {
-  readonly way: keyof typeof STEPS;
+  readonly way: Way;
   readonly step: Step;
   readonly victim: Victim;
   /** SIGSTOP is followed by SIGCONT. */
@@ -72,7 +91,7 @@ export interface Cell {
 
 /** Every step with every victim killed, and with one of them, in turn, standing still. */
 export function allCells(): readonly Cell[] {
-  return (['checkout', 'direct'] as const).flatMap((way) =>
+  return (Object.keys(STEPS) as Way[]).flatMap((way) =>
     STEPS[way].flatMap((step, index) => [
       ...VICTIMS.map((victim) => ({ way, step, victim, signal: 'SIGKILL' as const })),
       {
@@ -98,7 +117,7 @@ const RECOVERY_MS_MAX = 60_000;
 const RETRY_MS = 100;
 
 export interface Ground {
-  /** How long after the fault was over the money was credited. Throws when anything is not as it must be. */
+  /** How long after the fault was over the money had moved. Throws when anything is not as it must be. */
   run(cell: Cell): Promise<number>;
   close(): Promise<void>;
 }
@@ -154,10 +173,12 @@ export async function openGround(): Promise<Ground> {
 
   async function run({ way, step, victim, signal }: Cell): Promise<number> {
     const account = await createAccount(env, 0);
+    const isReversed = way === 'refund' || way === 'dispute';
+    const before = isReversed ? await direct(api, account) : undefined;
     const held = await step.hold({ databaseUrl: postgres.url, simulator });
-    const topUp = way === 'checkout' ? checkout(api, account) : direct(api, account);
-    topUp.catch(() => {}); // awaited below
-    await Promise.race([held.reached(), topUp.then(() => held.reached())]);
+    const moved = before === undefined ? topUp(way, account) : reverse(way, before);
+    moved.catch(() => {}); // awaited below
+    await Promise.race([held.reached(), moved.then(() => held.reached())]);
     parts[victim].kill(signal);
     await held.open();
     if (signal === 'SIGKILL') await parts[victim].restart();
@@ -166,32 +187,82 @@ export async function openGround(): Promise<Ground> {
       parts[victim].kill('SIGCONT');
     }
     const overMs = Date.now();
-    const topUpId = await topUp;
-    const timeoutMs = RECOVERY_MS_MAX;
-    await until(async () => (await balance(account)) === DOLLARS, { timeoutMs });
+    const topUpId = await moved;
+    const dollars = isReversed ? 0 : DOLLARS;
+    await until(async () => (await balance(account)) === dollars, { timeoutMs: RECOVERY_MS_MAX });
+    const statuses = { checkout: 'completed', direct: 'completed', refund: 'refunded' };
+    const status = way === 'dispute' ? 'disputed' : statuses[way];
+    await until(async () => (await statusOf(account)) === status, { timeoutMs: RECOVERY_MS_MAX });
+    await settled(topUpId);
     const tookMs = Date.now() - overMs;
-    assert.equal(await paymentsOf(topUpId), 1);
-    assert.equal(await movementsOf(topUpId), 1);
+    const { amount_refunded, disputed } = await onlyPaymentOf(topUpId);
+    assert.equal(amount_refunded, way === 'refund' ? DOLLARS * 100 : 0);
+    assert.equal(disputed, way === 'dispute');
+    assert.equal(await movementsOf(topUpId), way === 'refund' ? 2 : 1);
     await proveBooks(env);
     return tookMs;
   }
 
+  const topUp = (way: Way, account: Account) =>
+    way === 'checkout' ? checkout(api, account) : direct(api, account);
+
+  /** An operator who refunds, or a bank that disputes; each asks until it knows that it is done. */
+  async function reverse(way: Way, topUpId: string): Promise<string> {
+    const { payment_intent } = await onlyPaymentOf(topUpId);
+    await until(
+      async () => {
+        if (way === 'dispute') {
+          await control(simulator, 'disputes', { payment_intent }).catch(() => {});
+          return (await onlyPaymentOf(topUpId).catch(() => undefined))?.disputed;
+        }
+        return farebox(['refund', topUpId], { env }).catch((error: { stderr?: string }) =>
+          /is refunded/.test(error.stderr ?? ''),
+        );
+      },
+      { timeoutMs: RECOVERY_MS_MAX },
+    );
+    return topUpId;
+  }
+
+  const statusOf = async (account: Account) =>
+    (await topUpsOf(api, account).catch(() => []))[0]?.status;
+
+  /** Nobody has anything left to do about it, nor to hear of it. */
+  async function settled(topUpId: string): Promise<void> {
+    const query = `
+      select (select count(*) from farebox.reversals where status = 'requested' and top_up_id = $1)
+        + (select count(*) from farebox.processor_events where handed_over_at is null) as left`;
+    await until(
+      async () => {
+        const { rows } = await inSql(query, [uuidOf('topUp', topUpId)]);
+        return Number(rows[0]?.['left']) === 0;
+      },
+      { timeoutMs: RECOVERY_MS_MAX },
+    );
+  }
+
   const balance = (account: Account) => balanceOf(api, account).catch(() => undefined);
 
-  async function paymentsOf(topUpId: string): Promise<number> {
-    const { payments } = (await control(simulator, 'payments')) as {
-      payments: { metadata: Record<string, string> }[];
-    };
-    return payments.filter(({ metadata }) => metadata['top_up_id'] === topUpId).length;
+  async function onlyPaymentOf(topUpId: string): Promise<Payment> {
+    const { payments } = (await control(simulator, 'payments')) as { payments: Payment[] };
+    const [payment, ...more] = payments.filter(({ metadata }) => metadata['top_up_id'] === topUpId);
+    assert.ok(payment && more.length === 0, 'there is one payment');
+    return payment;
   }
 
   async function movementsOf(topUpId: string): Promise<number> {
+    const query = 'select from farebox.movements where top_up_id = $1';
+    return (await inSql(query, [uuidOf('topUp', topUpId)])).rows.length;
+  }
+
+  async function inSql(query: string, values: readonly unknown[]) {
     const sql = new Client({ connectionString: postgres.url });
     await sql.connect();
-    const query = 'select from farebox.movements where top_up_id = $1';
-    const { rowCount } = await sql.query(query, [uuidOf('topUp', topUpId)]);
-    await sql.end();
-    return rowCount ?? 0;
+    try {
+      return await sql.query<Record<string, unknown>>(query, [...values]);
+    } finally {
+      await sql.end();
+    }
   }
 
   return {
@@ -202,6 +273,13 @@ export async function openGround(): Promise<Ground> {
       await postgres.remove();
     },
   };
+}
+
+interface Payment {
+  readonly payment_intent: string;
+  readonly amount_refunded: number;
+  readonly disputed: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 /** A consumer who wants to top up once, and asks with one key until he is told how it ended. */

@@ -35,6 +35,9 @@ const GATES = {
   'the credit is booked': 'before insert on farebox.movements',
   'the status is written': 'before update of status on farebox.top_ups',
   'the credit is committed': 'after insert on farebox.movements',
+  'the reversal is written down': 'before insert on farebox.reversals',
+  'the reversal is noted': 'before update of status on farebox.reversals',
+  'the lots are cut': 'before update of to_micros on farebox.lots',
 } as const;
 
 const GATE_CLASS = 4_711;
