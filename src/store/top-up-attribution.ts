@@ -38,7 +38,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
   const isWanted =
     developerNumber === undefined
       ? sql.fragment`true`
-      : sql.fragment`c.developer = ${developerNumber}`;
+      : sql.fragment`s.developer = ${developerNumber}`;
   return sql.fragment`
     select s.developer, l.top_up_id, sign(s.amount) * l.micros as micros,
       (s.amount > 0)::int as charges
@@ -51,7 +51,9 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         as c (place, through, developer, amount)
       join unnest(t.ledgers, t.consumers, t.spent_before) with ordinality
         as g (ledger, consumer_id, spent_before, place) on g.place = c.place
-      where g.spent_before is not null and ${isWanted}
+      where g.spent_before is not null
+      -- Or who asks for one developer would be given a plan for one charge a row.
+      offset 0
     ) s
     -- Nearly every charge lies within the lot that holds its end; only for the others the rest is read.
     cross join lateral (
@@ -69,7 +71,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
       group by top_up_id
     ) l
-    where l.top_up_id is not null
+    where ${isWanted} and l.top_up_id is not null
   `;
 }
 
