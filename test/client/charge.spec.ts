@@ -198,13 +198,12 @@ describe('client: retries', () => {
     assert.ok(performance.now() - start >= 1_000);
   });
 
-  const inAMinute = new Date(Date.now() + 60_000).toUTCString();
   for (const [form, retryAfter] of [
-    ['in seconds', '60'],
-    ['as a date', inAMinute],
+    ['in seconds', () => '60'],
+    ['as a date', () => new Date(Date.now() + 60_000).toUTCString()],
   ] as const) {
     it(`raises at once when Retry-After ${form} is past its deadline`, async () => {
-      await using api = await service(refusal(429, 'rate_limited', {}, retryAfter));
+      await using api = await service(refusal(429, 'rate_limited', {}, retryAfter()));
       const error = await raised(api.farebox().charge(search));
       assertHas(error, { code: 'rate_limited', outcome: 'not_charged' });
       assert.equal(api.seen.length, 1);
