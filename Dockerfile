@@ -15,12 +15,13 @@ COPY . .
 RUN node --eval "import('./src/temporal/workflow-bundle.ts').then((m) => m.workflowBundle())"
 
 FROM node:24.21.0-bookworm-slim
-# As `npm start` runs our processes: src/embedded/parts.ts says why.
-ENV NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=16 MALLOC_ARENA_MAX=2
+ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app .
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "src/cli.ts"]
+# As `npm start` runs our processes: src/embedded/parts.ts says why.
+ENV MALLOC_ARENA_MAX=2
+ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=100", "src/cli.ts"]
 CMD ["api"]

@@ -28,8 +28,8 @@ import { createTemporalClient } from './temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from './temporal/invocations.ts';
 import { Turns } from './temporal/turns.ts';
 
-/** Two: while one lane's commit waits for the disk, the other one works. */
-const LANES = 2;
+/** While one lane's commit waits for the disk, the other one works; of a process beside others, theirs do. */
+const LANES = { alone: 2, besideOthers: 1 } as const;
 const BATCH_MAX = 200;
 const QUEUE_MAX = 5_000;
 const CHARGE_DEADLINE_MS = 5_000;
@@ -55,13 +55,19 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     maxPoolSize: READ_CONNECTIONS,
     onError,
   });
+  const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
   const ledger = await createDatabase(config.databaseUrl, {
-    maxPoolSize: LANES,
+    maxPoolSize: laneCount,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
-  const batcher = chargeBatcher(ledger, receipts.activeKey, warn('charges could not be posted'));
+  const batcher = chargeBatcher(
+    ledger,
+    laneCount,
+    receipts.activeKey,
+    warn('charges could not be posted'),
+  );
   const keys = keyCache(database, warn('changed keys could not be read'));
   const tools = new ToolPrices(database, warn('changed tools could not be read'));
   const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
@@ -115,6 +121,7 @@ type ChargeStatement<Outcome> = (
 
 function chargeBatcher(
   ledger: Database,
+  laneCount: number,
   receiptKey: number,
   onFailure: (error: unknown) => void,
 ): ChargeBatcher {
@@ -134,7 +141,7 @@ function chargeBatcher(
     execute: send(postFittingCharges),
     decide: send(postCharges),
     onFailure,
-    laneCount: LANES,
+    laneCount,
     batchMax: BATCH_MAX,
     queueMax: QUEUE_MAX,
     deadlineMs: CHARGE_DEADLINE_MS,
