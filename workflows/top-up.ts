@@ -68,7 +68,7 @@ interface Run {
 const ASK_INTERVAL_MS_MAX = 3_600_000;
 /** After a step has used up its attempts: 10 s, then doubling up to the maximum. */
 const STUCK_INTERVAL_MS_MIN = 10_000;
-const STUCK_INTERVAL_MS_MAX = 3_600_000;
+const STUCK_INTERVAL_MS_MAX = 600_000;
 /** Steps at which it is still open whether money comes. */
 const CANCELLABLE: ReadonlySet<Step> = new Set([
   'openCheckout',
