@@ -1,5 +1,5 @@
 /**
- * `npm run test:faults -- --rounds 50`: one random fault after another under charges and payments that never
+ * `npm run test:faults:traffic -- --rounds 50`: one random fault after another under charges and payments that never
  * pause, on servers of its own. After each round the service must take charges again within 10 seconds; at
  * the end the ledger holds exactly the charges that were answered, and every payment is credited, once.
  */
