@@ -1,7 +1,7 @@
 /**
  * Names and shapes of what can be said to our workflows. To `topUp` by the API and the relay (`sessionUrl`,
- * `outcome`, `paymentReported`, `reversalReported`) and by operators in the Temporal UI (`retry`, `cancel`, `status`); those of
- * `grant` and `invocation` are below.
+ * `outcome`, `paymentReported`, `reversalReported`) and by operators in the Temporal UI (`retry`, `cancel`,
+ * `status`); those of `grant` and `invocation` are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { GrantStatus } from '../src/domain/grant.ts';

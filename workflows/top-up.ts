@@ -1,7 +1,8 @@
 /**
- * A top-up, from the request to its last state, and again whenever it is refunded or disputed after that. Remembers which step comes next; Postgres decides
- * whether a step takes effect, and the processor alone says whether money came. Each run begins by
- * reading the row, so that a run which follows another, ended or terminated, repeats nothing.
+ * A top-up, from the request to its last state, and again whenever it is refunded or disputed after that.
+ * Remembers which step comes next; Postgres decides whether a step takes effect, and the processor alone
+ * says whether money came. Each run begins by reading the row, so that a run which follows another, ended
+ * or terminated, repeats nothing.
  */
 import {
   ActivityFailure,

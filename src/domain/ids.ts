@@ -37,6 +37,9 @@ function uuidOfHex(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** The last instant that a UUIDv7 can hold is later, but ISO 8601 with four-digit years ends here. */
+export const TIME_MS_MAX = Date.UTC(9999, 11, 31);
+
 /** The instant inside a UUIDv7, in milliseconds since 1970. */
 export function uuidTimeMs(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);

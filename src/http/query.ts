@@ -1,13 +1,11 @@
 /** What a query string may say in lists: page, time, tool. All of it is checked, none of it clamped. */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { ApiError } from '../domain/errors.ts';
-import { uuidFloor, uuidOf, wireId, type IdKind } from '../domain/ids.ts';
+import { TIME_MS_MAX, uuidFloor, uuidOf, wireId, type IdKind } from '../domain/ids.ts';
 import type { ChargeFilter, DeveloperChargeFilter, Page } from '../store/charge-lists.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100;
-/** The last instant that a UUIDv7 can hold is later, but ISO 8601 with four-digit years ends here. */
-const TIME_MS_MAX = Date.UTC(9999, 11, 31);
 
 /** `limit` (1-100, default 50) and `cursor`, which is the id of the last item of the page before. */
 export function pageOf(query: ParsedUrlQuery, kind: IdKind): Page {

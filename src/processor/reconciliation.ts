@@ -19,8 +19,8 @@ import {
 import type { ReportedReversal } from '../store/reversals.ts';
 import { findTopUp, type TopUp } from '../store/top-ups.ts';
 import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
-import { readSession } from './stripe.ts';
-import { PaymentMismatchError, verdictOfIntent } from './verdict.ts';
+import { readIntent, readSession } from './stripe.ts';
+import { idOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
   readonly database: Database;
@@ -267,9 +267,7 @@ async function readPayments(
     : undefined;
   const ids = [topUp?.paymentIntentId, idOf(session?.payment_intent), ...others];
   const read = await Promise.all(
-    [...new Set(ids.filter((id) => id != null))].map((id) =>
-      unlessMissing(stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] })),
-    ),
+    [...new Set(ids.filter((id) => id != null))].map((id) => unlessMissing(readIntent(stripe, id))),
   );
   const intents = read.filter((intent) => intent !== undefined);
   return {
@@ -290,8 +288,4 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
     }
     throw error;
   }
-}
-
-function idOf(object: string | { readonly id: string } | null | undefined): string | undefined {
-  return typeof object === 'string' ? object : object?.id;
 }

@@ -110,7 +110,10 @@ function wasReversed({ latest_charge: charge }: Stripe.PaymentIntent): boolean {
   return charge.disputed || charge.amount_refunded > 0;
 }
 
-function idOf(object: string | { readonly id: string } | null): string | undefined {
+/** Of what Stripe gives as an id, or whole where it was expanded. */
+export function idOf(
+  object: string | { readonly id: string } | null | undefined,
+): string | undefined {
   return typeof object === 'string' ? object : object?.id;
 }
 

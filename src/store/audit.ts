@@ -3,7 +3,7 @@
  * is the proof; they run in one snapshot, beside traffic.
  */
 import { Type } from 'typebox';
-import { row, sql, type Connection, type Database } from './database.ts';
+import { inOneSnapshot, row, sql, type Connection, type Database } from './database.ts';
 import { ROLLUP_CHECKS } from './rollup-audit.ts';
 
 export interface Finding {
@@ -184,12 +184,9 @@ export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
 
 /** Reads everything, so it takes as long as there are charges. Empty: the books are whole. */
 export async function auditLedger(database: Database): Promise<Finding[]> {
-  return database.transaction(async (tx) => {
-    await tx.query(sql.typeAlias('nothing')`
-      set transaction isolation level repeatable read, read only
-    `);
+  return inOneSnapshot(database, async (tx) => {
     await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
-    // Every check adds up all rows of something; what does not fit goes to disk and takes several times as long.
+    // Every check adds up all rows of something; what does not fit goes to disk, and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
     const findings: Finding[] = [];
     for (const check of CHECK_NAMES) {

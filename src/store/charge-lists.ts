@@ -3,10 +3,10 @@
  * them knows, a developer's charges for one tool, is found by way of the hours that have earnings of it.
  */
 import { Type, type Static } from 'typebox';
-import { uuidFloor, uuidTimeMs } from '../domain/ids.ts';
+import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import { getCounters, type ConsumerRef } from './consumers.ts';
-import { row, sql, type Connection } from './database.ts';
+import { row, sql, timestampOf, type Connection } from './database.ts';
 import { spentBefore } from './spent.ts';
 
 const StoredCharge = Type.Object({
@@ -142,8 +142,6 @@ function ofConsumer(consumerId: string | undefined) {
 }
 
 const HOUR_MS = 3_600_000;
-/** What an id can hold is later, but no ISO 8601 with four digits of years is. */
-const TIME_MS_MAX = Date.UTC(9999, 11, 31);
 
 /** Looked for in the hours that have some, so that a rare tool among millions of charges is found soon. */
 async function listToolCharges(
@@ -179,8 +177,8 @@ async function findToolHours(
   const toMs = Math.min(TIME_MS_MAX, ...bounds);
   const holding = (hour: 'begins_at' | 'hour') => sql.fragment`
     developer = ${developerNumber} and tool = ${tool} and charges > 0
-    and ${sql.identifier([hour])} > ${new Date(fromMs - HOUR_MS).toISOString()}
-    and ${sql.identifier([hour])} <= ${new Date(toMs).toISOString()}
+    and ${sql.identifier([hour])} > ${timestampOf(fromMs - HOUR_MS)}
+    and ${sql.identifier([hour])} <= ${timestampOf(toMs)}
   `;
   // An hour that is here has a charge; one more of them than asked for, as a bound may cut the newest.
   const hours = await connection.any(sql.type(hourRow)`

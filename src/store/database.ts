@@ -108,6 +108,24 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
+/** An instant in milliseconds, as Postgres takes it. */
+export function timestampOf(timeMs: number) {
+  return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
+}
+
+/** All that `read` reads is of one moment, whatever is written meanwhile; it can write nothing. */
+export function inOneSnapshot<T>(
+  database: Database,
+  read: (tx: Transaction) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      set transaction isolation level repeatable read, read only
+    `);
+    return read(tx);
+  });
+}
+
 /** A row did not have the shape that its query promises: a bug, or a database of another version. */
 export class RowShapeError extends Error {
   override readonly name = 'RowShapeError';

@@ -1,8 +1,8 @@
 /** What a developer earned with each tool in each hour or day: the rows behind exports and statements. */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
-import { row, sql, type Connection } from './database.ts';
-import type { HourRange, Interval } from './earnings.ts';
+import { row, sql, timestampOf, type Connection } from './database.ts';
+import { within, type HourRange, type Interval } from './earnings.ts';
 
 export interface ToolIntervalEarnings {
   readonly tool: string;
@@ -30,15 +30,13 @@ const intervalRow = row(
 export async function listToolEarnings(
   connection: Connection,
   { developerNumber }: { readonly developerNumber: number },
-  { fromMs, toMs }: HourRange,
+  range: HourRange,
   interval: Interval,
   { limit, after }: ToolIntervalPage,
 ): Promise<ToolIntervalEarnings[]> {
   const chosen = sql.and([
-    sql.fragment`true`,
-    fromMs !== undefined && sql.fragment`begins_at >= ${timestamp(fromMs)}`,
-    toMs !== undefined && sql.fragment`begins_at < ${timestamp(toMs)}`,
-    after && sql.fragment`(tool, begins_at) > (${after.tool}, ${timestamp(after.beginsMs)})`,
+    within(sql.fragment`begins_at`, range),
+    after && sql.fragment`(tool, begins_at) > (${after.tool}, ${timestampOf(after.beginsMs)})`,
   ]);
   const rows = await connection.any(sql.type(intervalRow)`
     select tool, begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
@@ -59,8 +57,4 @@ export async function listToolEarnings(
     earnings: asMicros(earnings),
     charges,
   }));
-}
-
-function timestamp(timeMs: number) {
-  return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../domain/money.ts';
-import { row, sql, type Connection } from './database.ts';
+import { row, sql, timestampOf, type Connection } from './database.ts';
 
 type Developer = { readonly developerNumber: number };
 
@@ -81,16 +81,13 @@ function piecesOf({ fromMs, toMs }: HourRange): Piece[] {
   ];
 }
 
-function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }: HourRange) {
+/** Whether an hour or a day is in the range. */
+export function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }: HourRange) {
   return sql.and([
     sql.fragment`true`,
-    fromMs !== undefined && sql.fragment`${column} >= ${timestamp(fromMs)}`,
-    toMs !== undefined && sql.fragment`${column} < ${timestamp(toMs)}`,
+    fromMs !== undefined && sql.fragment`${column} >= ${timestampOf(fromMs)}`,
+    toMs !== undefined && sql.fragment`${column} < ${timestampOf(toMs)}`,
   ]);
-}
-
-function timestamp(timeMs: number) {
-  return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }
 
 const toolRow = row(

@@ -6,7 +6,14 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { ConsumerRef } from './consumers.ts';
-import { row, sql, type Connection, type Database } from './database.ts';
+import {
+  inOneSnapshot,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type Database,
+} from './database.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
 import { spentBefore } from './spent.ts';
@@ -69,14 +76,14 @@ export async function readConsumerStatement(
   return inOneSnapshot(database, async (tx) => {
     const credited = await tx.oneFirst(sql.type(sumRow)`
       select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
-      where ${own} and created_at < ${timestamp(fromMs)}
+      where ${own} and created_at < ${timestampOf(fromMs)}
     `);
     const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
     const movements = await tx.any(sql.type(movementRow)`
       select kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
         created_at as "createdAt"
       from farebox.movements
-      where ${own} and created_at >= ${timestamp(fromMs)} and created_at < ${timestamp(toMs)}
+      where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
       order by created_at, id
     `);
     const charges = await tx.any(sql.type(toolRow)`
@@ -154,19 +161,6 @@ function beforeRefunds(
     .filter(({ charges }) => charges > 0);
 }
 
-function inOneSnapshot<T>(database: Database, read: (tx: Connection) => Promise<T>): Promise<T> {
-  return database.transaction(async (tx) => {
-    await tx.query(
-      sql.typeAlias('nothing')`set transaction isolation level repeatable read, read only`,
-    );
-    return read(tx);
-  });
-}
-
 function sum(rows: readonly { readonly amountMicros: number }[]): number {
   return rows.reduce((total, { amountMicros }) => total + amountMicros, 0);
-}
-
-function timestamp(timeMs: number) {
-  return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }

@@ -15,7 +15,7 @@ const ABANDONED_AFTER_MS = 600_000;
 const SILENT_AFTER_MS = 180_000;
 /** Its workflow writes down that a grant has expired within seconds. */
 const OVERDUE_AFTER_MS = 60_000;
-/** As long as the workflow of a refund that is stuck waits between its attempts. */
+/** Far longer than the workflow of a refund that is stuck waits between its attempts. */
 const WAITING_AFTER_MS = 3_600_000;
 
 export async function sweep(database: Database, log: Logger): Promise<void> {

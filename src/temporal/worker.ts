@@ -96,7 +96,7 @@ export async function runWorker(
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createReconciliationActivities({
           database,
-          stripe: createStripe(config.stripe),
+          stripe,
           nudges: {
             payment: (topUp) => reportPayment(temporal, topUp),
             reversal: (topUp) => reportReversal(temporal, topUp),

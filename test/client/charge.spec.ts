@@ -16,6 +16,7 @@ import {
   answer,
   charged,
   droppedLine,
+  raised,
   refusal,
   silence,
   type Step,
@@ -30,15 +31,6 @@ async function service(...script: [Step, ...Step[]]) {
   const farebox = <Mode extends OnUnavailable = 'fail'>(options: FareboxOptions<Mode> = {}) =>
     new Farebox<Mode>({ secretKey, baseUrl: scripted.url, ...options });
   return Object.assign(scripted, { farebox });
-}
-
-async function raised(promise: Promise<unknown>): Promise<FareboxError> {
-  const error = await promise.then(
-    () => assert.fail('nothing was raised'),
-    (error: unknown) => error,
-  );
-  if (!FareboxError.isInstance(error)) throw error;
-  return error;
 }
 
 function assertHas(error: FareboxError, facts: Partial<FareboxError>) {

@@ -1,7 +1,7 @@
 /** Concurrent calls go together, and still each has its own key, answer, error and deadline. */
 import assert from 'node:assert/strict';
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
-import { Farebox, FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
+import { Farebox, type FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
 import {
   CHARGE,
@@ -10,6 +10,7 @@ import {
   decide,
   droppedLine,
   made,
+  raised,
   refusal,
   silence,
   type Decision,
@@ -58,15 +59,6 @@ function held(step: Step): { step: Step; release: () => void } {
 
 function error(code: string) {
   return { error: { code, message: `It is ${code}.`, type: 'a_type' } };
-}
-
-async function errorOf(promise: Promise<unknown>): Promise<FareboxError> {
-  const error = await promise.then(
-    () => assert.fail('nothing was raised'),
-    (error: unknown) => error,
-  );
-  if (!FareboxError.isInstance(error)) throw error;
-  return error;
 }
 
 type Settled = PromiseSettledResult<Charge> | undefined;
@@ -248,7 +240,7 @@ describe('client: the answers to charges that went together', () => {
       assert.deepEqual(api.charges.slice(1).flatMap(keysOf).toSorted(), names(3));
       await using lost = await service(step);
       const calls = chargeAll(lost.farebox({ timeoutMs: 500, maxRetries: 0 }), names(3));
-      for (const call of calls) assert.equal((await errorOf(call)).outcome, 'unknown');
+      for (const call of calls) assert.equal((await raised(call)).outcome, 'unknown');
     });
   }
 
@@ -262,7 +254,7 @@ describe('client: the answers to charges that went together', () => {
   it('are the same refusal for all when the secret key is wrong', async () => {
     await using api = await service(refusal(401, 'invalid_secret_key'));
     for (const call of chargeAll(api.farebox(), names(2))) {
-      assert.equal((await errorOf(call)).code, 'invalid_secret_key');
+      assert.equal((await raised(call)).code, 'invalid_secret_key');
     }
     assert.equal(api.seen.length, 1);
   });
@@ -273,10 +265,10 @@ describe('client: the answers to charges that went together', () => {
     const start = performance.now();
     const calls: Promise<FareboxError>[] = [];
     for (const key of names(REQUESTS_MAX)) {
-      calls.push(...chargeAll(farebox, [key]).map(errorOf));
+      calls.push(...chargeAll(farebox, [key]).map(raised));
       await until(() => api.seen.length === calls.length, { intervalMs: 1 });
     }
-    calls.push(...chargeAll(farebox, ['behind']).map(errorOf));
+    calls.push(...chargeAll(farebox, ['behind']).map(raised));
     for (const error of await Promise.all(calls)) assert.equal(error.code, 'service_unavailable');
     assert.ok(performance.now() - start < 5_000);
   });

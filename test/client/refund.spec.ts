@@ -1,11 +1,12 @@
 /** What refund() sends, and what it makes of each way in which the service can answer. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import { Farebox, FareboxError, type RefundRequest } from '@farebox/client';
+import { Farebox, type FareboxError, type RefundRequest } from '@farebox/client';
 import {
   ScriptedService,
   answer,
   droppedLine,
+  raised,
   refusal,
   silence,
   type Step,
@@ -26,15 +27,6 @@ async function service(...script: [Step, ...Step[]]) {
   const scripted = await ScriptedService.start(...script);
   const farebox = new Farebox({ secretKey, baseUrl: scripted.url, timeoutMs: 500 });
   return Object.assign(scripted, { farebox });
-}
-
-async function raised(promise: Promise<unknown>): Promise<FareboxError> {
-  const error = await promise.then(
-    () => assert.fail('nothing was raised'),
-    (error: unknown) => error,
-  );
-  if (!FareboxError.isInstance(error)) throw error;
-  return error;
 }
 
 describe('client: a refund', () => {

@@ -2,6 +2,7 @@
  * A real HTTP server that answers charges as a script says, for what a healthy API cannot be made to
  * do on demand: say nothing, drop the line, be overloaded. It keeps what it was asked.
  */
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
   createServer,
@@ -11,6 +12,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { FareboxError } from '@farebox/client';
 
 export interface SeenRequest {
   readonly method: string | undefined;
@@ -135,3 +137,13 @@ export const silence: Step = () => {};
 export const droppedLine: Step = (response) => {
   response.destroy();
 };
+
+/** The error that the client raises; anything else fails the test. */
+export async function raised(promise: Promise<unknown>): Promise<FareboxError> {
+  const error = await promise.then(
+    () => assert.fail('nothing was raised'),
+    (error: unknown) => error,
+  );
+  if (!FareboxError.isInstance(error)) throw error;
+  return error;
+}

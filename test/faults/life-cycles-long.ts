@@ -17,13 +17,12 @@ print(`SEED=${seed}`);
 await mochaGlobalSetup();
 try {
   const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-  const worker = await desk.startWorker();
+  await desk.startWorker();
   const orders = allOrders(new Random(seed));
   for (let at = Number(process.argv[2] ?? 0); at < orders.length; at += CHUNK) {
     await live(desk, orders.slice(at, at + CHUNK), AT_ONCE);
     print(`${Math.min(at + CHUNK, orders.length)} of ${orders.length} orders: the books are right`);
   }
-  await worker.stop();
   await desk.close();
 } catch (error) {
   // Said first: other lives go on, and would meet the end of the servers.

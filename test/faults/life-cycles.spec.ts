@@ -1,7 +1,6 @@
 /** Some sixty orders in which events of top-ups may be told; `node test/faults/life-cycles-long.ts` has all of them. */
 import { randomInt } from 'node:crypto';
 import { Random } from '../simulation/random.ts';
-import type { Server } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
 import { allOrders, live } from './life-cycles.ts';
 
@@ -10,15 +9,13 @@ const ORDERS = 60;
 describe('the events of a top-up', function () {
   this.timeout(240_000);
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     // No workflow asks by itself: what is not told, reconciliation finds.
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

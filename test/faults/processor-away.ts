@@ -81,11 +81,10 @@ const { values } = parseArgs({ options: { minutes: { type: 'string', default: '6
 await mochaGlobalSetup();
 try {
   const desk = await openDesk();
-  const worker = await desk.startWorker();
+  await desk.startWorker();
   try {
     await run(desk, Number(values.minutes));
   } finally {
-    await worker.stop();
     await desk.close();
   }
 } finally {

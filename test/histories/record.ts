@@ -184,11 +184,10 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ ...PATHS, ...REVERSAL_PATHS }).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '500' });
-  const worker = await desk.startWorker();
+  await desk.startWorker();
   try {
     for (const [name, path] of paths) await save(name, desk.workflow((await path(desk)).id));
   } finally {
-    await worker.stop();
     await desk.close();
   }
 }
@@ -211,7 +210,7 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   if (!paths.some(([name]) => isWanted(name))) return;
   // Its own schedule keeps out of the way.
   const desk = await openDesk({ ROLL_UP_EVERY_SECONDS: '86400' });
-  const worker = await desk.startWorker();
+  await desk.startWorker();
   const { client, taskQueue } = desk.temporal;
   try {
     for (const [name, rows] of paths) {
@@ -225,7 +224,6 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
       await save(name, client.workflow.getHandle(name, firstExecutionRunId));
     }
   } finally {
-    await worker.stop();
     await desk.close();
   }
 }
@@ -235,7 +233,7 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
   const paths = ['reconciliation', 'reconciliation-mends'].filter(isWanted);
   if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '3600000', RECONCILE_EVERY_SECONDS: '86400' });
-  const worker = await desk.startWorker();
+  await desk.startWorker();
   try {
     await desk.control('webhooks', { mode: 'drop' });
     for (const name of paths) {
@@ -245,7 +243,6 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
       await save(name, desk.temporal.client.workflow.getHandle('reconcileTopUps/now'));
     }
   } finally {
-    await worker.stop();
     await desk.close();
   }
 }

@@ -13,8 +13,7 @@ import { auditProcessor } from '../../src/processor/audit.ts';
 import { readPage } from '../../src/processor/reconciliation.ts';
 import { makeRefund, readReversals } from '../../src/processor/reversals.ts';
 import * as calls from '../../src/processor/stripe.ts';
-import { createDatabase } from '../../src/store/database.ts';
-import { createTestDatabase } from '../support/stack.ts';
+import { openTestLedger } from '../support/ledger.ts';
 import { BUILD_TIMEOUT_MS, findStripeMock } from '../support/stripe-mock.ts';
 
 const topUp = { id: randomUUIDv7(), amountMicros: 25_000_000 as Micros, sessionExpiresAt: null };
@@ -89,8 +88,8 @@ describe('by the description of its API Stripe accepts', () => {
   }
 
   it('what reconciliation and doctor read', async () => {
-    const testDatabase = await createTestDatabase();
-    const database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
+    const ledger = await openTestLedger(1);
+    const { database } = ledger;
     try {
       for (const list of ['balanceTransactions', 'refunds', 'disputes'] as const) {
         for (const after of [null, 'x_1']) {
@@ -100,8 +99,7 @@ describe('by the description of its API Stripe accepts', () => {
       await auditProcessor(database, stripe);
       assert.deepEqual(refusals, []);
     } finally {
-      await database.end();
-      await testDatabase.drop();
+      await ledger.drop();
     }
   });
 

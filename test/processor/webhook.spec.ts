@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { createStripe } from '../../src/processor/stripe.ts';
 import { recordWebhook, type WebhookDeps } from '../../src/processor/webhook.ts';
-import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { row, sql, type Database } from '../../src/store/database.ts';
 import { recordPaymentIntent } from '../../src/store/top-ups.ts';
 import { newPayer } from '../store/payer.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 
 const eventRow = row(
   Type.Object({
@@ -23,13 +23,13 @@ function event(id: string, type: string, object: object): string {
 }
 
 describe('the webhook of the payment processor', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let deps: WebhookDeps;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 4, onError: () => {} });
+    ledger = await openTestLedger(4);
+    ({ database } = ledger);
     deps = {
       database,
       stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
@@ -39,8 +39,7 @@ describe('the webhook of the payment processor', () => {
   });
 
   after(async () => {
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('stores an event once, however often it comes', async () => {

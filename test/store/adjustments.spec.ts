@@ -3,26 +3,25 @@ import assert from 'node:assert/strict';
 import { asMicros } from '../../src/domain/money.ts';
 import { adjustBalance } from '../../src/store/adjustments.ts';
 import { auditLedger } from '../../src/store/audit.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import type { Database } from '../../src/store/database.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { dispute, newPayer, processorId, type Payer } from './payer.ts';
 
 describe('an adjustment', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let payer: Payer;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 4, onError: () => {} });
+    ledger = await openTestLedger(4);
+    ({ database } = ledger);
   });
   beforeEach(async () => {
     payer = await newPayer(database);
   });
   afterEach(async () => assert.deepEqual(await auditLedger(database), []));
   after(async () => {
-    await database?.end();
-    await testDatabase?.drop();
+    await ledger?.drop();
   });
 
   const adjust = (amount: number) =>

@@ -12,7 +12,7 @@ import {
 } from '../../src/store/auto-top-ups.ts';
 import { setConsentCeiling } from '../../src/store/consent.ts';
 import { creditTopUp } from '../../src/store/credits.ts';
-import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { row, sql, type Database } from '../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../src/store/outbox.ts';
 import {
   admitTopUp,
@@ -22,7 +22,7 @@ import {
   withdrawAbandoned,
   type TopUp,
 } from '../../src/store/top-ups.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer, type Payer } from './payer.ts';
 
 const DOLLAR = 1_000_000;
@@ -37,18 +37,17 @@ const SETTINGS: AutoTopUpSettings = {
 const noticeRow = row(Type.Object({ workflow: Type.String(), waitMs: Type.Integer() }));
 
 describe('automatic top-ups in the database', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 10, onError: () => {} });
+    ledger = await openTestLedger();
+    ({ database } = ledger);
   });
 
   after(async () => {
     assert.deepEqual(await auditLedger(database), []);
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('are asked for once when a charge leaves less than the threshold, by that charge', async () => {

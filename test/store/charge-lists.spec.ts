@@ -10,11 +10,11 @@ import {
   sumConsumerUsage,
   type DeveloperChargeFilter,
 } from '../../src/store/charge-lists.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from '../../src/store/earnings-by-tool.ts';
 import { rollUp } from '../../src/store/rollups.ts';
 import { createTestAccounts } from '../support/accounts.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newConsumers, newDraft, post, type Consumer } from './charge-drafts.ts';
 
 const MINUTE_MS = 60_000;
@@ -64,22 +64,21 @@ const anyQueries = fc.array(anyQuery, { minLength: 8, maxLength: 8 });
 const DEVELOPER = { developerNumber: 1 };
 
 describe('lists of charges', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let client: Client;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 2, onError: () => {} });
-    client = new Client({ connectionString: testDatabase.url });
+    ledger = await openTestLedger(2);
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
     await client.connect();
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
-    await createTestAccounts(testDatabase.url, 2, 0);
+    await createTestAccounts(ledger.url, 2, 0);
   });
   after(async () => {
     await client.end();
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   /** Of consumers that the accounts do not know, but for their ledger. */

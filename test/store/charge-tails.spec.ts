@@ -5,9 +5,9 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { uuidFloor } from '../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../src/store/charges.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newConsumers, newDraft, newKey, post, type Consumer } from './charge-drafts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -24,15 +24,15 @@ const anyCharge = fc.record({
 });
 
 describe('the tails of charges', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let client: Client;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    await ensureChargePartitions(testDatabase.url, Date.now());
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
-    client = new Client({ connectionString: testDatabase.url });
+    ledger = await openTestLedger(1);
+    await ensureChargePartitions(ledger.url, Date.now());
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
     await client.connect();
     // An hour has to be an hour of UTC, whatever the session thinks.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
@@ -40,8 +40,7 @@ describe('the tails of charges', () => {
 
   after(async () => {
     await client.end();
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('say the same as the charges do, whatever was charged, refused and replayed', async () => {

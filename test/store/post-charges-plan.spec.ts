@@ -4,9 +4,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
 import { uuidTimeMs } from '../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../src/store/charges.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import {
   newConsumers,
   newDraft,
@@ -24,24 +24,23 @@ function isReadOfCharges(node: PlanNode): boolean {
 }
 
 describe('the charge statements: their plans', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let client: Client;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
+    ledger = await openTestLedger(1);
+    ({ database } = ledger);
     for (let months = 12; months >= 0; months -= 4) {
-      await ensureChargePartitions(testDatabase.url, Date.now() - months * 30 * DAY_MS);
+      await ensureChargePartitions(ledger.url, Date.now() - months * 30 * DAY_MS);
     }
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
-    client = new Client({ connectionString: testDatabase.url });
+    client = new Client({ connectionString: ledger.url });
     await client.connect();
   });
 
   after(async () => {
     await client.end();
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('finds a key without reading the consumer’s other charges, whenever its plan was made', async () => {
@@ -70,7 +69,7 @@ describe('the charge statements: their plans', () => {
   });
 
   async function explainingClient(): Promise<Client> {
-    const explaining = new Client({ connectionString: testDatabase.url });
+    const explaining = new Client({ connectionString: ledger.url });
     await explaining.connect();
     await explaining.query(`
       load 'auto_explain';

@@ -8,9 +8,9 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { asMicros } from '../../src/domain/money.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import {
   newConsumers,
   newDraft,
@@ -86,22 +86,21 @@ interface ChargeRow {
 }
 
 describe('post_charges', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let client: Client;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    await ensureChargePartitions(testDatabase.url, Date.now());
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 2, onError: () => {} });
-    client = new Client({ connectionString: testDatabase.url });
+    ledger = await openTestLedger(2);
+    await ensureChargePartitions(ledger.url, Date.now());
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
     await client.connect();
   });
 
   after(async () => {
     await client.end();
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('decides any batches just as the model does, one charge after the other', async () => {

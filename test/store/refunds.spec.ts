@@ -4,32 +4,31 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
 import { auditLedger } from '../../src/store/audit.ts';
-import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { row, sql, type Database } from '../../src/store/database.ts';
 import {
   failRefund,
   listRequestedRefunds,
   noteWaitingRefunds,
   requestRefund,
 } from '../../src/store/refunds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from './payer.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
 describe('a refund', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let payer: Payer;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 10, onError: () => {} });
+    ledger = await openTestLedger();
+    ({ database } = ledger);
   });
   beforeEach(async () => (payer = await newPayer(database)));
   afterEach(async () => assert.deepEqual(await auditLedger(database), []));
   after(async () => {
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('takes the unspent part of its top-up, and later lots move down by as much', async () => {

@@ -7,10 +7,10 @@ import * as fc from 'fast-check';
 import type { Micros } from '../../src/domain/money.ts';
 import { CLAIMS, type ReversalStatus } from '../../src/domain/reversal.ts';
 import { auditLedger } from '../../src/store/audit.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { failRefund, requestRefund } from '../../src/store/refunds.ts';
 import type { ReportedReversal } from '../../src/store/reversals.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer, processorId, type Payer } from './payer.ts';
 
 const RUNS = 30;
@@ -47,16 +47,15 @@ const anyStep = fc.record({
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never;
 
 describe('the money of a consumer', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 4, onError: () => {} });
+    ledger = await openTestLedger(4);
+    ({ database } = ledger);
   });
   after(async () => {
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('is credited less spent less claimed, or owed, whatever is refunded and disputed', async () => {

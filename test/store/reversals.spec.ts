@@ -3,24 +3,24 @@ import assert from 'node:assert/strict';
 import { auditLedger } from '../../src/store/audit.ts';
 import { lockConsumer } from '../../src/store/consumers.ts';
 import { creditTopUp } from '../../src/store/credits.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { settleDebts } from '../../src/store/debts.ts';
 import { addLot, cutLots } from '../../src/store/lots.ts';
 import { requestRefund } from '../../src/store/refunds.ts';
 import { getReversalsVersion, recordReversals } from '../../src/store/reversals.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from './payer.ts';
 
 describe('a reversal', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
   let payer: Payer;
   let dp: string;
   let re: string;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 10, onError: () => {} });
+    ledger = await openTestLedger();
+    ({ database } = ledger);
   });
   beforeEach(async () => {
     payer = await newPayer(database);
@@ -28,8 +28,7 @@ describe('a reversal', () => {
   });
   afterEach(async () => assert.deepEqual(await auditLedger(database), []));
   after(async () => {
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('holds what is disputed, of whichever lots, and nothing of it can be spent', async () => {

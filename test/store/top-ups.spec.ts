@@ -5,7 +5,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { createAccounts } from '../../src/store/accounts.ts';
 import { setConsentCeiling } from '../../src/store/consent.ts';
 import { creditManually, creditTopUp } from '../../src/store/credits.ts';
-import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
+import { row, sql, type Database } from '../../src/store/database.ts';
 import {
   admitTopUp,
   expireTopUp,
@@ -22,23 +22,22 @@ import {
   type NewTopUp,
   type TopUp,
 } from '../../src/store/top-ups.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 
 const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));
 const consumerRow = row(Type.Object({ ledger: Type.Integer(), credited: Type.Integer() }));
 
 describe('top-ups in the database', () => {
-  let testDatabase: TestDatabase;
+  let ledger: TestLedger;
   let database: Database;
 
   before(async () => {
-    testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, { maxPoolSize: 10, onError: () => {} });
+    ledger = await openTestLedger();
+    ({ database } = ledger);
   });
 
   after(async () => {
-    await database.end();
-    await testDatabase.drop();
+    await ledger.drop();
   });
 
   it('makes one row for one idempotency key, whoever comes first', async () => {

@@ -34,7 +34,6 @@ describe('reconciliation', function () {
     consumer = await desk.newConsumer();
   });
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

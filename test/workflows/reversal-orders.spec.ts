@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { payerOf, type Payer } from '../store/payer.ts';
 import { proveBooks } from '../support/books.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
 const ORDERS = 12;
@@ -59,15 +59,13 @@ const anyOrder = fc.array(fc.array(fc.nat(), { maxLength: 3 }), { minLength: 4, 
 
 describe('the events of', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
     await desk.control('webhooks', { mode: 'drop' });
   });
   after(async () => {
-    await worker.stop();
     await desk.close();
   });
 

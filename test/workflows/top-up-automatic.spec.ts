@@ -2,20 +2,18 @@
 import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../src/store/auto-top-ups.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
 describe('an automatic top-up', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ SAVE_TEST_CARD: 'false', AUTO_TOP_UP_RETRY_MS: '200' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   after(async () => {
-    await worker.stop();
     await desk.close();
   });
 

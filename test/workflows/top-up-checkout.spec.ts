@@ -6,7 +6,7 @@ import { recordWebhook } from '../../src/processor/webhook.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
@@ -14,18 +14,16 @@ const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 
 describe('a top-up through the hosted checkout', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     // Asks unprompted after an hour: what happens here, happens because it was reported.
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   afterEach(() => desk.control('webhooks', { mode: 'deliver' }));
 
   after(async () => {
-    await worker.stop();
     await desk.close();
   });
 
@@ -232,14 +230,12 @@ describe('a top-up through the hosted checkout', () => {
 
 describe('a checkout with a time of its own', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ CHECKOUT_MINUTES: '30' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

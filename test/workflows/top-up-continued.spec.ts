@@ -1,7 +1,7 @@
 /** A top-up outlives any length of history: a run goes on as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
 import { reportPayment, reportReversal } from '../../src/temporal/client.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import {
   HISTORY_EVENTS_MAX,
   startTemporalWithShortHistories,
@@ -12,16 +12,14 @@ import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 describe('a top-up with a long history', () => {
   let temporal: ShortHistories;
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     temporal = await startTemporalWithShortHistories();
     desk = await openDesk({ FIRST_ASK_MS: '3600000', ...temporal.env });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   after(async () => {
-    await worker?.stop();
     await desk?.close();
     await temporal?.stop();
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../src/store/top-ups.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
 /** One action each. A signal more or less: the processor reports twice, and may be handed over once. */
@@ -17,14 +17,12 @@ const BILLED = new Set([
 
 describe('a top-up that goes well costs', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

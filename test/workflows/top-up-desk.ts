@@ -31,6 +31,7 @@ import {
   testEnvironment,
   until,
   type Environment,
+  type Server,
 } from '../support/stack.ts';
 
 export type Consumer = TopUpRequest['consumer'];
@@ -80,6 +81,7 @@ export async function openDesk(
       .then((status) => response.writeHead(status).end());
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const workers: Server[] = [];
   let accounts = 0;
 
   return {
@@ -90,7 +92,12 @@ export async function openDesk(
     stripe,
     webhooks,
     simulator,
-    startWorker: () => startWorker({ env }),
+    /** Stopped at the latest when the desk is closed. */
+    async startWorker(): Promise<Server> {
+      const worker = await startWorker({ env });
+      workers.push(worker);
+      return worker;
+    },
 
     async newConsumer(): Promise<Consumer> {
       accounts += 1;
@@ -219,6 +226,7 @@ export async function openDesk(
     workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
 
     async close(): Promise<void> {
+      await Promise.all(workers.map((worker) => worker.stop()));
       await temporal.close();
       await database.end();
       server.closeAllConnections();

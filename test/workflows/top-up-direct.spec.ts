@@ -3,22 +3,19 @@ import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
 import { setConsentCeiling } from '../../src/store/consent.ts';
 import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
-import type { Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 
 describe('a direct top-up', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ SAVE_TEST_CARD: 'false' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   after(async () => {
-    await worker.stop();
     await desk.close();
   });
 

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import { auditProcessor } from '../../src/processor/audit.ts';
 import { auditLedger } from '../../src/store/audit.ts';
 import { listTopUpsOf } from '../../src/store/top-ups.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
 const COUNT = Number(process.env['TOP_UPS'] ?? 60);
@@ -17,7 +17,6 @@ const PAIRS = 5;
 describe('many top-ups', function () {
   this.timeout(600_000);
   let desk: TopUpDesk;
-  let worker: Server;
   const told = { twice: 0, never: 0 };
 
   before(async () => {
@@ -29,10 +28,9 @@ describe('many top-ups', function () {
       return isLost;
     });
     await desk.control('webhooks', { duplicate: 2, shuffle: true });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

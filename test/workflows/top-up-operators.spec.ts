@@ -4,20 +4,18 @@ import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
 describe('operators and a top-up', () => {
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   after(async () => {
-    await worker.stop();
     await desk.close();
   });
 

@@ -3,21 +3,19 @@ import assert from 'node:assert/strict';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import { reportPayment } from '../../src/temporal/client.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
-import { until, type Server } from '../support/stack.ts';
+import { until } from '../support/stack.ts';
 import { openDesk, type TopUpDesk } from './top-up-desk.ts';
 
 describe('a top-up and its processor', function () {
   this.timeout(120_000);
   let desk: TopUpDesk;
-  let worker: Server;
 
   before(async () => {
     desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    await desk.startWorker();
   });
 
   after(async () => {
-    await worker?.stop();
     await desk?.close();
   });
 

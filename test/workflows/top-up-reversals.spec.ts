@@ -33,7 +33,6 @@ describe('a credited top-up', () => {
   afterEach(async () => assert.deepEqual(await auditLedger(desk.database), []));
   after(async () => {
     await proveBooks(desk.env);
-    await worker.stop();
     await desk.close();
   });
 
