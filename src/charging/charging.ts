@@ -6,21 +6,18 @@ import { hash, randomUUIDv7 } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
-import type { ReceiptSubject, ReceiptSigner } from './receipts.ts';
+import type { ReceiptSubject } from './receipts.ts';
 import type { KeyOwner } from '../store/api-keys.ts';
-import type { ChargeDraft } from '../store/charges.ts';
-import type { ChargeBatcher } from './batcher.ts';
+import type { ChargeDraft, ChargeOutcome } from '../store/charges.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { KeyUse } from './key-use.ts';
-import type { KnownTool, ToolPrices } from './tool-prices.ts';
+import type { ToolPrices } from './tool-prices.ts';
 
 export interface ChargingDeps {
   readonly keyUse: KeyUse;
   readonly keyPrefix: string;
   readonly keys: FreshCache<KeyOwner>;
   readonly tools: ToolPrices;
-  readonly batcher: ChargeBatcher;
-  readonly receipts: ReceiptSigner;
 }
 
 export interface ChargeRequest {
@@ -49,59 +46,85 @@ export type PreparedCharge =
   | { readonly kind: 'ready'; readonly draft: ChargeDraft }
   | Exclude<ChargeResult, { kind: 'charged' | 'insufficient_balance' | 'idempotency_key_reused' }>;
 
-/** Whose key, which tool, how much. Nothing has happened yet. */
-export async function prepareCharge(
+/**
+ * Whose key, which tool, how much. Nothing has happened yet. A promise only where something is not in
+ * memory: each wait is a turn of the event loop.
+ */
+export function prepareCharge(
   deps: ChargingDeps,
   request: ChargeRequest,
-): Promise<PreparedCharge> {
-  const { body } = request;
-  const { developerId, developerNumber } = request.developer;
-  const owner = findConsumer(deps, body.apiKey);
-  // Only what is not in memory is waited for: each wait is a turn of the event loop.
-  const consumer = owner instanceof Promise ? await owner : owner;
+): PreparedCharge | Promise<PreparedCharge> {
+  const { apiKey } = request.body;
+  const consumer = typeof apiKey === 'string' ? findKeyOwner(deps, apiKey, 'consumer') : undefined;
+  return consumer instanceof Promise
+    ? consumer.then((found) => prepareFor(deps, request, found))
+    : prepareFor(deps, request, consumer);
+}
+
+function prepareFor(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner | undefined,
+): PreparedCharge | Promise<PreparedCharge> {
+  const { amount, tool } = request.body;
   if (!consumer) return { kind: 'invalid_api_key' };
   deps.keyUse.note(consumer.keyId);
-
-  const asked = body.amount === undefined ? undefined : chargeable(body.amount);
-  if (body.amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
-  const remembered = deps.tools.peek(developerId, body.tool);
+  const asked = amount === undefined ? undefined : chargeable(amount);
+  if (amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
+  const known = deps.tools.peek(request.developer.developerId, tool);
+  const price = asked ?? (known?.isArchived === true ? undefined : known?.price);
   // Nothing is refused from memory: a process beside this one may have given the tool a price just now.
-  const isEnough = remembered && (asked !== undefined || isPriced(remembered));
-  const tool = isEnough ? remembered : await deps.tools.find(developerId, body.tool);
-  if (!tool && asked === undefined) return { kind: 'unknown_tool' };
-  if (!tool && !(await deps.tools.note(developerId, body.tool))) return { kind: 'unknown_tool' };
-  if (asked === undefined && tool?.isArchived === true) return { kind: 'tool_archived' };
-  const amountMicros = asked ?? tool?.price;
-  if (amountMicros === undefined) return { kind: 'amount_required' };
+  return known && price !== undefined
+    ? readyCharge(request, consumer, price)
+    : prepareUnknown(deps, request, consumer, asked);
+}
 
-  const { ledger, consumerId } = consumer;
+/** What memory does not have, or would refuse. */
+async function prepareUnknown(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  asked: Micros | undefined,
+): Promise<PreparedCharge> {
+  const { developerId } = request.developer;
+  const name = request.body.tool;
+  const tool = await deps.tools.find(developerId, name);
+  if (asked !== undefined) {
+    const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
+    return isKnown ? readyCharge(request, consumer, asked) : { kind: 'unknown_tool' };
+  }
+  if (!tool) return { kind: 'unknown_tool' };
+  if (tool.isArchived) return { kind: 'tool_archived' };
+  if (tool.price === undefined) return { kind: 'amount_required' };
+  return readyCharge(request, consumer, tool.price);
+}
+
+function readyCharge(
+  request: ChargeRequest,
+  { ledger, consumerId }: KeyOwner,
+  amountMicros: Micros,
+): PreparedCharge {
+  const { developer, body } = request;
+  const { idempotencyHash, fingerprint } = identityOf(request, consumerId);
   return {
     kind: 'ready',
     draft: {
       id: randomUUIDv7(),
       ledger,
       consumerId,
-      developerId,
-      developerNumber,
+      developerId: developer.developerId,
+      developerNumber: developer.developerNumber,
       tool: body.tool,
       amountMicros,
-      ...identityOf(request, consumerId),
+      idempotencyHash,
+      fingerprint,
       metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
     },
   };
 }
 
-function isPriced({ price, isArchived }: KnownTool): boolean {
-  return price !== undefined && !isArchived;
-}
-
-/** Decides it, in order with the consumer's others that were posted before. */
-export async function postPrepared(
-  deps: Pick<ChargingDeps, 'batcher'>,
-  draft: ChargeDraft,
-  isAbandoned: () => boolean,
-): Promise<ChargeResult> {
-  const outcome = await deps.batcher.post(draft, isAbandoned);
+/** What became of a draft that the batcher posted. */
+export function resultOf(draft: ChargeDraft, outcome: ChargeOutcome): ChargeResult {
   switch (outcome.kind) {
     case 'posted':
     case 'replayed':
@@ -127,11 +150,6 @@ export async function postPrepared(
     case 'key_reused':
       return { kind: 'idempotency_key_reused' };
   }
-}
-
-/** The consumer that a key belongs to; undefined for anything but a consumer key that is in force. */
-function findConsumer(deps: ChargingDeps, apiKey: unknown) {
-  return typeof apiKey === 'string' ? findKeyOwner(deps, apiKey, 'consumer') : undefined;
 }
 
 /** Looked up by hash, in memory first; a key that is not well formed never reaches the database. */

@@ -16,8 +16,7 @@ export function signInvocation(
   receiptKey: number,
   said: InvocationSubject,
 ): string {
-  const developerId = uuidOf('developer', said.developerId) ?? '';
-  return signer.signPayload(receiptKey, developerId, inOrder(said));
+  return signer.signPayload(receiptKey, inOrder(said));
 }
 
 /** What a receipt says, when it is one of an invocation, ours, and unchanged to the byte. */

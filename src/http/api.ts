@@ -1,6 +1,8 @@
 /** What handlers work with: made once by the composition root (main.ts). */
 import type { Logger } from 'pino';
+import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
+import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
 import type { Invocations } from '../temporal/invocations.ts';
@@ -12,6 +14,8 @@ export interface Api extends ChargingDeps {
   readonly log: Logger;
   /** For reads and rare writes; charges have connections of their own. */
   readonly database: Database;
+  readonly batcher: ChargeBatcher;
+  readonly receipts: ReceiptSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

@@ -1,11 +1,11 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
+import { prepareCharge } from '../charging/charging.ts';
 import { ApiError } from '../domain/errors.ts';
 import { BatchedCharge, type ChargeBatchBody } from '../schemas/charges.ts';
-import type { KeyOwner } from '../store/api-keys.ts';
 import type { ChargeDraft } from '../store/charges.ts';
 import { apiErrorOf, errorBody } from './answer-errors.ts';
 import type { Api } from './api.ts';
-import { draftOf, makeCharge } from './charges.ts';
+import { draftOf, madeOf } from './charges.ts';
 import type { Answer, Request } from './endpoint.ts';
 import { checkedKey } from './idempotency-key.ts';
 import { bodyValidator } from './validation.ts';
@@ -26,44 +26,55 @@ export async function postChargeBatch(
       'A batch has no key of its own: give each charge an idempotencyKey.',
     );
   }
-  const { caller, isAbandoned } = request;
-  const asErrors = (error: unknown) => errorResult(api, request, error);
-  const drafts = await Promise.all(
-    request.body.charges.map((member) => draftOfMember(api, caller, member).catch(asErrors)),
-  );
   // All drafts first, so that the charges are posted in the order in which they were sent.
-  const results = await Promise.all(
-    drafts.map(async (draft) =>
-      'status' in draft ? draft : made(api, draft, isAbandoned).catch(asErrors),
-    ),
+  const drafts = await Promise.all(
+    request.body.charges.map((member) => draftOfMember(api, request, member)),
   );
+  const results = await Promise.all(drafts.map((draft) => postMember(api, request, draft)));
   return { status: 200, body: { results } };
 }
 
-async function made(
-  api: Api,
-  draft: ChargeDraft,
-  isAbandoned: () => boolean,
-): Promise<{ status: number }> {
-  const { isReplay, body } = await makeCharge(api, draft, isAbandoned);
-  return { status: 201, ...(isReplay ? { replayed: true } : {}), ...body };
+/** A charge's answer, or its error, with the status that it would have had alone. */
+interface Result {
+  readonly status: number;
+  readonly replayed?: true;
 }
 
-async function draftOfMember(api: Api, developer: KeyOwner, member: unknown): Promise<ChargeDraft> {
-  const body = validate(member);
-  const { idempotencyKey } = body;
-  return draftOf(api, {
-    developer,
-    body,
-    idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
-  });
+async function draftOfMember(
+  api: Api,
+  request: Request<ChargeBatchBody>,
+  member: unknown,
+): Promise<ChargeDraft | Result> {
+  try {
+    const body = validate(member);
+    const { idempotencyKey } = body;
+    const prepared = prepareCharge(api, {
+      developer: request.caller,
+      body,
+      idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
+    });
+    return draftOf(api, prepared instanceof Promise ? await prepared : prepared);
+  } catch (error) {
+    return errorResult(api, request, error);
+  }
 }
 
-function errorResult(
+async function postMember(
   api: Api,
-  { requestId }: Request<ChargeBatchBody>,
-  error: unknown,
-): { status: number } {
+  request: Request<ChargeBatchBody>,
+  draft: ChargeDraft | Result,
+): Promise<Result> {
+  if ('status' in draft) return draft;
+  try {
+    const outcome = await api.batcher.post(draft, request.isAbandoned);
+    const { isReplay, body } = madeOf(api, draft, outcome);
+    return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
+  } catch (error) {
+    return errorResult(api, request, error);
+  }
+}
+
+function errorResult(api: Api, { requestId }: Request<ChargeBatchBody>, error: unknown): Result {
   const known = apiErrorOf(error);
   if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
   const docsUrl = `${api.config.baseUrl}/docs/errors`;

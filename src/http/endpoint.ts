@@ -60,7 +60,7 @@ export function get(path: string, { role, handle }: Reading): Endpoint {
     path,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
-      respondJson(ctx, await handle(api, requestOf(ctx, caller, undefined)));
+      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, undefined)));
     },
   };
 }
@@ -72,7 +72,7 @@ export function csv(path: string, { role, handle }: Exporting): Endpoint {
     path,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
-      await respondCsv(ctx, handle(api, requestOf(ctx, caller, undefined)), (error) =>
+      await respondCsv(ctx, handle(api, new CheckedRequest(ctx, caller, undefined)), (error) =>
         api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
       );
     },
@@ -88,7 +88,7 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
       // The caller first: a stranger learns nothing, and nothing of his is parsed.
       const caller = await authenticate(api, ctx.req, route.role);
       const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-      respondJson(ctx, await route.handle(api, requestOf(ctx, caller, body)));
+      respondJson(ctx, await route.handle(api, new CheckedRequest(ctx, caller, body)));
     },
   };
 }
@@ -103,16 +103,31 @@ export function act(path: string, { role, handle }: Reading): Endpoint {
   return { ...get(path, { role, handle }), method: 'post' };
 }
 
-function requestOf<Body>(ctx: Context, caller: KeyOwner, body: Body): Request<Body> {
-  return {
-    caller,
-    body,
-    get query() {
-      return ctx.query;
-    },
-    params: (ctx as Context & { params?: Record<string, string> }).params ?? {},
-    idempotencyKey: idempotencyKeyOf(ctx.req),
-    requestId: requestIdOf(ctx),
-    isAbandoned: () => ctx.req.socket.destroyed,
-  };
+/** What the hot path does not ask for is looked up when it is asked for. */
+class CheckedRequest<Body> implements Request<Body> {
+  readonly caller: KeyOwner;
+  readonly body: Body;
+  readonly idempotencyKey: string | undefined;
+  readonly isAbandoned: () => boolean;
+  readonly #ctx: Context;
+
+  constructor(ctx: Context, caller: KeyOwner, body: Body) {
+    this.caller = caller;
+    this.body = body;
+    this.idempotencyKey = idempotencyKeyOf(ctx.req);
+    this.isAbandoned = () => ctx.req.socket.destroyed;
+    this.#ctx = ctx;
+  }
+
+  get query(): ParsedUrlQuery {
+    return this.#ctx.query;
+  }
+
+  get params(): Readonly<Record<string, string>> {
+    return (this.#ctx as Context & { params?: Record<string, string> }).params ?? {};
+  }
+
+  get requestId(): string {
+    return requestIdOf(this.#ctx);
+  }
 }

@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Context } from 'koa';
+import { hexOf } from '../domain/ids.ts';
 
 export interface Answer {
   readonly status: number;
@@ -38,7 +39,7 @@ export function respond(
 
 /** What a client quotes and our log has: on every answer, errors' bodies included. */
 export function newRequestId(): string {
-  return `req_${randomUUIDv7().replaceAll('-', '')}`;
+  return `req_${hexOf(randomUUIDv7())}`;
 }
 
 /** Given to each request by `nameRequest`, the outermost middleware. */

@@ -3,6 +3,14 @@
  * migrations/0008_lean_charges.sql; this file adds up and carries arrays. charge-lists.ts reads them.
  */
 import { asMicros, type Micros } from '../domain/money.ts';
+import {
+  int2Array,
+  int4Array,
+  int8Array,
+  int8ArrayOfHex,
+  textArray,
+  uuidArray,
+} from './binary-arrays.ts';
 import { sql, type Connection, type RowParser } from './database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
@@ -75,20 +83,11 @@ export async function postFittingCharges(
     unchecked<Fitting>(),
   )`
     select farebox.post_fitting_charges(
-      ${sql.array(
-        groups.map((group) => group.ledger),
-        'int2',
-      )},
-      ${sql.array(
-        groups.map((group) => group.consumerId),
-        'uuid',
-      )},
-      ${sql.array(
-        groups.map((group) => group.totalMicros),
-        'int8',
-      )},
-      ${sql.array(groupOf, 'int4')},
-      ${sql.array(through, 'int8')},
+      ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
+      ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
+      ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},
+      ${sql.binary(int4Array(groupOf))},
+      ${sql.binary(int8Array(through))},
       ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
   `);
@@ -144,14 +143,8 @@ export async function postCharges(
 ): Promise<ChargeOutcome[]> {
   const rows = await connection.any(sql.prepared('post_charges', unchecked<OutcomeRow>())`
     select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
-      ${sql.array(
-        drafts.map((d) => d.ledger),
-        'int2',
-      )},
-      ${sql.array(
-        drafts.map((d) => d.consumerId),
-        'uuid',
-      )},
+      ${sql.binary(int2Array(drafts.map((d) => d.ledger)))},
+      ${sql.binary(uuidArray(drafts.map((d) => d.consumerId)))},
       ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid)
   `);
@@ -167,46 +160,21 @@ export async function postCharges(
 
 /** The arguments that both statements take of the charges themselves. */
 function chargeColumns(drafts: readonly ChargeDraft[]) {
+  const columns = [
+    uuidArray(drafts.map((d) => d.id)),
+    int4Array(drafts.map((d) => d.developerNumber)),
+    textArray(drafts.map((d) => d.tool)),
+    int8Array(drafts.map((d) => d.amountMicros)),
+    int8ArrayOfHex(drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(0, 16))),
+    int8ArrayOfHex(
+      drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(16) + (d.fingerprint ?? '')),
+    ),
+    textArray(drafts.map((d) => d.metadata)),
+  ];
   return sql.join(
-    [
-      sql.array(
-        drafts.map((d) => d.id),
-        'uuid',
-      ),
-      sql.array(
-        drafts.map((d) => d.developerNumber),
-        'int4',
-      ),
-      sql.array(
-        drafts.map((d) => d.tool),
-        'text',
-      ),
-      sql.array(
-        drafts.map((d) => d.amountMicros),
-        'int8',
-      ),
-      sql.array(
-        drafts.map((d) => d.idempotencyHash && int64(d.idempotencyHash.slice(0, 16))),
-        'int8',
-      ),
-      sql.array(
-        drafts.map(
-          (d) => d.idempotencyHash && int64(d.idempotencyHash.slice(16) + (d.fingerprint ?? '')),
-        ),
-        'int8',
-      ),
-      sql.array(
-        drafts.map((d) => d.metadata),
-        'text',
-      ),
-    ],
+    columns.map((column) => sql.binary(column)),
     sql.fragment`, `,
   );
-}
-
-/** Of 16 hexadecimal digits, as Postgres writes it. */
-function int64(hex: string): string {
-  return BigInt.asIntN(64, BigInt(`0x${hex}`)).toString();
 }
 
 function outcomeOf(found: OutcomeRow): ChargeOutcome {
