@@ -91,6 +91,18 @@ describe('client: concurrent charges', () => {
     assert.equal(api.seen[1].headers['idempotency-key'], undefined);
   });
 
+  it('are shared out evenly when there are many', async () => {
+    await using api = await service(makeAll);
+    const keys = names(101);
+    await Promise.all(chargeAll(api.farebox(), keys));
+    const sent = api.charges.map(keysOf);
+    assert.deepEqual(
+      sent.map(({ length }) => length),
+      [51, 50],
+    );
+    assert.deepEqual(sent.flat(), keys);
+  });
+
   it('wait while requests are in flight, and go together in the next', async () => {
     const gate = held(makeAll);
     await using api = await service(gate.step);
