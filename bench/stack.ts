@@ -121,6 +121,8 @@ async function startServers(
   env: Environment,
 ): Promise<HttpServer> {
   const port = await choosePort();
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const shared = { PATH, NODE_COMPILE_CACHE };
   const children = await Promise.all(
     Array.from({ length: API_PROCESSES }, (_, index) =>
       startChild({
@@ -128,7 +130,7 @@ async function startServers(
         command: [process.execPath, ...args],
         logFile: join(stack.directory, `${name}-${index}.log`),
         ready: 'message',
-        env: { PATH: process.env['PATH'], PORT: String(port), LOG_LEVEL: 'warn', ...env },
+        env: { ...shared, PORT: String(port), LOG_LEVEL: 'warn', ...env },
       }),
     ),
   );

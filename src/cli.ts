@@ -21,6 +21,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   env: () => import('./commands/env.ts'),
 };
 
+// bin/farebox has done so before, where it is what runs this.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
 program.name('farebox').description('Prepaid-balance billing for tool servers.');
 const asked = commands[process.argv[2] ?? ''];
