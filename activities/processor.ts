@@ -2,8 +2,7 @@
  * The steps that talk to the payment processor. Each may run twice, and beside a slow earlier attempt
  * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
  */
-import { ApplicationFailure } from '@temporalio/activity';
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,
@@ -20,7 +19,6 @@ import * as calls from '../src/processor/stripe.ts';
 import {
   failureOf,
   isUnconfirmed,
-  PaymentMismatchError,
   verdictOfIntent,
   verdictOfSession,
   type Verdict,
@@ -42,10 +40,7 @@ export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
 export function createProcessorActivities(deps: ProcessorDeps) {
   const step = <T>(run: (topUp: TopUp) => Promise<T>) => {
     return async (topUpId: string): Promise<T> => {
-      const topUp = await getTopUp(deps.database, rowIdOf('topUp', topUpId));
-      return run(topUp).catch((error: unknown) => {
-        throw failureFor(error);
-      });
+      return run(await getTopUp(deps.database, rowIdOf('topUp', topUpId)));
     };
   };
   return {
@@ -120,31 +115,4 @@ async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {
   if (known !== null) return known;
   const created = await calls.createCustomer(deps.stripe, topUp.accountId);
   return recordProcessorCustomer(deps.database, topUp.accountId, created);
-}
-
-/** What an operator reads in the Temporal UI. Types are our error codes where one fits. */
-export function failureFor(error: unknown): unknown {
-  if (error instanceof PaymentMismatchError) {
-    return ApplicationFailure.create({
-      type: 'payment_mismatch',
-      message: `The processor shows another payment than the one asked for: ${error.message}`,
-      nonRetryable: true,
-    });
-  }
-  if (error instanceof Stripe.errors.StripeError) {
-    const retryAfterMs = retryAfterMsOf(error);
-    return ApplicationFailure.create({
-      type: 'service_unavailable',
-      message: `The payment processor refused or did not answer (${error.type}): ${error.message}`,
-      details: [{ requestId: error.requestId, status: error.statusCode, retryAfterMs }],
-      ...(retryAfterMs > 0 && { nextRetryDelay: retryAfterMs }),
-    });
-  }
-  return error;
-}
-
-/** How long Stripe asks to be left alone; 0 when it does not. */
-function retryAfterMsOf({ headers }: Stripe.errors.StripeError): number {
-  const seconds = Number(headers?.['retry-after']);
-  return seconds > 0 ? seconds * 1_000 : 0;
 }

@@ -15,7 +15,6 @@ import {
   type ReportedReversal,
 } from '../src/store/reversals.ts';
 import { getTopUp } from '../src/store/top-ups.ts';
-import { failureFor } from './processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface ReversalDeps {
@@ -42,9 +41,7 @@ export function createReversalActivities(deps: ReversalDeps) {
       const id = rowIdOf('topUp', topUpId);
       const { paymentIntentId } = await getTopUp(deps.database, id);
       if (paymentIntentId !== null) {
-        await settle(deps, id, paymentIntentId).catch((error: unknown) => {
-          throw failureFor(error);
-        });
+        await settle(deps, id, paymentIntentId);
       }
       const { status } = await getTopUp(deps.database, id);
       const { heldMicros, debtMicros } = await getClaims(deps.database, id);

@@ -4,7 +4,6 @@ import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { RefundBody } from '../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../store/charge-refunds.ts';
-import { writeErrorOf } from './answer-errors.ts';
 import type { Api } from './api.ts';
 import type { Answer, Request } from './endpoint.ts';
 
@@ -18,9 +17,7 @@ export async function postChargeRefund(
   if (chargeId === undefined) throw unknownCharge();
   const { developerNumber } = caller;
   const request = { developerNumber, chargeId, asked, idempotencyKey };
-  const result = await refundCharge(api.database, request).catch((error: unknown) => {
-    throw writeErrorOf(error);
-  });
+  const result = await refundCharge(api.database, request);
   switch (result.kind) {
     case 'refunded':
       return { status: 201, body: wireRefund(result.refund) };

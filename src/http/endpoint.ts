@@ -6,6 +6,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
 import type { Static, TSchema } from 'typebox';
 import type { KeyOwner } from '../store/api-keys.ts';
+import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './api.ts';
 import { readJson } from './body.ts';
@@ -37,9 +38,11 @@ export interface Endpoint {
   readonly middleware: (api: Api) => Middleware;
 }
 
+type Handle<Body> = (api: Api, request: Request<Body>) => Promise<Answer>;
+
 interface Reading {
   readonly role: Role;
-  readonly handle: (api: Api, request: Request<undefined>) => Promise<Answer>;
+  readonly handle: Handle<undefined>;
 }
 
 interface Exporting {
@@ -51,7 +54,9 @@ interface Writing<T extends TSchema> {
   readonly role: Role;
   readonly body: T;
   readonly bodyBytesMax?: number;
-  readonly handle: (api: Api, request: Request<Static<T>>) => Promise<Answer>;
+  /** It changes nothing, or says by itself what is not known. */
+  readonly isSafe?: true;
+  readonly handle: Handle<Static<T>>;
 }
 
 export function get(path: string, { role, handle }: Reading): Endpoint {
@@ -81,6 +86,7 @@ export function csv(path: string, { role, handle }: Exporting): Endpoint {
 
 export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
   const validate = bodyValidator(route.body);
+  const handle = route.isSafe ? route.handle : orUnknown(route.handle);
   return {
     method: 'post',
     path,
@@ -88,7 +94,7 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
       // The caller first: a stranger learns nothing, and nothing of his is parsed.
       const caller = await authenticate(api, ctx.req, route.role);
       const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-      respondJson(ctx, await route.handle(api, new CheckedRequest(ctx, caller, body)));
+      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
     },
   };
 }
@@ -100,7 +106,15 @@ export function patch<T extends TSchema>(path: string, route: Writing<T>): Endpo
 
 /** A POST whose path says it all; a body is not read. */
 export function act(path: string, { role, handle }: Reading): Endpoint {
-  return { ...get(path, { role, handle }), method: 'post' };
+  return { ...get(path, { role, handle: orUnknown(handle) }), method: 'post' };
+}
+
+/** A line that is lost while something is written leaves open whether it was. */
+function orUnknown<Body>(handle: Handle<Body>): Handle<Body> {
+  return (api, request) =>
+    handle(api, request).catch((error: unknown) => {
+      throw writeErrorOf(error);
+    });
 }
 
 /** What the hot path does not ask for is looked up when it is asked for. */

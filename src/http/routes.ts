@@ -25,18 +25,24 @@ import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
 
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
-  post('/v1/charges', { role: 'developer', body: ChargeBody, handle: postCharge }),
+  post('/v1/charges', { role: 'developer', body: ChargeBody, isSafe: true, handle: postCharge }),
   post('/v1/charges/batch', {
     role: 'developer',
     body: ChargeBatchBody,
     bodyBytesMax: BATCH_BYTES_MAX,
+    isSafe: true,
     handle: postChargeBatch,
   }),
   get('/v1/charges', { role: 'developer', handle: listCharges }),
   csv('/v1/charges.csv', { role: 'developer', handle: exportCharges }),
   get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
   post('/v1/charges/:id/refund', { role: 'developer', body: RefundBody, handle: postChargeRefund }),
-  post('/v1/receipts/verify', { role: 'either', body: VerifyBody, handle: verifyReceipt }),
+  post('/v1/receipts/verify', {
+    role: 'either',
+    body: VerifyBody,
+    isSafe: true,
+    handle: verifyReceipt,
+  }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)
   get('/v1/balance', { role: 'consumer', handle: getBalance }),
@@ -58,8 +64,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/statements/:month', { role: 'either', handle: getStatement }),
   // Agents, legacy (section 4.4)
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
-  post('/resolve', { role: 'legacy', body: ResolveBody, handle: postResolve }),
-  post('/intent/preview', { role: 'legacy', body: IntentBody, handle: postIntentPreview }),
+  post('/resolve', { role: 'legacy', body: ResolveBody, isSafe: true, handle: postResolve }),
+  post('/intent/preview', {
+    role: 'legacy',
+    body: IntentBody,
+    isSafe: true,
+    handle: postIntentPreview,
+  }),
   post('/grant', { role: 'legacy', body: GrantBody, handle: postGrant }),
   get('/grant/:id', { role: 'legacy', handle: getGrant }),
   act('/grant/:id/revoke', { role: 'legacy', handle: postGrantRevocation }),

@@ -24,6 +24,7 @@ import {
   reportPayment,
   reportReversal,
 } from './client.ts';
+import { explainFailures } from './failures.ts';
 import { beatHearts } from './heartbeat.ts';
 import { Relay } from './relay.ts';
 import { installRuntime } from './runtime.ts';
@@ -109,7 +110,7 @@ export async function runWorker(
           attemptTimeoutMs: config.agentTimeoutMs,
         }),
       },
-      interceptors: { activity: [beatHearts] },
+      interceptors: { activity: [beatHearts, explainFailures] },
       shutdownGraceTime: SHUTDOWN_GRACE,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });

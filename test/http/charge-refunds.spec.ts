@@ -243,7 +243,7 @@ describe('POST /v1/charges/:id/refund', () => {
       ]);
       await api.changingNothing(async () => {
         const asked = ask(id, {}, key('lost'));
-        const backend = await until(waitingBackend);
+        const backend = await until(api.waitingBackend);
         await api.sql.query('select pg_terminate_backend($1)', [backend]);
         assertError(await asked, 500, 'outcome_unknown');
       });
@@ -396,13 +396,5 @@ describe('POST /v1/charges/:id/refund', () => {
     const lost = dispute(processorId('dp'), micros, 'lost');
     assert.ok(await recordReversals(database, id, version, [lost]));
     await database.end();
-  }
-
-  async function waitingBackend(): Promise<number | undefined> {
-    const { rows } = await api.sql.query<{ pid: number }>(
-      `select pid from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return rows[0]?.pid;
   }
 });

@@ -23,7 +23,7 @@ describe('POST /v1/charges when the database fails', () => {
     const headers = { 'idempotency-key': 'resolve me' };
     const unlock = await lockConsumer();
     const asked = charge(api, account, {}, headers);
-    const backend = await until(waitingBackend);
+    const backend = await until(api.waitingBackend);
     await api.changingNothing(async () => {
       await api.sql.query('select pg_terminate_backend($1)', [backend]);
       assertError(await asked, 500, 'outcome_unknown');
@@ -37,7 +37,7 @@ describe('POST /v1/charges when the database fails', () => {
   it('never makes a charge whose client has gone before it was sent', async () => {
     const unlock = await lockConsumer();
     const first = charge(api, account);
-    await until(waitingBackend);
+    await until(api.waitingBackend);
     const { url } = api;
     const body = JSON.stringify({ apiKey: account.consumerKey, tool: 'abandoned', amount: 1 });
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -118,14 +118,6 @@ describe('POST /v1/charges when the database fails', () => {
       account.consumerId.slice('cns_'.length),
     ]);
     return () => client.end();
-  }
-
-  async function waitingBackend(): Promise<number | undefined> {
-    const { rows } = await api.sql.query<{ pid: number }>(
-      `select pid from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    return rows[0]?.pid;
   }
 
   async function countOf(table: string, column: string, value: string): Promise<number> {

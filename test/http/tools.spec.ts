@@ -37,6 +37,18 @@ describe('/v1/tools', () => {
       : (body as { error: { code: string } }).error.code;
   };
 
+  it('is not known to be registered when the line to the database breaks meanwhile', async () => {
+    const tool = { name: 'search', description: 'Looks for otters' };
+    await api.sql.query('begin');
+    await api.sql.query('lock table farebox.tools in share row exclusive mode');
+    const asked = post(tool);
+    const backend = await until(api.waitingBackend);
+    await api.sql.query('select pg_terminate_backend($1)', [backend]);
+    assertError(await asked, 500, 'outcome_unknown');
+    await api.sql.query('commit');
+    await register(tool);
+  });
+
   it('registers a tool and answers with what it is', async () => {
     const { id, createdAt, ...rest } = await register({
       name: 'search',

@@ -24,6 +24,8 @@ export interface TestApi extends Server {
   /** For looking at rows, and for holding locks. */
   readonly sql: Client;
   createAccount(balanceDollars: number): Promise<TestAccount>;
+  /** The process number of a line to the database whose statement waits for a lock. */
+  readonly waitingBackend: () => Promise<number | undefined>;
   books(): Promise<Books>;
   /** Does it, and sees to it that the books are as they were. */
   changingNothing<T>(work: () => Promise<T>): Promise<T>;
@@ -63,6 +65,13 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
     sql,
     createAccount: async (balanceDollars) =>
       (await createTestAccounts(database.url, 1, balanceDollars))[0] as TestAccount,
+    waitingBackend: async () => {
+      const { rows } = await sql.query<{ pid: number }>(
+        `select pid from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows[0]?.pid;
+    },
     books,
     changingNothing: async (work) => {
       const before = await books();

@@ -291,6 +291,18 @@ describe('reconciliation', function () {
     for (const topUp of topUps) await desk.statusBecomes(topUp, 'completed');
   });
 
+  it('leaves the processor alone for as long as it asks', async () => {
+    const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
+    await desk.control('faults', {
+      method: 'GET',
+      path: '/v1/balance_transactions',
+      ...retryAfter,
+    });
+    const startedAtMs = Date.now();
+    await reconcile();
+    assert.ok(Date.now() - startedAtMs >= 3_000);
+  });
+
   it('goes on where it was when its worker is killed, and from the same point when it is terminated', async () => {
     const topUp = await desk.checkout(consumer, 25);
     await desk.pay(topUp.sessionUrl);
