@@ -42,7 +42,7 @@ function answerOf(response, replayed) {
   const { status, json } = response;
   const isMade = status >= 200 && status < 300;
   if (isMade && typeof json?.receipt === 'string' && typeof json.id === 'string') {
-    return { charge: { ...json, replayed, paid: true } };
+    return { charge: Object.assign(json, { replayed, paid: true }) };
   }
   return failureOf(response);
 }

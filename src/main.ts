@@ -36,7 +36,7 @@ const CHARGE_DEADLINE_MS = 5_000;
 /** Below the client library's patience of 5 s, so that who waits gets an answer rather than a guess. */
 const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
 const READ_CONNECTIONS = 8;
-const KEYS_CACHED_MAX = 50_000;
+const KEYS_CACHED_MAX = 25_000;
 /** Idempotency keys are honoured for at least 60 days; two more for clocks and slow retries. */
 const REPLAY_DAYS = 62;
 const DAY_MS = 86_400_000;
