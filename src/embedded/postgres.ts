@@ -40,7 +40,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   max_connections: '100',
-  shared_buffers: '128MB',
+  // Charges come at random into the index of consumers: what of it is not in memory here is read again and again.
+  shared_buffers: '256MB',
   max_wal_size: '2GB',
   // Every statement here is short: compiling it costs more than it saves.
   jit: 'off',
