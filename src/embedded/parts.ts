@@ -42,7 +42,7 @@ const LET_GO_MS = 2_000;
 const API_PROCESSES_MAX = 64;
 
 /**
- * What keeps a process of ours small, at hardly a cost: a young generation of 16 MiB a half (what lives there
+ * What keeps a process of ours small, for a twentieth of its throughput: a young generation of 16 MiB a half (what lives there
  * lives for one request), an old one that is collected when it has grown by half, and two arenas of malloc
  * instead of eight a core. No ceiling on the heap, which a burst of large batches would meet.
  */

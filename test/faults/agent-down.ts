@@ -4,10 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { echo, startAgent } from '../support/agents.ts';
-import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { openAgentDesk, type AgentDesk } from '../workflows/agent-desk.ts';
+import { inRealTime } from './real-time.ts';
 
 /** The longest pause between attempts, and what chance may add to it. */
 const NOTICED_MS_MAX = 90_000;
@@ -38,15 +37,4 @@ async function run(desk: AgentDesk, minutes: number): Promise<void> {
   }
 }
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' } } });
-await mochaGlobalSetup();
-try {
-  const desk = await openAgentDesk();
-  try {
-    await run(desk, Number(values.minutes));
-  } finally {
-    await desk.close();
-  }
-} finally {
-  await mochaGlobalTeardown();
-}
+await inRealTime(openAgentDesk, run, 10);

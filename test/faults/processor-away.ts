@@ -5,14 +5,13 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { auditProcessor } from '../../src/processor/audit.ts';
 import { auditLedger } from '../../src/store/audit.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
-import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { inRealTime } from './real-time.ts';
 
 /** The longest pause between attempts, and the attempts themselves. */
 const NOTICED_MS_MAX = 700_000;
@@ -21,6 +20,7 @@ const MANY = 1_000_000;
 const print = (text: string) => process.stdout.write(`${text}\n`);
 
 async function run(desk: TopUpDesk, minutes: number): Promise<void> {
+  await desk.startWorker();
   const [payer, owner, visitor] = [
     await desk.newConsumer(),
     await desk.newConsumer(),
@@ -77,16 +77,4 @@ async function stateOf(desk: TopUpDesk, topUp: TopUp): Promise<string> {
 const completed = (desk: TopUpDesk, { id }: TopUp) =>
   until(async () => (await desk.topUp(id)).status === 'completed', { timeoutMs: NOTICED_MS_MAX });
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '60' } } });
-await mochaGlobalSetup();
-try {
-  const desk = await openDesk();
-  await desk.startWorker();
-  try {
-    await run(desk, Number(values.minutes));
-  } finally {
-    await desk.close();
-  }
-} finally {
-  await mochaGlobalTeardown();
-}
+await inRealTime(openDesk, run, 60);
