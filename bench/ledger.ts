@@ -138,8 +138,8 @@ export function noteBaseline({ databaseUrl, baselineNumber }: Ledger): Promise<v
 }
 
 const NOTE_CHARGES = [
-  `insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
-   select min(ledger), developer, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch'), tool,
+  `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+   select min(ledger), developer, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch'), tool,
      sum(amount_micros), count(*)
    from farebox.charges where developer = $1 group by 2, 3, 4`,
   `insert into farebox.attribution_tail

@@ -24,20 +24,22 @@ const REQUESTS = Number(options.requests);
 const DAYS = 30;
 const MONTHS = 36;
 const DAY_MS = 86_400_000;
-/** Charges for the rare tool, each in an hour of its own. */
+/** Charges for tools that are seldom used, each in an hour of its own. */
 const RARE = 10;
+const SELDOM = 500;
 const TARGET_P99_MS = 30;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Consumer 1 has every other charge; so has developer 1, by pairs, and the rare tool. Consumer 2 has none. */
+/** Consumer 1 has every other charge; so has developer 1, by pairs, and the tools that are rare. Consumer 2 has none. */
 const CHARGE = `
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id, developer,
     ledger, receipt_key, tool)
   select 100, 100 * seq, ${BALANCE} - 100 * seq,
     uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / $1::float8))),
     c.id, case when slot / 2 % 2 = 0 then 1 else 2 + slot % 999 end, c.ledger, 1,
-    case when slot % ($1 / ${RARE}) = 0 then 'rare' else 'search' end
+    case when slot % ($1 / ${RARE}) = 0 then 'rare' when slot % ($1 / ${SELDOM}) = 0 then 'seldom'
+      else 'search' end
   from (
     select slot, n, row_number() over (partition by n order by slot) as seq
     from (
@@ -127,6 +129,7 @@ async function read(ledger: Ledger, url: string): Promise<void> {
     ],
     ['charges of the usual tool', '/v1/charges?tool=search'],
     [`charges of a tool that has ${RARE}`, '/v1/charges?tool=rare'],
+    [`charges of a tool that has ${SELDOM}`, '/v1/charges?tool=seldom'],
     ['charges of a tool that has none', '/v1/charges?tool=none'],
   ] as const) {
     await measure(name, url + path, developerKey);

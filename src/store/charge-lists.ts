@@ -1,6 +1,6 @@
 /**
  * Charges as they are read: page by page, newest first, by the two indexes that there are. What neither of
- * them knows, a developer's charges for one tool, is found by way of the hours that have earnings of it.
+ * them knows, a developer's charges for one tool, is found by way of the minutes that its earnings mark.
  */
 import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../domain/ids.ts';
@@ -26,7 +26,7 @@ export type StoredCharge = Static<typeof StoredCharge>;
 
 const chargeRow = row(StoredCharge);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
-const hourRow = row(Type.Object({ hour: Type.String(), charges: Type.Integer() }));
+const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
@@ -141,22 +141,23 @@ function ofConsumer(consumerId: string | undefined) {
     and ledger = (select ledger from farebox.accounts where consumer_id = ${consumerId})`;
 }
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-/** Looked for in the hours that have some, so that a rare tool among millions of charges is found soon. */
+/** Looked for in the minutes that have some, so that a rare tool among millions of charges is found soon. */
 async function listToolCharges(
   connection: Connection,
   developer: Developer,
   filter: ChargeFilter & { readonly tool: string },
   page: Page,
 ): Promise<readonly StoredCharge[]> {
-  const hours = await findToolHours(connection, developer, filter, page);
+  const stretches = await findToolStretches(connection, developer, filter, page);
   return connection.any(sql.type(chargeRow)`
-    select charges.* from ${sql.unnest(
-      hours.map((hourMs) => [uuidFloor(hourMs), uuidFloor(hourMs + HOUR_MS)]),
+    select ${storedCharge} from ${sql.unnest(
+      stretches.map(({ fromMs, toMs }) => [uuidFloor(fromMs), uuidFloor(toMs)]),
       ['uuid', 'uuid'],
-    )} as hours (from_id, to_id) cross join lateral (
-      select ${storedCharge} from farebox.charges
+    )} as stretches (from_id, to_id) cross join lateral (
+      select * from farebox.charges
       where developer = ${developer.developerNumber} and id >= from_id and id < to_id
         and ${matching(filter)} and ${before(page)}
       order by id desc limit ${page.limit}
@@ -165,39 +166,48 @@ async function listToolCharges(
   `);
 }
 
-/** The newest hours, in milliseconds, that hold a page of a tool's charges together. */
-async function findToolHours(
+interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The newest minutes that hold a page of a tool's charges together, those without a gap between them as one. */
+async function findToolStretches(
   connection: Connection,
   { developerNumber }: Developer,
   { tool, fromId, toId }: ChargeFilter & { readonly tool: string },
   { limit, beforeId }: Page,
-): Promise<readonly number[]> {
+): Promise<readonly Stretch[]> {
   const fromMs = fromId === undefined ? 0 : uuidTimeMs(fromId);
   const bounds = [toId, beforeId].filter((id) => id !== undefined).map(uuidTimeMs);
   const toMs = Math.min(TIME_MS_MAX, ...bounds);
-  const holding = (hour: 'begins_at' | 'hour') => sql.fragment`
-    developer = ${developerNumber} and tool = ${tool} and charges > 0
-    and ${sql.identifier([hour])} > ${timestampOf(fromMs - HOUR_MS)}
-    and ${sql.identifier([hour])} <= ${timestampOf(toMs)}
+  const ofTool = sql.fragment`developer = ${developerNumber} and tool = ${tool}`;
+  const meets = (begin: 'begins_at' | 'minute', lengthMs: number) => sql.fragment`
+    ${sql.identifier([begin])} > ${timestampOf(fromMs - lengthMs)}
+    and ${sql.identifier([begin])} <= ${timestampOf(toMs)}
   `;
-  // An hour that is here has a charge; one more of them than asked for, as a bound may cut the newest.
-  const hours = await connection.any(sql.type(hourRow)`
-    select hour, sum(charges)::int8 as charges from (
-      (select begins_at as hour, charges from farebox.earnings
-        where span = 'hour' and ${holding('begins_at')} order by begins_at desc limit ${limit + 1})
-      union all
-      select hour, charges from farebox.earnings_tail where ${holding('hour')}
-    ) earned group by hour order by hour desc limit ${limit + 1}
+  // A minute that is marked has a charge. A bound may cut the newest one off, and the newest hour too.
+  const cut = bounds.length > 0 ? 1 : 0;
+  const rows = await connection.any(sql.type(stretchRow)`
+    select lower(stretch) as "from", upper(stretch) as "to"
+    from (
+      select unnest(range_agg(tstzrange(minute, minute + interval '1 minute'))) as stretch
+      from (
+        select minute from (
+          select begins_at + n * interval '1 minute' as minute
+          from (
+            select begins_at, charged_minutes from farebox.earnings
+            where span = 'hour' and ${ofTool} and charged_minutes <> 0 and ${meets('begins_at', HOUR_MS)}
+            order by begins_at desc limit ${limit + 2 * cut}
+          ) hours cross join generate_series(0, 59) n
+          where charged_minutes >> n & 1 = 1
+          union
+          select minute from farebox.earnings_tail where ${ofTool} and charges > 0
+        ) charged where ${meets('minute', MINUTE_MS)} order by minute desc limit ${limit + cut}
+      ) newest
+    ) stretches
   `);
-  const needed: number[] = [];
-  let charges = 0;
-  for (const found of hours) {
-    if (charges >= limit) break;
-    const hourMs = Date.parse(found.hour);
-    needed.push(hourMs);
-    if (hourMs + HOUR_MS <= toMs) charges += found.charges;
-  }
-  return needed;
+  return rows.map(({ from, to }) => ({ fromMs: Date.parse(from), toMs: Date.parse(to) }));
 }
 
 export async function findDeveloperCharge(

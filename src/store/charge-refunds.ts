@@ -142,7 +142,7 @@ const ofCharge = ({ ledger, consumerId, id }: Charge) => sql.fragment`
   ledger = ${ledger} and consumer_id = ${consumerId} and charge_id = ${id}
 `;
 
-/** The row, what the developer earns less for it in the hour of its making, and the consumer's counter. */
+/** The row, what the developer earns less for it in the minute of its making, and the consumer's counter. */
 async function insert(
   tx: Transaction,
   charge: Charge,
@@ -155,9 +155,9 @@ async function insert(
       where ledger = ${charge.ledger} and id = ${charge.consumerId}
     ),
     earned as (
-      insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
+      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
       values (${charge.ledger}, ${charge.developer},
-        date_bin('1 hour', uuid_extract_timestamp(${id}::uuid), 'epoch'), ${charge.tool},
+        date_bin('1 minute', uuid_extract_timestamp(${id}::uuid), 'epoch'), ${charge.tool},
         -${amountMicros}::int8, 0)
     )
     insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool,

@@ -46,7 +46,7 @@ export async function listToolEarnings(
         order by tool, begins_at limit ${limit})
       union all
       select tool, begins_at, amount_micros, charges from (
-        select *, date_trunc(${interval}, hour, 'UTC') as begins_at from farebox.earnings_tail
+        select *, date_trunc(${interval}, minute, 'UTC') as begins_at from farebox.earnings_tail
         where developer = ${developerNumber}
       ) tail where ${chosen}
     ) e group by tool, begins_at order by tool, begins_at limit ${limit}

@@ -34,18 +34,27 @@ const DAY_MS = 86_400_000;
 
 /** What was earned, from the charges and their refunds: what the sums and the tail have to add up to. */
 export const EARNED = sql.fragment`
-  select developer, tool, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch') as hour,
+  select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch') as minute,
     amount_micros, 1 as charges
   from farebox.charges
   union all
-  select developer, tool, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch'), -amount_micros, 0
+  select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch'), -amount_micros, 0
   from farebox.charge_refunds
 `;
 
-/** The spans that an `hour` counts to. A time zone is named, so the session's does not matter. */
+/** Bit n, of the nth minute in its hour; none without `charges`. */
+export const MINUTE_MARK = sql.fragment`
+  case when charges > 0 then 1::int8 << extract(minute from minute at time zone 'UTC')::int else 0 end
+`;
+
+/**
+ * The spans that what was earned in a `minute`, with so many `charges`, counts to; an hour marks the minutes
+ * that have charges. A time zone is named, so the session's does not matter.
+ */
 export const SPANS = sql.fragment`
-  (values ('hour', hour), ('day', date_trunc('day', hour, 'UTC')), ('all', '-infinity'::timestamptz))
-    as s (span, begins_at)
+  (values ('hour', date_trunc('hour', minute, 'UTC'), ${MINUTE_MARK}),
+    ('day', date_trunc('day', minute, 'UTC'), 0), ('all', '-infinity'::timestamptz, 0))
+    as s (span, begins_at, charged_minutes)
 `;
 
 /** `tool, amount_micros, charges` of what the developer earned: a few rows to be added up. */
@@ -58,7 +67,7 @@ export function earnedIn({ developerNumber }: Developer, range: HourRange) {
   );
   const tail = sql.fragment`
       select tool, amount_micros, charges from farebox.earnings_tail
-      where developer = ${developerNumber} and ${within(sql.fragment`hour`, range)}`;
+      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}`;
   return sql.join([...sums, tail], sql.fragment` union all `);
 }
 
@@ -139,8 +148,8 @@ export async function listEarnings(
       where developer = ${developerNumber} and span = ${interval}
         and ${within(sql.fragment`begins_at`, range)}
       union all
-      select date_trunc(${interval}, hour, 'UTC'), amount_micros, charges from farebox.earnings_tail
-      where developer = ${developerNumber} and ${within(sql.fragment`hour`, range)}
+      select date_trunc(${interval}, minute, 'UTC'), amount_micros, charges from farebox.earnings_tail
+      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}
     ) e group by 1 order by 1
   `);
   return rows.map(({ begins, earnings, charges }) => ({

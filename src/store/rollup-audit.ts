@@ -1,6 +1,6 @@
 /** The part of the audit that holds the sums of earnings against the charges: src/store/audit.ts runs it. */
 import { sql } from './database.ts';
-import { EARNED, SPANS } from './earnings.ts';
+import { EARNED, MINUTE_MARK, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /** A number that no account has is a finding too. */
@@ -10,18 +10,21 @@ export const ROLLUP_CHECKS = {
   'the hours and the tail of earnings are what was charged': sql.fragment`
     select ${DEVELOPER}, tool || ' in the hour from ' || hour::text || ': '
       || micros || ' micros and ' || charges || ' charges too few'
+      || case when made <> marked then ', and the marks of its minutes are wrong' else '' end
     from (
-      select developer, tool, hour, sum(amount_micros) as micros, sum(charges) as charges
+      select developer, tool, date_trunc('hour', minute, 'UTC') as hour, sum(amount_micros) as micros,
+        sum(charges) as charges, bit_or(made) as made, bit_or(marked) as marked
       from (
-        ${EARNED}
+        select *, ${MINUTE_MARK} as made, 0::int8 as marked from (${EARNED}) c
         union all
-        select developer, tool, hour, -amount_micros, -charges from farebox.earnings_tail
+        select developer, tool, minute, -amount_micros, -charges, 0, ${MINUTE_MARK}
+        from farebox.earnings_tail
         union all
-        select developer, tool, begins_at, -amount_micros, -charges from farebox.earnings
-        where span = 'hour'
+        select developer, tool, begins_at, -amount_micros, -charges, 0, charged_minutes
+        from farebox.earnings where span = 'hour'
       ) e group by 1, 2, 3
     ) d left join farebox.accounts a on a.developer_number = d.developer
-    where micros <> 0 or charges <> 0`,
+    where micros <> 0 or charges <> 0 or made <> marked`,
 
   'the days and all time of earnings are their hours': sql.fragment`
     select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
@@ -30,7 +33,7 @@ export const ROLLUP_CHECKS = {
       select developer, span, tool, begins_at, sum(micros) as micros, sum(charges) as charges
       from (
         select developer, tool, s.span, s.begins_at, amount_micros as micros, charges
-        from (select *, begins_at as hour from farebox.earnings where span = 'hour') h
+        from (select *, begins_at as minute from farebox.earnings where span = 'hour') h
           cross join lateral ${SPANS} where s.span <> 'hour'
         union all
         select developer, tool, span, begins_at, -amount_micros, -charges

@@ -50,15 +50,17 @@ async function moveEarnings(tx: Connection): Promise<number> {
       delete from farebox.earnings_tail where ctid = any (array(
         select ctid from farebox.earnings_tail limit ${EARNINGS_PER_STEP} for update skip locked
       ))
-      returning developer, tool, hour, amount_micros, charges
+      returning developer, tool, minute, amount_micros, charges
     ), added as (
-      insert into farebox.earnings as e (developer, span, tool, begins_at, amount_micros, charges)
-      select developer, span, tool, begins_at, sum(amount_micros), sum(charges)
+      insert into farebox.earnings as e
+        (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+      select developer, span, tool, begins_at, sum(amount_micros), sum(charges), bit_or(charged_minutes)
       from taken cross join lateral ${SPANS}
       group by 1, 2, 3, 4 order by 1, 2, 3, 4
       on conflict on constraint earnings_pkey do update
         set amount_micros = e.amount_micros + excluded.amount_micros,
-          charges = e.charges + excluded.charges
+          charges = e.charges + excluded.charges,
+          charged_minutes = e.charged_minutes | excluded.charged_minutes
     )
     select count(*) as count from taken
   `);
@@ -105,17 +107,18 @@ export async function rebuildRollups(database: Database): Promise<void> {
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.earnings`);
     await tx.query(sql.typeAlias('nothing')`
-      with hours as (
-        select developer, tool, hour, sum(amount_micros) as micros, sum(charges) as charges
+      with minutes as (
+        select developer, tool, minute, sum(amount_micros) as micros, sum(charges) as charges
         from (
           ${EARNED}
           union all
-          select developer, tool, hour, -amount_micros, -charges from farebox.earnings_tail
+          select developer, tool, minute, -amount_micros, -charges from farebox.earnings_tail
         ) e group by 1, 2, 3
       )
-      insert into farebox.earnings (developer, span, tool, begins_at, amount_micros, charges)
-      select developer, span, tool, begins_at, sum(micros), sum(charges)
-      from hours cross join lateral ${SPANS} where micros <> 0 or charges <> 0
+      insert into farebox.earnings
+        (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+      select developer, span, tool, begins_at, sum(micros), sum(charges), bit_or(charged_minutes)
+      from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
       group by 1, 2, 3, 4
     `);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);

@@ -30,8 +30,8 @@ describe('tails that no worker empties', () => {
   it('are shortened by API processes once they are long, each row by one of them', async () => {
     // As days of flushes leave them.
     await desk.client.query(
-      `insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
-       select 0, $1, date_bin('1 hour', now() - n * interval '10 seconds', 'epoch'), 'search', 1, 1
+      `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+       select 0, $1, date_bin('1 minute', now() - n * interval '10 seconds', 'epoch'), 'search', 1, 1
        from generate_series(1, 60000) n`,
       [developer.developerNumber],
     );

@@ -215,8 +215,8 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   try {
     for (const [name, rows] of paths) {
       await desk.database.query(sql.typeAlias('nothing')`
-        insert into farebox.earnings_tail (ledger, developer, hour, tool, amount_micros, charges)
-        select 0, 1, date_bin('1 hour', now(), 'epoch'), 'search', 1, 1
+        insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+        select 0, 1, date_bin('1 minute', now(), 'epoch'), 'search', 1, 1
         from generate_series(1, ${rows})
       `);
       const options = { workflowId: name, taskQueue };

@@ -16,6 +16,7 @@ import { rollUp } from '../../src/store/rollups.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newConsumers, newDraft, post, type Consumer } from './charge-drafts.ts';
+import { nodesOf, plansOf } from './query-plans.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -34,11 +35,10 @@ interface Row {
   readonly amount: number;
 }
 
-/** In minutes around BEGIN, so that hours, days and the month are crossed, and two often meet in one. */
-const anyMinute = fc.oneof(
-  fc.integer({ min: -90, max: 90 }),
-  fc.integer({ min: -3_000, max: 3_000 }),
-);
+/** Around BEGIN, in quarters, so that hours, days and the month are crossed, and two often meet in one. */
+const anyMinute = fc
+  .oneof(fc.integer({ min: -360, max: 360 }), fc.integer({ min: -12_000, max: 12_000 }))
+  .map((quarters) => quarters / 4);
 const anyCharge = fc.record({
   minute: anyMinute,
   tool: fc.constantFrom(...TOOLS, 'often', 'often'),
@@ -137,6 +137,30 @@ describe('lists of charges', () => {
     );
   }).timeout(120_000);
 
+  it('of a rare tool are found without reading what else is in their hours', async () => {
+    const hours = Array.from({ length: 12 }, (_, n) => 60 * n);
+    const usual = { tool: 'often', consumer: 0, developer: 1, amount: 1 };
+    await write(
+      hours.map((hour) => ({
+        charges: [
+          { ...usual, tool: 'rare', minute: hour + 30 },
+          ...Array.from({ length: 600 }, (_, n) => ({ ...usual, minute: hour + n / 10 })),
+        ],
+        rollsUp: hour % 120 === 0,
+      })),
+    );
+    const filter = { tool: 'rare' };
+    const plans = await plansOf(database, client, async (connection) => {
+      const found = await listDeveloperCharges(connection, DEVELOPER, filter, { limit: 10 });
+      assert.equal(found.length, 10);
+    });
+    const rejected = plans
+      .flatMap(nodesOf)
+      .filter((node) => node['Relation Name']?.startsWith('charges'))
+      .map((node) => (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops']);
+    assert.ok(sumOf(rejected) < 11 * 12, `${sumOf(rejected)} charges were read in vain`);
+  }).timeout(60_000);
+
   it('are summed for a consumer between any two instants, though some changed places', async () => {
     const anyJittered = fc.array(fc.tuple(anyCharge, fc.integer({ min: -4, max: 4 })), {
       minLength: 1,
@@ -212,7 +236,11 @@ const matches =
     (toId === undefined || row.id < toId);
 
 function sum(rows: readonly Row[]): number {
-  return rows.reduce((total, { amount }) => total + amount, 0);
+  return sumOf(rows.map(({ amount }) => amount));
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 function earnedBy(

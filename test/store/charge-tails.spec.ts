@@ -1,6 +1,6 @@
 /** What the charge statements write beside charges: what was earned, whose money it was, and when to top up. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { uuidFloor } from '../../src/domain/ids.ts';
@@ -66,9 +66,11 @@ describe('the tails of charges', () => {
   it('take one row for what a flush earned by one tool, and one for whose money it was', async () => {
     await client.query('truncate farebox.earnings_tail, farebox.attribution_tail');
     const consumers = await newConsumers(client, 3, BALANCE);
+    const time = randomUUIDv7().slice(0, 14);
+    const drafts = consumers.map((consumer) => newDraft(consumer, 1));
     await post(
       database,
-      consumers.map((consumer) => newDraft(consumer, 1)),
+      drafts.map((draft) => ({ ...draft, id: time + draft.id.slice(14) })),
     );
     const { rows } = await client.query<{ earnings: number; attributions: number }>(`
       select (select count(*)::int from farebox.earnings_tail) as earnings,
@@ -137,12 +139,12 @@ describe('the tails of charges', () => {
 
   async function earned(table: 'charges' | 'earnings_tail') {
     const charges = {
-      charges: `date_trunc('hour', uuid_extract_timestamp(id), 'UTC') as hour, count(*)::int`,
-      earnings_tail: 'hour, sum(charges)::int',
+      charges: `date_trunc('minute', uuid_extract_timestamp(id), 'UTC') as minute, count(*)::int`,
+      earnings_tail: 'minute, sum(charges)::int',
     };
     const { rows } = await client.query(`
       select developer, tool, sum(amount_micros)::int as micros, ${charges[table]} as charges
-      from farebox.${table} group by developer, tool, hour order by developer, tool, hour
+      from farebox.${table} group by developer, tool, minute order by developer, tool, minute
     `);
     return rows;
   }
