@@ -7,9 +7,9 @@ import { row, sql, type Connection, type Database } from './database.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
-/** Rows that a step takes: a fraction of a second of work, thousands of charges. */
+/** Rows that a step takes: a fraction of a second of work. What flushes share is looked up once a step. */
 const EARNINGS_PER_STEP = 10_000;
-const FLUSHES_PER_STEP = 50;
+const FLUSHES_PER_STEP = 1_000;
 
 /** Steps hold it together, a rebuild alone: between its reading and its commit no row may move. */
 const LOCK = sql.fragment`hashtext('farebox.rollups')`;

@@ -31,47 +31,52 @@ export const PAID_BY_TOP_UPS = sql.fragment`
 `;
 
 /**
- * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`: one for each charge
- * and top-up that paid for it; of one developer alone when its number is given.
+ * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`, which has to be added up; of one
+ * developer alone when its number is given.
  */
 export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
   const isWanted =
     developerNumber === undefined
       ? sql.fragment`true`
-      : sql.fragment`s.developer = ${developerNumber}`;
+      : sql.fragment`c.developer = ${developerNumber}`;
   return sql.fragment`
-    select s.developer, l.top_up_id, sign(s.amount) * l.micros as micros,
-      (s.amount > 0)::int as charges
-    from ${tail} t
-    cross join lateral (
-      select g.ledger, g.consumer_id, c.developer, c.amount,
-        g.spent_before + c.through - greatest(c.amount, 0) as begins,
-        g.spent_before + c.through - least(c.amount, 0) as ends
-      from unnest(t.charge_group, t.through, t.developers, t.amounts)
+    with spent as materialized (
+      select t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.developer, c.amount,
+        t.spent_before[c.place] + c.through - greatest(c.amount, 0) as begins,
+        t.spent_before[c.place] + c.through - least(c.amount, 0) as ends
+      from ${tail} t cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
         as c (place, through, developer, amount)
-      join unnest(t.ledgers, t.consumers, t.spent_before) with ordinality
-        as g (ledger, consumer_id, spent_before, place) on g.place = c.place
-      where g.spent_before is not null
-      -- Or who asks for one developer would be given a plan for one charge a row.
-      offset 0
-    ) s
-    -- Nearly every charge lies within the lot that holds its end; only for the others the rest is read.
-    cross join lateral (
-      select from_micros, top_up_id from farebox.lots
-      where ledger = s.ledger and consumer_id = s.consumer_id
-        and from_micros < s.ends and to_micros > from_micros
-      order by from_micros desc limit 1
-    ) last
-    cross join lateral (
-      select last.top_up_id, abs(s.amount) as micros where last.from_micros <= s.begins
-      union all
-      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins))::int8
+      where t.spent_before[c.place] is not null and ${isWanted}
+    ),
+    -- Nearly all that a developer took from a consumer lies within the lot that holds its end.
+    stretches as materialized (
+      select s.*, l.from_micros, l.top_up_id
+      from (
+        select ledger, consumer_id, developer, min(begins) as begins, max(ends) as ends,
+          sum(amount)::int8 as micros, count(*) filter (where amount > 0) as charges
+        from spent group by 1, 2, 3
+      ) s cross join lateral (
+        select from_micros, top_up_id from farebox.lots
+        where ledger = s.ledger and consumer_id = s.consumer_id
+          and from_micros < s.ends and to_micros > from_micros
+        order by from_micros desc limit 1
+      ) l
+    )
+    select developer, top_up_id, micros, charges from stretches
+    where from_micros <= begins and top_up_id is not null
+    union all
+    select s.developer, l.top_up_id, sign(s.amount) * l.micros, (s.amount > 0)::int
+    from spent s cross join lateral (
+      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
       from farebox.lots
-      where last.from_micros > s.begins and ledger = s.ledger and consumer_id = s.consumer_id
+      where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
         and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
       group by top_up_id
     ) l
-    where ${isWanted} and l.top_up_id is not null
+    -- 'is true' makes it one look-up by hash for each charge, whatever the planner expects.
+    where ((s.ledger, s.consumer_id, s.developer) in (
+      select ledger, consumer_id, developer from stretches where from_micros > begins
+    )) is true
   `;
 }
 
