@@ -16,9 +16,9 @@ export async function retry(attempt, { timeoutMs, maxRetries }) {
     // 422 do, but a revoked key or a full queue is refused before.
     if (answer.unknown) outcome = 'unknown';
     else if (answer.status === 402 || answer.status === 422) outcome = 'not_charged';
+    if (!answer.retryable || retries === maxRetries) return { answer, outcome };
     const waitMs = Math.max(backoffMs(retries), answer.retryAfterMs ?? 0);
-    const mayRetry = retries < maxRetries && performance.now() + waitMs < deadline;
-    if (!answer.retryable || !mayRetry) return { answer, outcome };
+    if (performance.now() + waitMs >= deadline) return { answer, outcome };
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }
