@@ -142,7 +142,8 @@ function ofConsumer(consumerId: string | undefined) {
 }
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const MINUTES_OF_HOUR = 60;
+const HOUR_MS = MINUTES_OF_HOUR * MINUTE_MS;
 
 /** Looked for in the minutes that have some, so that a rare tool among millions of charges is found soon. */
 async function listToolCharges(
@@ -186,24 +187,32 @@ async function findToolStretches(
     ${sql.identifier([begin])} > ${timestampOf(fromMs - lengthMs)}
     and ${sql.identifier([begin])} <= ${timestampOf(toMs)}
   `;
-  // A minute that is marked has a charge. A bound may cut the newest one off, and the newest hour too.
-  const cut = bounds.length > 0 ? 1 : 0;
+  // A minute that is marked has a charge, so as many minutes as the page has rows are enough; but a bound may
+  // cut off the newest one, and those that the newest hour has after it.
+  const minutes = bounds.length > 0 ? limit + 1 : limit;
+  const inHours = bounds.length > 0 ? minutes + MINUTES_OF_HOUR : minutes;
   const rows = await connection.any(sql.type(stretchRow)`
+    with hours as (
+      select begins_at, charged_minutes, bit_count(charged_minutes::bit(64)) as minutes
+      from farebox.earnings
+      where span = 'hour' and ${ofTool} and charged_minutes <> 0 and ${meets('begins_at', HOUR_MS)}
+      order by begins_at desc limit ${inHours}
+    ), newest_hours as (
+      select begins_at, charged_minutes,
+        sum(minutes) over (order by begins_at desc) - minutes as newer_minutes
+      from hours
+    )
     select lower(stretch) as "from", upper(stretch) as "to"
     from (
       select unnest(range_agg(tstzrange(minute, minute + interval '1 minute'))) as stretch
       from (
         select minute from (
           select begins_at + n * interval '1 minute' as minute
-          from (
-            select begins_at, charged_minutes from farebox.earnings
-            where span = 'hour' and ${ofTool} and charged_minutes <> 0 and ${meets('begins_at', HOUR_MS)}
-            order by begins_at desc limit ${limit + 2 * cut}
-          ) hours cross join generate_series(0, 59) n
-          where charged_minutes >> n & 1 = 1
+          from newest_hours cross join generate_series(0, ${MINUTES_OF_HOUR - 1}::int) n
+          where newer_minutes < ${inHours} and charged_minutes >> n & 1 = 1
           union
           select minute from farebox.earnings_tail where ${ofTool} and charges > 0
-        ) charged where ${meets('minute', MINUTE_MS)} order by minute desc limit ${limit + cut}
+        ) charged where ${meets('minute', MINUTE_MS)} order by minute desc limit ${minutes}
       ) newest
     ) stretches
   `);
