@@ -24,12 +24,9 @@ on conflict on constraint earnings_pkey do update
 
 update farebox.earnings e set charged_minutes = m.minutes
 from (
-  select developer, tool, hour, bit_or(1::int8 << (extract(epoch from made_at - hour) / 60)::int) as minutes
-  from (
-    select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch') as made_at,
-      date_bin('1 hour', uuid_extract_timestamp(id), 'epoch') as hour
-    from farebox.charges
-  ) c group by 1, 2, 3
+  select developer, tool, date_bin('1 hour', uuid_extract_timestamp(id), 'epoch') as hour,
+    bit_or(1::int8 << extract(minute from uuid_extract_timestamp(id) at time zone 'UTC')::int) as minutes
+  from farebox.charges group by 1, 2, 3
 ) m where e.developer = m.developer and e.span = 'hour' and e.tool = m.tool and e.begins_at = m.hour;
 
 -- The charge statement: decides and writes a batch of charges in one round trip and one commit.
