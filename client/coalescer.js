@@ -15,6 +15,33 @@ const BATCH_CHARS_MAX = 256 * 1024;
 const STALLED_MS = 500;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
+/** A charge that waits for its answer, of the service or of the clock. */
+class Call {
+  charge;
+  deadline;
+  isSent = false;
+  isOver = false;
+  #resolve;
+  #timer;
+
+  constructor(charge, leftMs, resolve) {
+    this.charge = charge;
+    this.deadline = performance.now() + leftMs;
+    this.#resolve = resolve;
+    this.#timer = setTimeout(timeOut, Math.min(leftMs, TIMER_MS_MAX), this);
+  }
+
+  settle(answer) {
+    clearTimeout(this.#timer);
+    this.isOver = true;
+    this.#resolve(answer);
+  }
+}
+
+function timeOut(call) {
+  call.settle({ unknown: call.isSent, retryable: true, reason: 'timed out' });
+}
+
 export class Coalescer {
   #post;
   #timeoutMs;
@@ -31,17 +58,7 @@ export class Coalescer {
   /** Resolves with the charge's answer, within `leftMs`. */
   send(charge, leftMs) {
     return new Promise((resolve) => {
-      const call = { charge, deadline: performance.now() + leftMs, isSent: false, isOver: false };
-      call.settle = (answer) => {
-        clearTimeout(timer);
-        call.isOver = true;
-        resolve(answer);
-      };
-      const timer = setTimeout(
-        () => call.settle({ unknown: call.isSent, retryable: true, reason: 'timed out' }),
-        Math.min(leftMs, TIMER_MS_MAX),
-      );
-      this.#queue.push(call);
+      this.#queue.push(new Call(charge, leftMs, resolve));
       this.#schedule();
     });
   }

@@ -30,10 +30,16 @@ type Statement<Outcome> = (
   onSent: () => void,
 ) => Promise<readonly Outcome[]>;
 
+/** Who asks for a charge. Not a closure: see decision 0014 on what those keep in memory. */
+export interface Requester {
+  /** Whether the client has gone, so that nobody would see the outcome. */
+  isAbandoned(): boolean;
+}
+
 interface Waiting {
   readonly draft: ChargeDraft;
+  readonly requester: Requester;
   readonly since: number;
-  readonly isAbandoned: () => boolean;
   readonly resolve: (outcome: ChargeOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -61,17 +67,17 @@ export class ChargeBatcher {
   }
 
   /**
-   * Resolves when the charge is decided and durable. `isAbandoned` is asked just before it is sent: a
+   * Resolves when the charge is decided and durable. `requester` is asked just before it is sent: a
    * charge whose client has gone is dropped. Rejects with an ApiError whose code says what is known:
    * `service_unavailable` (nothing happened), `idempotency_key_in_use` or `outcome_unknown`.
    */
-  post(draft: ChargeDraft, isAbandoned: () => boolean): Promise<ChargeOutcome> {
+  post(draft: ChargeDraft, requester: Requester): Promise<ChargeOutcome> {
     const lane = this.#laneOf(draft);
     if (lane.queue.length >= this.#options.queueMax) {
       return Promise.reject(unavailable('Too many charges are waiting; try again shortly.'));
     }
     return new Promise((resolve, reject) => {
-      lane.queue.push({ draft, since: performance.now(), isAbandoned, resolve, reject });
+      lane.queue.push({ draft, requester, since: performance.now(), resolve, reject });
       if (lane.isFlushing || lane.isScheduled) return;
       // After this turn of the event loop, so that what arrives together goes together.
       lane.isScheduled = true;
@@ -110,7 +116,7 @@ export class ChargeBatcher {
     for (; at < lane.queue.length && batch.length < this.#options.batchMax; at += 1) {
       const waiting = lane.queue[at] as Waiting;
       const key = waiting.draft.idempotencyHash;
-      if (waiting.isAbandoned()) {
+      if (waiting.requester.isAbandoned()) {
         waiting.reject(unavailable('The client closed the connection.'));
       } else if (waiting.since < oldest) {
         waiting.reject(expired(key !== null && lane.keysInFlight.has(key)));

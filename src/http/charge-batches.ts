@@ -66,7 +66,7 @@ async function postMember(
 ): Promise<Result> {
   if ('status' in draft) return draft;
   try {
-    const outcome = await api.batcher.post(draft, request.isAbandoned);
+    const outcome = await api.batcher.post(draft, request);
     const { isReplay, body } = madeOf(api, draft, outcome);
     return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
   } catch (error) {

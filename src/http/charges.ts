@@ -22,10 +22,10 @@ import { developerChargeFilterOf, paged, pageOf } from './query.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
-  const { caller, body, idempotencyKey, isAbandoned } = request;
+  const { caller, body, idempotencyKey } = request;
   const prepared = prepareCharge(api, { developer: caller, body, idempotencyKey });
   const draft = draftOf(api, prepared instanceof Promise ? await prepared : prepared);
-  const made = madeOf(api, draft, await api.batcher.post(draft, isAbandoned));
+  const made = madeOf(api, draft, await api.batcher.post(draft, request));
   return {
     status: 201,
     ...(made.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),

@@ -29,7 +29,7 @@ export interface Request<Body = unknown> {
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
   /** Whether the client has gone, so that nobody would see the answer. */
-  readonly isAbandoned: () => boolean;
+  isAbandoned(): boolean;
 }
 
 export interface Endpoint {
@@ -122,15 +122,17 @@ class CheckedRequest<Body> implements Request<Body> {
   readonly caller: KeyOwner;
   readonly body: Body;
   readonly idempotencyKey: string | undefined;
-  readonly isAbandoned: () => boolean;
   readonly #ctx: Context;
 
   constructor(ctx: Context, caller: KeyOwner, body: Body) {
     this.caller = caller;
     this.body = body;
     this.idempotencyKey = idempotencyKeyOf(ctx.req);
-    this.isAbandoned = () => ctx.req.socket.destroyed;
     this.#ctx = ctx;
+  }
+
+  isAbandoned(): boolean {
+    return this.#ctx.req.socket.destroyed;
   }
 
   get query(): ParsedUrlQuery {

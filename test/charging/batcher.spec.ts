@@ -18,8 +18,8 @@ interface Flush {
   readonly fail: (error: unknown) => void;
 }
 
-const stays = () => false;
-const gone = () => true;
+const stays = { isAbandoned: () => false };
+const gone = { isAbandoned: () => true };
 
 function open(options: Partial<BatcherOptions> = {}) {
   const flushes: Flush[] = [];
@@ -46,7 +46,7 @@ function open(options: Partial<BatcherOptions> = {}) {
   return {
     flushes,
     failures,
-    post: (draft: ChargeDraft, isAbandoned = stays) => batcher.post(draft, isAbandoned),
+    post: (draft: ChargeDraft, requester = stays) => batcher.post(draft, requester),
     /** The n-th statement, once it is asked for. */
     flush: async (index: number): Promise<Flush> => {
       while (!flushes[index]) await turn();
