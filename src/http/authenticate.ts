@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
+import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/api-keys.ts';
 import type { KeyUse } from '../charging/key-use.ts';
@@ -14,14 +15,20 @@ export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'ke
 
 export type Role = 'consumer' | 'developer' | 'either' | 'legacy';
 
-/** The owner of the key. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
-export async function authenticate(
+/** The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
+export function authenticate(
   deps: AuthenticationDeps,
   request: IncomingMessage,
   role: Role,
-): Promise<KeyOwner> {
+): KeyOwner | Promise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
-  const owner = typeof key === 'string' ? await ownerInRole(deps, key, role) : undefined;
+  const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
+  return owner instanceof Promise
+    ? owner.then((found) => admitted(deps, found, role))
+    : admitted(deps, owner, role);
+}
+
+function admitted(deps: AuthenticationDeps, owner: KeyOwner | undefined, role: Role): KeyOwner {
   if (!owner) throw new ApiError(...REFUSALS[role]);
   deps.keyUse.note(owner.keyId);
   return owner;
@@ -45,11 +52,13 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
     : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
 }
 
-async function ownerInRole(
+function ownerInRole(
   deps: AuthenticationDeps,
   key: string,
   role: Role,
-): Promise<KeyOwner | undefined> {
+): KeyOwner | undefined | Promise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
-  return (await findKeyOwner(deps, key, 'consumer')) ?? findKeyOwner(deps, key, 'developer');
+  return kindOfKey(deps.keyPrefix, key) === 'developer'
+    ? findKeyOwner(deps, key, 'developer')
+    : findKeyOwner(deps, key, 'consumer');
 }

@@ -54,6 +54,19 @@ describe('FreshCache', () => {
     assert.deepEqual(reads, [['a']]);
   });
 
+  it('lets go of what was used longest ago when it is full', async () => {
+    using opened = open({ entriesMax: 3 });
+    const { cache } = opened;
+    opened.insert('c', { value: 3 });
+    opened.insert('d', { value: 4 });
+    await cache.start();
+    for (const key of ['a', 'b', 'c']) await cache.load(key);
+    assert.ok(cache.peek('a'));
+    await cache.load('d');
+    const kept = ['a', 'b', 'c', 'd'].filter((key) => cache.peek(key));
+    assert.deepEqual(kept, ['a', 'c', 'd']);
+  });
+
   it('trusts nothing before it has begun to ask for changes', async () => {
     using opened = open();
     await opened.cache.load('a');
