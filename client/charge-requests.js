@@ -19,7 +19,7 @@ export async function postCharge(transport, { body, idempotencyKey }, timeoutMs)
   const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
   const options = { method: 'POST', headers, body, timeoutMs };
   const response = await transport.request('/v1/charges', options);
-  return answerOf(response, response.headers?.get('idempotency-replayed') === 'true');
+  return answerOf(response, response.header?.('idempotency-replayed') === 'true');
 }
 
 /** The answer to each, in order. Without an answer to the whole it is unknown for each of them. */

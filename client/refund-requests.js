@@ -9,10 +9,10 @@ export async function postRefund(transport, { chargeId, amount, idempotencyKey }
     body: JSON.stringify({ amount }),
     timeoutMs,
   });
-  const { status, headers, json } = response;
+  const { status, header, json } = response;
   const isMade = status >= 200 && status < 300;
   if (isMade && typeof json?.id === 'string' && typeof json.refunded === 'number') {
-    return { refund: { ...json, replayed: headers.get('idempotency-replayed') === 'true' } };
+    return { refund: { ...json, replayed: header('idempotency-replayed') === 'true' } };
   }
   return failureOf(response);
 }

@@ -1,7 +1,8 @@
 /**
  * One HTTP request to Farebox, and what its answer means: done, did nothing, or unknown because it was
- * lost. Never rejects. Any runtime with fetch will do.
+ * lost. Never rejects. Under Node it goes by node:http, elsewhere by fetch.
  */
+import { send } from '#send';
 
 // The connection was never made, so the request was never sent. After any other network error it may
 // have been.
@@ -16,18 +17,14 @@ export class Transport {
     this.#secretKey = secretKey;
   }
 
-  /** `{ status, headers, json }`, or `{ cause }` when there was no answer. */
-  async request(path, { timeoutMs, headers, ...options }) {
+  /** `{ status, header(name), json }`, or `{ cause }` when there was no answer. */
+  async request(path, { headers, ...options }) {
     try {
-      const response = await fetch(this.#baseUrl + path, {
+      const { status, header, text } = await send(this.#baseUrl + path, {
         ...options,
         headers: { Authorization: `Bearer ${this.#secretKey}`, ...headers },
-        // A redirect would take the consumer's key to another address.
-        redirect: 'manual',
-        signal: AbortSignal.timeout(timeoutMs),
       });
-      const json = parseJson(await response.text());
-      return { status: response.status, headers: response.headers, json };
+      return { status, header, json: parseJson(text) };
     } catch (cause) {
       return { cause };
     }
@@ -38,9 +35,9 @@ export class Transport {
  * What an answer other than the one asked for means, or none. Only a body in Farebox's own shape counts
  * as Farebox speaking. A member of a batch has no headers.
  */
-export function failureOf({ status, headers, json, cause }) {
+export function failureOf({ status, header, json, cause }) {
   if (cause !== undefined) {
-    const unknown = !NEVER_SENT.has(cause.cause?.code);
+    const unknown = !NEVER_SENT.has(codeOf(cause));
     return { unknown, retryable: true, cause, reason: reasonOf(cause) };
   }
   const error = typeof json?.error?.code === 'string' ? json.error : undefined;
@@ -52,14 +49,19 @@ export function failureOf({ status, headers, json, cause }) {
     unknown,
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
-    retryAfterMs: retryAfterMs(headers?.get('retry-after')),
+    retryAfterMs: retryAfterMs(header?.('retry-after')),
     reason: `status ${status}${error ? `, ${error.code}` : ''}`,
   };
 }
 
 function reasonOf(cause) {
   if (cause.name === 'TimeoutError') return 'timed out';
-  return cause.cause?.code ?? cause.cause?.message ?? cause.message;
+  return codeOf(cause) ?? cause.cause?.message ?? cause.message;
+}
+
+/** fetch wraps what went wrong, node:http does not. */
+function codeOf(cause) {
+  return cause.cause?.code ?? cause.code;
 }
 
 function parseJson(text) {

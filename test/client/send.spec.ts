@@ -1,0 +1,101 @@
+/** One request by each of the two ways there are: they must mean the same. */
+import assert from 'node:assert/strict';
+import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
+
+const halfAnAnswer: Step = (response) => {
+  response.writeHead(200, { 'content-length': '100' });
+  response.write('half', () => response.destroy());
+};
+
+const aPost = {
+  method: 'POST',
+  headers: { 'X-Of-Ours': 'yes' },
+  body: '{"é":1}',
+  timeoutMs: 5_000,
+};
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly header: (name: string) => string | undefined;
+}
+
+type Send = (url: string, request: typeof aPost) => Promise<Answer>;
+
+for (const name of ['send-fetch.js', 'send-node.js']) {
+  describe(`client: ${name}`, () => {
+    let send: Send;
+    before(async () => {
+      ({ send } = (await import(`../../client/${name}`)) as { send: Send });
+    });
+
+    it('sends a body with our headers, and has the answer', async () => {
+      await using service = await ScriptedService.start(answer(201, 'größer', { 'x-said': 'a' }));
+      const { status, header, text } = await send(`${service.url}/path?q=1`, aPost);
+      assert.deepEqual(
+        { status, text, said: header('x-said'), missing: header('x-other') },
+        { status: 201, text: 'größer', said: 'a', missing: undefined },
+      );
+      const [{ method, path, headers, body } = assert.fail('nothing came')] = service.seen;
+      assert.deepEqual(
+        { method, path, body, ours: headers['x-of-ours'], length: headers['content-length'] },
+        { method: 'POST', path: '/path?q=1', body: { é: 1 }, ours: 'yes', length: '8' },
+      );
+    });
+
+    it('has an answer of several packets whole', async () => {
+      const long = 'é'.repeat(1_000_000);
+      await using service = await ScriptedService.start(answer(200, long));
+      const { text } = await send(service.url, aPost);
+      assert.equal(text, long);
+    });
+
+    it('says that nobody listens', async () => {
+      const service = await ScriptedService.start(silence);
+      await service.close();
+      await assert.rejects(send(service.url, aPost), (error: Error) => {
+        const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
+        return code === 'ECONNREFUSED';
+      });
+    });
+
+    it('waits as long as it may for an answer, and says so', async () => {
+      await using service = await ScriptedService.start(silence);
+      await assert.rejects(send(service.url, { ...aPost, timeoutMs: 50 }), {
+        name: 'TimeoutError',
+      });
+    });
+
+    it('waits no longer for the rest of an answer', async () => {
+      await using service = await ScriptedService.start((response) => {
+        response.writeHead(200, { 'content-length': '100' });
+        response.write('half');
+      });
+      await assert.rejects(send(service.url, { ...aPost, timeoutMs: 200 }), {
+        name: 'TimeoutError',
+      });
+    });
+
+    it('does not take half an answer for one, nor none', async () => {
+      await using service = await ScriptedService.start(halfAnAnswer, droppedLine);
+      await assert.rejects(send(service.url, aPost), Error);
+      await assert.rejects(send(service.url, aPost), Error);
+    });
+
+    it('does not follow a redirect', async () => {
+      await using service = await ScriptedService.start(answer(307, '', { location: '/other' }));
+      assert.equal((await send(service.url, aPost)).status, 307);
+      assert.equal(service.seen.length, 1);
+    });
+
+    it('keeps connections for the next requests', async () => {
+      const ports: (number | undefined)[] = [];
+      await using service = await ScriptedService.start((response, request) => {
+        ports.push(response.socket?.remotePort);
+        answer(200, 'yes')(response, request);
+      });
+      for (let n = 0; n < 6; n += 1) await send(service.url, aPost);
+      assert.ok(new Set(ports).size < ports.length, String(ports));
+    });
+  });
+}
