@@ -58,7 +58,6 @@ function ownerInRole(
   role: Role,
 ): KeyOwner | undefined | Promise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
-  return kindOfKey(deps.keyPrefix, key) === 'developer'
-    ? findKeyOwner(deps, key, 'developer')
-    : findKeyOwner(deps, key, 'consumer');
+  const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';
+  return findKeyOwner(deps, key, isDeveloper ? 'developer' : 'consumer');
 }

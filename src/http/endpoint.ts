@@ -5,6 +5,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
 import type { Static, TSchema } from 'typebox';
+import type { Requester } from '../charging/batcher.ts';
 import type { KeyOwner } from '../store/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
@@ -20,7 +21,7 @@ export type { Answer };
 /** Far more than a request for one thing needs. */
 const BODY_BYTES_MAX = 64 * 1024;
 
-export interface Request<Body = unknown> {
+export interface Request<Body = unknown> extends Requester {
   /** Whose key it is; the route decides which kind of key is let in. */
   readonly caller: KeyOwner;
   readonly body: Body;
@@ -28,8 +29,6 @@ export interface Request<Body = unknown> {
   readonly params: Readonly<Record<string, string>>;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
-  /** Whether the client has gone, so that nobody would see the answer. */
-  isAbandoned(): boolean;
 }
 
 export interface Endpoint {

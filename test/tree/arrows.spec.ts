@@ -109,10 +109,18 @@ describe('the rooms', () => {
   it('give the published client no dependency at all, not even a type', () => {
     const wrong = imports.filter(
       ({ from, to }) =>
-        // `#` is what client/package.json maps to a file of its own.
         roomOf(from) === 'client' && roomOf(to) !== 'client' && !/^(node:|#)/.test(to),
     );
     assert.deepEqual(wrong.map(shown), []);
+    // What `#` names is mapped here, and could be mapped to a package.
+    const { imports: mapped } = JSON.parse(read('client/package.json')) as {
+      imports: Record<string, Record<string, string>>;
+    };
+    const targets = Object.values(mapped).flatMap((byRuntime) => Object.values(byRuntime));
+    assert.deepEqual(
+      targets.filter((target) => !target.startsWith('./')),
+      [],
+    );
   });
 
   it('read the environment in config.ts and where a process begins, nowhere else', () => {
