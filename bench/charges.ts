@@ -46,6 +46,19 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
   readonly measure: (servers: Servers, effort: Effort) => Promise<Measured>;
 })[] = [
   {
+    key: 'fastify',
+    name: 'Fastify + pg by hand',
+    connections: CONNECTIONS,
+    measure: ({ ledger, fastify }, effort) =>
+      chargeOverHttp({ ...ledger, developerKey: ledger.baselineKey, url: fastify.url }, effort),
+  },
+  {
+    key: 'K',
+    name: 'bare Koa, no database',
+    connections: CONNECTIONS,
+    measure: ({ ledger, koa }, effort) => chargeOverHttp({ ...ledger, url: koa.url }, effort),
+  },
+  {
     key: 'U',
     name: 'single charges',
     connections: CONNECTIONS,
@@ -58,17 +71,22 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
     measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
   },
   {
-    key: 'fastify',
-    name: 'Fastify + pg by hand',
-    connections: CONNECTIONS,
-    measure: ({ ledger, fastify }, effort) =>
-      chargeOverHttp({ ...ledger, developerKey: ledger.baselineKey, url: fastify.url }, effort),
+    key: 'B',
+    name: `batches of ${BATCH}`,
+    connections: BATCH_CONNECTIONS,
+    measure: ({ ledger, api }, effort) => chargeInBatches({ ...ledger, url: api.url }, effort),
   },
   {
-    key: 'K',
-    name: 'bare Koa, no database',
-    connections: CONNECTIONS,
-    measure: ({ ledger, koa }, effort) => chargeOverHttp({ ...ledger, url: koa.url }, effort),
+    key: 'F',
+    name: `the charge statement alone, ${BATCH} a call`,
+    connections: STATEMENT_CLIENTS,
+    measure: ({ ledger }, effort) => postByStatement(ledger, effort),
+  },
+  {
+    key: 'C',
+    name: 'through the client library',
+    connections: [CALLS],
+    measure: ({ ledger, api }, effort) => chargeByClient(ledger, api, effort),
   },
   {
     key: 'H',
@@ -94,24 +112,6 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
     name: 'debits by Postgres alone, one client',
     connections: [1],
     measure: ({ ledger }, effort) => debit(ledger, CONSUMERS, effort),
-  },
-  {
-    key: 'B',
-    name: `batches of ${BATCH}`,
-    connections: BATCH_CONNECTIONS,
-    measure: ({ ledger, api }, effort) => chargeInBatches({ ...ledger, url: api.url }, effort),
-  },
-  {
-    key: 'F',
-    name: `the charge statement alone, ${BATCH} a call`,
-    connections: STATEMENT_CLIENTS,
-    measure: ({ ledger }, effort) => postByStatement(ledger, effort),
-  },
-  {
-    key: 'C',
-    name: 'through the client library',
-    connections: [CALLS],
-    measure: ({ ledger, api }, effort) => chargeByClient(ledger, api, effort),
   },
 ];
 

@@ -42,25 +42,26 @@ export interface RoundsOptions {
   readonly say: (text: string) => void;
 }
 
-const WARM_UP_SECONDS_MAX = 3;
-
+/**
+ * The first round is not counted: until what is hot is compiled and the tables have some rows, the longer a
+ * row's code is, the slower it looks.
+ */
 export async function measureInTurn(
   rows: readonly Row[],
   options: RoundsOptions,
 ): Promise<RowResult[]> {
   const { rounds, seconds, seed, say } = options;
-  for (const row of rows) {
-    const connections = Math.max(...row.connections);
-    await row.measure({ connections, seconds: Math.min(seconds, WARM_UP_SECONDS_MAX), seed });
-  }
   const measured = new Map<string, Measured[]>();
-  for (let round = 1; round <= rounds; round += 1) {
+  for (let round = 0; round <= rounds; round += 1) {
     for (const row of rows) {
       for (const connections of row.connections) {
         const found = await row.measure({ connections, seconds, seed: seed + round });
+        say(
+          `${round === 0 ? 'warm-up' : `round ${round}`}: ${row.name}, ${connections} at a time: ${shown(found)}`,
+        );
+        if (round === 0) continue;
         const before = measured.get(`${row.key} ${connections}`) ?? [];
         measured.set(`${row.key} ${connections}`, [...before, found]);
-        say(`round ${round}: ${row.name}, ${connections} at a time: ${shown(found)}`);
       }
     }
   }

@@ -122,8 +122,19 @@ export function saidOf(charge: ReceiptSubject): SaidCharge {
     developerId: wireId('developer', charge.developerId),
     tool: charge.tool,
     micros: charge.amountMicros,
-    createdAt: new Date(uuidTimeMs(charge.id)).toISOString(),
+    createdAt: isoTime(uuidTimeMs(charge.id)),
   };
+}
+
+/** What is written together was made together: of a flush's charges, many share their millisecond. */
+const latest = { ms: 0, iso: '' };
+
+function isoTime(ms: number): string {
+  if (ms !== latest.ms) {
+    latest.iso = new Date(ms).toISOString();
+    latest.ms = ms;
+  }
+  return latest.iso;
 }
 
 /** The payload's members as UUIDs and micros; undefined for anything that we would not have written. */

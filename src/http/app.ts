@@ -6,14 +6,12 @@ import { answerErrors } from './answer-errors.ts';
 import type { Api } from './api.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { errorsPage, topUpPage, topUpScript } from './pages.ts';
-import { newRequestId } from './respond.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './webhooks.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
-  app.use(nameRequest);
   app.use(answerErrors(api.log, `${api.config.baseUrl}/docs/errors`));
   const routes: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
@@ -53,11 +51,6 @@ interface Route {
   readonly path: string;
   readonly middleware: Middleware;
 }
-
-const nameRequest: Middleware = (ctx, next) => {
-  ctx.state['requestId'] = newRequestId();
-  return next();
-};
 
 /** A path that a route names to the letter needs one look-up, not a walk over every route's pattern. */
 function routeExact(routes: readonly Route[]): Middleware {

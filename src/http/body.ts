@@ -33,7 +33,7 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
 }
 
 /** The body as JSON. The errors are those of design: 415, 413, 400 `invalid_json`. */
-export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+export function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers;
   if (type !== 'application/json' && !/^application\/json\s*(;|$)/i.test(type ?? '')) {
     throw new ApiError(
@@ -44,7 +44,10 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   if (encoding !== undefined && encoding !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without Content-Encoding.');
   }
-  const bytes = await readBody(request, bytesMax);
+  return readBody(request, bytesMax).then(jsonOf);
+}
+
+function jsonOf(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new ApiError('invalid_json', 'The body is not UTF-8 text.');
   try {
     return JSON.parse(bytes.toString());

@@ -91,7 +91,8 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
     path,
     middleware: (api) => async (ctx) => {
       // The caller first: a stranger learns nothing, and nothing of his is parsed.
-      const caller = await authenticate(api, ctx.req, route.role);
+      const found = authenticate(api, ctx.req, route.role);
+      const caller = found instanceof Promise ? await found : found;
       const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
       respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
     },

@@ -42,7 +42,7 @@ export function newRequestId(): string {
   return `req_${hexOf(randomUUIDv7())}`;
 }
 
-/** Given to each request by `nameRequest`, the outermost middleware. */
+/** The same, however often it is asked for. */
 export function requestIdOf(ctx: Context): string {
-  return ctx.state['requestId'] as string;
+  return (ctx.state['requestId'] ??= newRequestId()) as string;
 }

@@ -46,6 +46,7 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
         ({ name }) => !['int8', 'timestamptz', 'numeric'].includes(name),
       ),
       { name: 'int8', parse: safeInteger },
+      { name: '_int8', parse: safeIntegers },
       { name: 'timestamptz', parse: isoTimestamp },
       { name: 'numeric', parse: safeInteger },
     ],
@@ -69,6 +70,15 @@ function safeInteger(text: string | null): number | null {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer: ${text}`);
   return value;
+}
+
+/** Of one dimension. Slonik's own way reads it letter by letter, and each flush of charges gets one. */
+function safeIntegers(text: string): (number | null)[] {
+  if (text === '{}') return [];
+  return text
+    .slice(1, -1)
+    .split(',')
+    .map((member) => (member === 'NULL' ? null : safeInteger(member)));
 }
 
 function isoTimestamp(text: string | null): string | null {
