@@ -100,7 +100,7 @@ export class ChargeBatcher {
     lane.isFlushing = true;
     while (lane.queue.length > 0) {
       const batch = this.#take(lane);
-      if (batch.length > 0) await this.#flush(batch);
+      if (batch.length > 0) await this.#flush(lane, batch);
     }
     lane.keysInFlight = new Set();
     lane.isFlushing = false;
@@ -133,13 +133,14 @@ export class ChargeBatcher {
   }
 
   /** Two statements, two commits: what the first made stays made, whatever becomes of the second. */
-  async #flush(batch: readonly Waiting[]): Promise<void> {
-    const left = await this.#send(batch, this.#options.execute);
-    if (left.length > 0) await this.#send(left, this.#options.decide);
+  async #flush(lane: Lane, batch: readonly Waiting[]): Promise<void> {
+    const left = await this.#send(lane, batch, this.#options.execute);
+    if (left.length > 0) await this.#send(lane, left, this.#options.decide);
   }
 
   /** Settles what the statement decided, or all of the batch when it failed; returns what it left. */
   async #send(
+    lane: Lane,
     batch: readonly Waiting[],
     statement: Statement<ChargeOutcome | undefined>,
   ): Promise<Waiting[]> {
@@ -151,25 +152,30 @@ export class ChargeBatcher {
           isSent = true;
         },
       );
-      const left: Waiting[] = [];
-      for (const [index, waiting] of batch.entries()) {
-        const outcome = outcomes[index];
-        if (outcome) waiting.resolve(outcome);
-        else left.push(waiting);
-      }
-      return left;
+      // Where more waits it is sent first, in this turn of the event loop: the database works on it while
+      // these are answered.
+      if (lane.queue.length > 0) setImmediate(settle, batch, outcomes);
+      else settle(batch, outcomes);
+      return batch.filter((_, index) => !outcomes[index]);
     } catch (error) {
       this.#options.onFailure(error, batch.length);
       const failure = failureOf(error, isSent);
       // A statement that the data broke did nothing at all; each charge alone shows which one it was,
       // and its neighbours are made.
       if (failure === 'rejected' && batch.length > 1) {
-        for (const waiting of batch) await this.#flush([waiting]);
+        for (const waiting of batch) await this.#flush(lane, [waiting]);
       } else {
         for (const waiting of batch) waiting.reject(apiErrorOf(failure, error));
       }
       return [];
     }
+  }
+}
+
+function settle(batch: readonly Waiting[], outcomes: readonly (ChargeOutcome | undefined)[]): void {
+  for (const [index, waiting] of batch.entries()) {
+    const outcome = outcomes[index];
+    if (outcome) waiting.resolve(outcome);
   }
 }
 

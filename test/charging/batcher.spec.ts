@@ -138,6 +138,17 @@ describe('ChargeBatcher', () => {
     );
   });
 
+  it('sends what waits before it answers what is decided', async () => {
+    const { post, flush, flushes } = open();
+    const first = post(draft('first')).then(() => flushes.length);
+    const one = await flush(0);
+    const second = post(draft('second')).then(() => flushes.length);
+    one.succeed();
+    assert.equal(await first, 2);
+    flushes[1]!.succeed();
+    assert.equal(await second, 2);
+  });
+
   it('has what the first statement left decided by the second, and nothing else', async () => {
     const decided: string[] = [];
     const [a, b, c] = ['a', 'b', 'c'].map((tool) => draft(tool)) as [
