@@ -23,5 +23,5 @@ EXPOSE 8080
 STOPSIGNAL SIGTERM
 # As `npm start` runs our processes: src/embedded/parts.ts says why.
 ENV MALLOC_ARENA_MAX=2
-ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=50", "src/cli.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=75", "--no-minor-gc-task", "--no-allocation-site-pretenuring", "src/cli.ts"]
 CMD ["api"]

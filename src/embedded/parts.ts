@@ -43,13 +43,14 @@ const API_PROCESSES_MAX = 64;
 
 /**
  * What keeps a process of ours small: a young generation of 16 MiB a half (what lives there lives for one request), an
- * old one that is collected when it has grown by half, and two arenas of malloc instead of eight a core. No ceiling on
- * the heap, which a burst of large batches would meet. And nothing is allocated as old because its like was once in
- * flight when the young were collected: decision 0014.
+ * old one that is collected when it has grown by three quarters, and two arenas of malloc instead of eight a core. No
+ * ceiling on the heap, which a burst of large batches would meet. The young are collected when there is no more room, not
+ * before, and nothing is allocated as old because its like was once in flight then: decision 0014.
  */
 export const LEAN_NODE = [
   '--max-semi-space-size=16',
-  '--heap-growing-percent=50',
+  '--heap-growing-percent=75',
+  '--no-minor-gc-task',
   '--no-allocation-site-pretenuring',
 ] as const;
 export const LEAN_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' } as const;
