@@ -26,7 +26,7 @@ import {
 import { runScript } from './scripts.ts';
 import { startApi, startRival, type HttpServer, type Stack } from './stack.ts';
 
-const CONNECTIONS = [64, 128, 256];
+const CONNECTIONS = [64, 128, 256, 512];
 const BATCH_CONNECTIONS = [4, 8, 16];
 const PGBENCH_CLIENTS = [8, 16, 32, 64];
 /** Who waits for one row is served best when few do. */
