@@ -41,6 +41,13 @@ describe('the bench', () => {
     assert.deepEqual(valuesOf('one connection, p50 / one debit by Postgres alone, p50', rows), [2]);
   });
 
+  it('takes two limits together as long as both of them take', () => {
+    const name = 'single charges / bare Koa, then the charge statement';
+    const limits = [row('K', { 64: [300, 200] }), row('F', { 2: [150, 200] })];
+    assert.deepEqual(valuesOf(name, [row('U', { 64: [100, 50] }), ...limits]), [1, 0.5]);
+    assert.deepEqual(valuesOf(name, [row('U', { 64: [100] }), row('K', { 64: [300] })]), []);
+  });
+
   it('says nothing about a target whose rows were not measured', () => {
     assert.deepEqual(valuesOf('single charges / bare Koa', [row('U', { 64: [1] })]), []);
   });
@@ -51,7 +58,7 @@ describe('the bench', () => {
 
   it('measures with a row what its targets compare it with', () => {
     assert.deepEqual(withRivals(['H']), ['H', 'pgH']);
-    assert.deepEqual(withRivals(['U']), ['U', 'pgU', 'fastify', 'K']);
+    assert.deepEqual(withRivals(['U']), ['U', 'pgU', 'fastify', 'K', 'F']);
   });
 
   it('measures every row at every connection count in each round, and one more before that does not count', async () => {
