@@ -8,7 +8,7 @@ export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 export interface AgentBody {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
-  /** Printable text of 1 to 100 characters. */
+  /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
    * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
@@ -20,20 +20,20 @@ export interface AgentBody {
   /**
    * @maxItems 50
    *
-   * Items: Printable text of 1 to 100 characters.
+   * Items: Printable text of 1 to 100 characters, not all blank.
    */
   capabilities?: string[];
   /**
    * @maxItems 50
    *
-   * Items: Printable text of 1 to 100 characters.
+   * Items: Printable text of 1 to 100 characters, not all blank.
    */
   intents?: string[];
 }
 export interface AgentReply {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
-  /** Printable text of 1 to 100 characters. */
+  /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   /**
    * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
@@ -46,13 +46,13 @@ export interface AgentReply {
   /**
    * @maxItems 50
    *
-   * Items: Printable text of 1 to 100 characters.
+   * Items: Printable text of 1 to 100 characters, not all blank.
    */
   capabilities: string[];
   /**
    * @maxItems 50
    *
-   * Items: Printable text of 1 to 100 characters.
+   * Items: Printable text of 1 to 100 characters, not all blank.
    */
   intents: string[];
   /** When it was made, in UTC. */
@@ -78,18 +78,14 @@ export interface BalanceReply {
 export interface BatchedCharge {
   /** The consumer's key. Without a valid one the charge is refused. */
   apiKey?: string;
-  /** Printable text of 1 to 100 characters. */
+  /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
    * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
    */
   amount?: number;
-  /** Up to 20 members of your own, kept with the charge. */
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
   metadata?: {
-    /**
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^[^\u0000\p{Cs}]{1,40}$".
-     */
     [k: string]: string | number | boolean | null;
   };
   /** The Idempotency-Key of this charge. */
@@ -216,18 +212,14 @@ export interface ChargeBatchReply {
 export interface ChargeBody {
   /** The consumer's key. Without a valid one the charge is refused. */
   apiKey?: string;
-  /** Printable text of 1 to 100 characters. */
+  /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
    * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
    */
   amount?: number;
-  /** Up to 20 members of your own, kept with the charge. */
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
   metadata?: {
-    /**
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^[^\u0000\p{Cs}]{1,40}$".
-     */
     [k: string]: string | number | boolean | null;
   };
 }
@@ -275,10 +267,6 @@ export interface DeveloperChargeReply {
   consumerId: string;
   /** The metadata of the charge, or null. */
   metadata: {
-    /**
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^[^\u0000\p{Cs}]{1,40}$".
-     */
     [k: string]: string | number | boolean | null;
   } | null;
 }
@@ -413,12 +401,7 @@ export interface EarningsReply {
   todayEarnings: number;
   /** Dollars earned by each tool from `from` to `to`, by default in all time. */
   byTool: {
-    /**
-     * Dollars.
-     *
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^.*$".
-     */
+    /** Dollars. */
     [k: string]: number;
   };
   /** With `interval`: every hour or day since `from`, the empty ones included. */
@@ -502,7 +485,7 @@ export interface ErrorReply {
   };
 }
 export interface GrantBody {
-  /** Printable text of 1 to 200 characters. */
+  /** Printable text of 1 to 200 characters, not all blank. */
   callerId: string;
   targetAgentId: string;
   /** How often the grant can be used. */
@@ -552,14 +535,10 @@ export interface InvocationBody {
   targetAgentId: string;
   /** The grant to use. */
   grantId: string;
-  /** Printable text of 1 to 200 characters. */
+  /** Printable text of 1 to 200 characters, not all blank. */
   capability: string;
   /** What the capability takes. The agent receives it unchanged. */
   payload: {
-    /**
-     * This interface was referenced by `undefined`'s JSON-Schema definition
-     * via the `patternProperty` "^.*$".
-     */
     [k: string]: unknown;
   };
 }
@@ -727,7 +706,7 @@ export interface SignedInvocation {
   completedAt: string;
 }
 export interface ToolBody {
-  /** Printable text of 1 to 100 characters. */
+  /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   description?: string;
   /** Dollars per call. With null, each charge names its amount. */

@@ -46,6 +46,7 @@ export type AgentReply = Static<typeof AgentReply>;
 
 const QUERY = {
   pattern: '^(?=[\\s\\S]*\\S)[^\\u0000\\p{Cs}]*$',
+  minLength: 1,
   maxLength: 1_000,
   description: 'What you are looking for, in words: 1 to 1,000 characters, not all blank.',
   examples: ['weather forecast'],

@@ -25,7 +25,7 @@ const Metadata = Type.Record(
   {
     maxProperties: METADATA_MEMBERS_MAX,
     additionalProperties: false,
-    description: `Up to ${METADATA_MEMBERS_MAX} members of your own, kept with the charge.`,
+    description: `Up to ${METADATA_MEMBERS_MAX} members of your own, with names of up to 40 characters, kept with the charge.`,
     examples: [{ requestId: 'r-17' }],
   },
 );

@@ -42,10 +42,12 @@ export const Id = (kind: IdKind, description: string) =>
  */
 export const PrintableText = (maxLength: number, example = 'search') =>
   Type.String({
+    minLength: 1,
+    maxLength,
     pattern:
       '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
       `[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}]{1,${maxLength}}$`,
-    description: `Printable text of 1 to ${maxLength} characters.`,
+    description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
     examples: [example],
   });
 

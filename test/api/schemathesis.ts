@@ -8,9 +8,15 @@ import { hash, randomInt } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createTestAccounts } from '../support/accounts.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { GrantReply } from '../../src/schemas/grants.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
+import { ToolReply } from '../../src/schemas/tools.ts';
+import { CheckoutReply } from '../../src/schemas/top-ups.ts';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { bodyOf, call, charge } from '../support/http.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { startStack } from '../support/stack.ts';
+import { startStack, type Server } from '../support/stack.ts';
 
 const { values } = parseArgs({
   options: {
@@ -45,7 +51,7 @@ async function install(): Promise<string> {
 }
 
 async function test(schemathesis: string): Promise<number> {
-  const stack = await startStack();
+  const stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
   try {
     const [account] = await createTestAccounts(stack.database.url, 1, 1_000_000);
     if (!account) throw new Error('no account was made');
@@ -56,6 +62,8 @@ async function test(schemathesis: string): Promise<number> {
       CONSUMER_KEY: account.consumerKey,
       DEVELOPER_KEY: account.developerKey,
       LEGACY_KEY: account.legacyKey,
+      HOOKS: join(import.meta.dirname, 'hooks.py'),
+      KNOWN_IDS: JSON.stringify(await makeOneOfEach(stack.api, account)),
     });
   } finally {
     await stack.stop();
@@ -65,6 +73,39 @@ async function test(schemathesis: string): Promise<number> {
 function options(): string[] {
   const size = ['--max-examples', values.examples, '--seed', values.seed];
   return [...size, '--continue-on-failure', '--request-timeout', '20', '--no-color'];
+}
+
+/** Ids of what exists, by the path that reads it, and by the member that names it. */
+async function makeOneOfEach(api: Server, account: TestAccount): Promise<Record<string, string>> {
+  const { developerKey, consumerKey, legacyKey } = account;
+  const legacy = { headers: { 'x-service-key': legacyKey } };
+  const made = await charge(api, account);
+  const tool = await call(api, 'POST', '/v1/tools', { key: developerKey, body: { name: 'known' } });
+  const topUp = await call(api, 'POST', '/v1/checkout', { key: consumerKey, body: { amount: 10 } });
+  const agent = { id: 'known', name: 'Known', protocol: 'http', endpoint: 'http://127.0.0.1:9/' };
+  await call(api, 'POST', '/register', { ...legacy, body: agent });
+  const asked = { callerId: 'me', targetAgentId: 'known', type: 'session', expiresAt: inAWeek() };
+  const grant = await call(api, 'POST', '/grant', { ...legacy, body: asked });
+  const { id: grantId } = bodyOf(grant, 201, GrantReply);
+  const invocation = { targetAgentId: 'known', grantId, capability: 'test', payload: {} };
+  const invoked = await call(api, 'POST', '/invoke', { ...legacy, body: invocation });
+  const chargeId = bodyOf(made, 201, ChargeReply).id;
+  const invocationId = bodyOf(invoked, 202, InvocationReply).id;
+  return {
+    '/v1/charges/{id}': chargeId,
+    '/v1/charges/{id}/refund': chargeId,
+    '/v1/tools/{id}': bodyOf(tool, 201, ToolReply).id,
+    '/v1/top-up/{id}': bodyOf(topUp, 201, CheckoutReply).topUpId,
+    '/grant/{id}': grantId,
+    '/invoke/{id}': invocationId,
+    '/receipts/{id}': invocationId,
+    targetAgentId: 'known',
+    grantId,
+  };
+}
+
+function inAWeek(): string {
+  return new Date(Date.now() + 7 * 86_400_000).toISOString();
 }
 
 async function succeed(program: string, args: readonly string[]): Promise<void> {

@@ -53,16 +53,23 @@ function referenced(value: unknown): unknown {
   return name === undefined ? inlined(value) : { $ref: `#/components/schemas/${name}` };
 }
 
-/** Examples are data, not schemas. */
 function inlined(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(referenced);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [
-      key,
-      key === 'examples' ? member : referenced(member),
-    ]),
-  );
+  const { patternProperties, ...rest } = value as Readonly<Record<string, unknown>>;
+  const members = Object.entries(rest)
+    .filter(([key, member]) => key !== 'pattern' || isPortable(String(member)))
+    // Examples are data, not schemas.
+    .map(([key, member]) => [key, key === 'examples' ? member : referenced(member)] as const);
+  if (patternProperties === undefined) return Object.fromEntries(members);
+  // A map from any name: which names there may be is in the description.
+  const [schema] = Object.values(patternProperties as object);
+  return { ...Object.fromEntries(members), additionalProperties: referenced(schema) };
+}
+
+/** Classes of Unicode are for JavaScript alone. The description says what they do, and the lengths stay. */
+function isPortable(pattern: string): boolean {
+  return !pattern.includes('\\p{');
 }
 
 /** Of a whole object, or of one of several. */
