@@ -5,8 +5,8 @@
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { asMicros } from '../src/domain/money.ts';
-import { createAccounts } from '../src/store/accounts.ts';
-import { registerAgent } from '../src/store/agents.ts';
+import { createAccounts } from '../src/store/accounts/accounts.ts';
+import { registerAgent } from '../src/store/agents/agents.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { latenciesOf } from './latencies.ts';
