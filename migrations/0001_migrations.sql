@@ -4,9 +4,11 @@ create schema if not exists farebox;
 
 create table farebox.migrations (
   name text primary key,
+  hash text not null,
   applied_at timestamptz not null default now()
 );
 comment on table farebox.migrations is 'The numbered files of migrations/ that were applied.';
+comment on column farebox.migrations.hash is 'SHA-256 of the file without comments and white space, in hex.';
 
 create table farebox.functions (
   id bigint generated always as identity primary key,

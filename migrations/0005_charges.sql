@@ -36,7 +36,7 @@ create index charges_developer on farebox.charges (developer, id);
 create index charges_idempotency on farebox.charges (idempotency_hash)
   where idempotency_hash is not null;
 
--- For charges of months that have no partition yet. src/store/partitions.ts makes months ahead.
+-- For charges of months that have no partition yet. src/store/charges/partitions.ts makes months ahead.
 create table farebox.charges_rest partition of farebox.charges default;
 
 create table farebox.charge_refunds (

@@ -342,6 +342,8 @@ create index lots_position on farebox.lots using btree (ledger, consumer_id, fro
 -- The numbered files of migrations/ that were applied.
 create table farebox.migrations (
   name text not null,
+  -- sha-256 of the file without comments and white space, in hex.
+  hash text not null,
   applied_at timestamp with time zone not null default now(),
   constraint migrations_pkey primary key (name)
 );

@@ -1,4 +1,4 @@
--- Wakes the relays (src/temporal/relay.ts) when a notice is inserted, so that none has to poll.
+-- Wakes the relays (src/temporal/relay.ts) when a notice is inserted, so that it is handed over at once.
 create or replace function farebox.wake_relays() returns trigger language plpgsql as $$
 begin
   perform pg_notify('farebox_outbox', '');

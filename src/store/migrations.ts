@@ -3,7 +3,7 @@
  * order, then every function of migrations/functions whose text is new. One transaction under one lock, so
  * however many processes try at once, and wherever one is killed, all of it happens, once, or nothing.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -17,7 +17,7 @@ export class NewerDatabaseError extends Error {
   override readonly name = 'NewerDatabaseError';
 }
 
-/** The database has migrations of an unreleased version, which no release can continue. */
+/** The database has other migrations than this release, or other versions of them. */
 export class UnreleasedDatabaseError extends Error {
   override readonly name = 'UnreleasedDatabaseError';
 }
@@ -26,14 +26,16 @@ interface SqlFile {
   /** Without `.sql`. */
   readonly name: string;
   readonly text: string;
-  /** SHA-256 of the text, in hex. */
+  /** SHA-256, in hex. */
   readonly hash: string;
 }
 
+type Applied = Pick<SqlFile, 'name' | 'hash'>;
+
 /** Returns the names of the migrations and functions that it applied. */
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
-  const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/);
-  const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/);
+  const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
+  const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
   const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   await client.connect();
   try {
@@ -53,64 +55,74 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
 }
 
 /** In the order of their names, by code unit: the same on every machine. */
-async function sqlFiles(directory: string, pattern: RegExp): Promise<SqlFile[]> {
+async function sqlFiles(
+  directory: string,
+  pattern: RegExp,
+  hashed: (text: string) => string,
+): Promise<SqlFile[]> {
   const files = (await readdir(directory)).filter((file) => pattern.test(file)).toSorted();
   return Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(directory, file), 'utf8');
-      const hash = createHash('sha256').update(text).digest('hex');
-      return { name: file.replace(/\.sql$/, ''), text, hash };
+      return { name: file.replace(/\.sql$/, ''), text, hash: hash('sha256', hashed(text)) };
     }),
   );
 }
 
+/** Comments of an applied file may be improved; its statements may not change. */
+function withoutComments(text: string): string {
+  return text.replaceAll(/--.*|\s+/g, '');
+}
+
 async function applyNumbered(client: Client, files: readonly SqlFile[]): Promise<string[]> {
-  const names = await appliedNames(client);
-  refuseOtherHistory(
-    names,
-    files.map(({ name }) => name),
-  );
-  const missing = files.slice(names.length);
-  for (const { name, text } of missing) {
+  const applied = await appliedMigrations(client);
+  refuseOtherHistory(applied, files);
+  refuseNewer(applied.slice(files.length).map(({ name }) => name));
+  const missing = files.slice(applied.length);
+  for (const { name, hash, text } of missing) {
     await apply(client, `migrations/${name}.sql`, text);
-    await client.query('insert into farebox.migrations (name) values ($1)', [name]);
+    await client.query('insert into farebox.migrations (name, hash) values ($1, $2)', [name, hash]);
   }
   return missing.map(({ name }) => name);
 }
 
-async function appliedNames(client: Client): Promise<string[]> {
+async function appliedMigrations(client: Client): Promise<Applied[]> {
   const { rows: tables } = await client.query(
     `select from pg_tables where schemaname = 'farebox' and tablename = 'migrations'`,
   );
   if (tables.length === 0) return []; // the first migration makes it
-  const { rows } = await client.query<{ name: string }>(
-    `select name from farebox.migrations order by name collate "C"`,
+  // As JSON, because the table of unreleased versions has no hashes.
+  const { rows } = await client.query<Applied>(
+    `select name, to_jsonb(m) ->> 'hash' as hash from farebox.migrations m order by name collate "C"`,
   );
-  return rows.map(({ name }) => name);
+  return rows;
 }
 
 /** The applied migrations must be the first ones of this release. */
-function refuseOtherHistory(applied: readonly string[], known: readonly string[]): void {
-  const n = known.findIndex((name, place) => place < applied.length && name !== applied[place]);
-  if (n >= 0) {
-    throw new UnreleasedDatabaseError(
-      `The database has the migration ${applied[n]} where this Farebox has ${known[n]}, so a version from ` +
-        'before the first release made it: remove the data directory (.farebox), or use an empty database.',
-    );
-  }
-  refuseNewer(applied.slice(known.length));
+function refuseOtherHistory(applied: readonly Applied[], files: readonly SqlFile[]): void {
+  const other = applied.find(({ name, hash }, n) => {
+    const file = files[n];
+    return file && (file.name !== name || file.hash !== hash);
+  });
+  if (!other) return;
+  throw new UnreleasedDatabaseError(
+    `A version of Farebox from before its first release made this database (its ${other.name} is not ` +
+      'that of this release), so it cannot be migrated: remove the data directory (.farebox), or use ' +
+      'an empty database.',
+  );
 }
 
-/** A function is applied when its text has not been applied before; the table keeps every text's hash. */
+/** A function is applied when its text has not been applied before; the table keeps the hash of every text. */
 async function applyFunctions(client: Client, files: readonly SqlFile[]): Promise<string[]> {
-  const { rows } = await client.query<{ name: string; hash: string; is_newest: boolean }>(
+  const { rows } = await client.query<Applied & { is_newest: boolean }>(
     `select name, hash, id = max(id) over (partition by name) as is_newest from farebox.functions`,
   );
   const known = new Map(files.map(({ name, hash }) => [name, hash]));
   // A newer release has added these, or has replaced this release's text.
-  const isNewer = (row: (typeof rows)[number]) =>
-    !known.has(row.name) || (!row.is_newest && known.get(row.name) === row.hash);
-  refuseNewer([...new Set(rows.filter(isNewer).map(({ name }) => `functions/${name}`))]);
+  const newer = rows.filter(
+    ({ name, hash, is_newest }) => !known.has(name) || (!is_newest && known.get(name) === hash),
+  );
+  refuseNewer([...new Set(newer.map(({ name }) => `functions/${name}`))]);
 
   const missing = files.filter(
     (file) => !rows.some((row) => row.name === file.name && row.hash === file.hash),

@@ -107,7 +107,7 @@ describe('migrate', () => {
 
   it('refuses a database with a migration of a newer release, and changes nothing', async () => {
     await migrate(database.url);
-    await client.query(`insert into farebox.migrations (name) values ('9999_later')`);
+    await client.query(`insert into farebox.migrations (name, hash) values ('9999_later', '')`);
     await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'new')`);
     await assert.rejects(migrate(database.url, directory), (error) => {
       assert.ok(error instanceof NewerDatabaseError);
@@ -127,12 +127,24 @@ describe('migrate', () => {
       assert.ok(error instanceof UnreleasedDatabaseError);
       assert.match(
         error.message,
-        /0001_accounts.*before the first release.*remove the data directory/,
+        /before its first release.*0001_accounts.*remove the data directory/,
       );
       return true;
     });
     const { rows } = await client.query(`select from pg_tables where schemaname = 'farebox'`);
     assert.equal(rows.length, 1);
+  });
+
+  it('refuses a database that an edited migration made otherwise, but lets comments be improved', async () => {
+    await migrate(database.url);
+    await change('0009_outbox.sql', '-- Notices', '-- Messages');
+    assert.deepEqual(await migrate(database.url, directory), []);
+    await change('0009_outbox.sql', 'attempts int', 'attempts bigint');
+    await assert.rejects(migrate(database.url, directory), (error) => {
+      assert.ok(error instanceof UnreleasedDatabaseError);
+      assert.match(error.message, /its 0009_outbox is not that of this release/);
+      return true;
+    });
   });
 
   it('replaces a function when its file changed, and nothing else', async () => {

@@ -52,7 +52,7 @@ describe('migrations', () => {
     assert.deepEqual(sorted(defined), sorted(rows));
   });
 
-  it('give every constraint a name of its own, but for keys of one column', async () => {
+  it('name every check and every unique constraint', async () => {
     const { rows } = await client.query<{ name: string }>(
       `select conname as name from pg_constraint
        where connamespace = 'farebox'::regnamespace and contype not in ('n', 'p', 'f')
