@@ -43,8 +43,9 @@ export function errorResponses(endpoint: Endpoint): Readonly<Record<string, unkn
   );
 }
 
+const header = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
+
 function response(status: number, codes: readonly ErrorCode[]): unknown {
-  const header = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code][1]}`).join('\n\n'),
     headers: {
