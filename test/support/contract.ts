@@ -48,12 +48,13 @@ export function assertInContract(method: string, path: string, received: Receive
   }
 }
 
-/** The row that serves a path; the table's order decides, as in the router. */
-export function endpointOf(method: string, path: string): Endpoint | undefined {
+/** The row that serves a path: one that names it to the letter, else the first that fits, as in the app. */
+function endpointOf(method: string, path: string): Endpoint | undefined {
   const { pathname } = new URL(path, 'http://localhost');
-  return ENDPOINTS.find(
-    (endpoint) => endpoint.method === method.toLowerCase() && patternOf(endpoint).test(pathname),
-  );
+  const exact = ENDPOINTS.filter((endpoint) => endpoint.path === pathname);
+  const fitting = ENDPOINTS.filter((endpoint) => patternOf(endpoint).test(pathname));
+  const candidates = exact.length > 0 ? exact : fitting;
+  return candidates.find((endpoint) => endpoint.method === method.toLowerCase());
 }
 
 function patternOf({ path }: Endpoint): RegExp {
