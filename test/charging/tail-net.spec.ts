@@ -1,7 +1,7 @@
 /** The API without any worker: tails that grew long are shortened all the same, and reads stay exact. */
 import assert from 'node:assert/strict';
 import { EarningsAnswer } from '../../src/schemas/developers.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../store/earnings-desk.ts';
+import { openEarningsDesk, type EarningsDesk, type Party } from '../support/earnings-desk.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { until } from '../support/stack.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
 import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, read, type Account } from '../support/command-account.ts';
 
 interface Usage {
   readonly charges: { id: string; receipt: string; amount: number }[];

@@ -9,7 +9,7 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, read, type Account } from '../support/command-account.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const CONCURRENT = 256;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Farebox, type FareboxOptions, type ReceiptKey } from '@farebox/client';
 import { startApi, startStack, type Stack } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, read, type Account } from '../support/command-account.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const NOT_VALID = { valid: false, charge: null };

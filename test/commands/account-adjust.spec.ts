@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
 import { proveBooks } from '../support/books.ts';
 import {
   createTestDatabase,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { createAccount, read, type Account } from '../client/account.ts';
+import { createAccount, read, type Account } from '../support/command-account.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 

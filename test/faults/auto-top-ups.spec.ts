@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../src/config.ts';
 import { createStripe } from '../../src/processor/stripe.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, topUpsOf } from '../support/payments.ts';
@@ -16,8 +16,8 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { holdAccount, holdConsumer } from './locks.ts';
-import { startOwnTemporal } from './own-servers.ts';
+import { holdAccount, holdConsumer } from '../support/row-locks.ts';
+import { startOwnTemporal } from '../support/own-servers.ts';
 
 describe('an automatic top-up and the death of', function () {
   this.timeout(90_000);

@@ -7,10 +7,10 @@ import type { Stripe } from 'stripe';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
-import type { Random } from '../simulation/random.ts';
+import type { Random } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { until } from '../support/stack.ts';
-import type { Consumer, TopUpDesk } from '../workflows/top-up-desk.ts';
+import type { Consumer, TopUpDesk } from '../support/top-up-desk.ts';
 
 const DOLLARS = 25;
 const CREDITED = { status: 'completed', dollars: DOLLARS } as const;

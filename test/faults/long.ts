@@ -4,12 +4,11 @@
  * the end the ledger holds exactly the charges that were answered, and every payment is credited, once.
  */
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { createAccount, type Account } from '../client/account.ts';
-import { Random } from '../simulation/random.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
+import { Random, SEED } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, pay } from '../support/payments.ts';
@@ -113,7 +112,7 @@ class PersistentPayments {
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '20' },
-    seed: { type: 'string', default: process.env['SEED'] ?? String(randomInt(2 ** 32)) },
+    seed: { type: 'string', default: String(SEED) },
   },
 });
 print(`SEED=${values.seed} --rounds ${values.rounds}`);

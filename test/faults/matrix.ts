@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
@@ -22,7 +22,7 @@ import {
   type Environment,
   type Server,
 } from '../support/stack.ts';
-import { startOwnPostgres, startOwnTemporal } from './own-servers.ts';
+import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 import { gate, installGates, request, type Step } from './steps.ts';
 
 const BOTH = ['before', 'unanswered'] as const;

@@ -7,8 +7,8 @@ import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import { startApi, until, type Environment, type Server } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
-import { startOwnPostgres } from './own-servers.ts';
+import { holdConsumer } from '../support/row-locks.ts';
+import { startOwnPostgres } from '../support/own-servers.ts';
 import { PersistentCharges } from './persistent-charges.ts';
 
 const CLIENTS = 40;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeAnswer, UsageAnswer } from '../../src/schemas/charges.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import {
@@ -21,8 +21,8 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
-import { startOwnTemporal } from './own-servers.ts';
+import { holdConsumer } from '../support/row-locks.ts';
+import { startOwnTemporal } from '../support/own-servers.ts';
 
 describe('a payment and the death of', function () {
   this.timeout(60_000);

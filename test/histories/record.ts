@@ -14,8 +14,8 @@ import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
-import { openAgentDesk } from '../workflows/agent-desk.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { openAgentDesk } from '../support/agent-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 

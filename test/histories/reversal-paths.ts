@@ -3,7 +3,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { requestRefund } from '../../src/store/refunds.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import { until } from '../support/stack.ts';
-import type { TopUpDesk } from '../workflows/top-up-desk.ts';
+import type { TopUpDesk } from '../support/top-up-desk.ts';
 
 /** Each returns the top-up when its last run is under way, or over. */
 export const REVERSAL_PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<TopUp>>> = {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ChargeAnswer } from '../../src/schemas/charges.ts';
 import { BalanceAnswer, TopUpsAnswer } from '../../src/schemas/consumers.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type Account } from '../support/command-account.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../support/stack.ts';

@@ -4,7 +4,7 @@ import { createDatabase } from '../../src/store/database.ts';
 import { recordReversals } from '../../src/store/reversals.ts';
 import { ChargeAnswer, UsageAnswer } from '../../src/schemas/charges.ts';
 import { BalanceAnswer } from '../../src/schemas/consumers.ts';
-import { dispute } from '../store/payer.ts';
+import { dispute } from '../support/payer.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';

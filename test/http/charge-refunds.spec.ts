@@ -11,7 +11,7 @@ import {
 } from '../../src/schemas/charges.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { getReversalsVersion, recordReversals } from '../../src/store/reversals.ts';
-import { dispute, processorId } from '../store/payer.ts';
+import { dispute, processorId } from '../support/payer.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';

@@ -15,7 +15,7 @@ import { listToolEarnings, type ToolIntervalEarnings } from '../../src/store/ear
 import { rollUp } from '../../src/store/rollups.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { newConsumers, newDraft, post, type Consumer } from './charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../support/charge-drafts.ts';
 import { nodesOf, plansOf } from './query-plans.ts';
 
 const MINUTE_MS = 60_000;

@@ -10,7 +10,7 @@ import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
 import { createEmptyDatabase } from '../support/stack.ts';
-import { post } from './charge-drafts.ts';
+import { post } from '../support/charge-drafts.ts';
 
 /** The last migration before charges became narrower. */
 const BEFORE = 7;

@@ -11,7 +11,7 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { ensureChargePartitions } from '../../src/store/partitions.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
-import { newConsumers, newDraft, post, type Consumer } from './charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../support/charge-drafts.ts';
 import { blocksOf, partitionsRead, plansOf } from './query-plans.ts';
 
 const NOVEMBER = Date.UTC(2026, 10, 21);

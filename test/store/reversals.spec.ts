@@ -9,7 +9,7 @@ import { addLot, cutLots } from '../../src/store/lots.ts';
 import { requestRefund } from '../../src/store/refunds.ts';
 import { getReversalsVersion, recordReversals } from '../../src/store/reversals.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { dispute, newPayer, processorId, refund, type Payer } from './payer.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../support/payer.ts';
 
 describe('a reversal', () => {
   let ledger: TestLedger;

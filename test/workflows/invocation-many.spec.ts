@@ -4,7 +4,7 @@ import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import { bodyOf } from '../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { until } from '../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from './agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../support/agent-desk.ts';
 
 describe('many invocations', () => {
   let desk: AgentDesk;

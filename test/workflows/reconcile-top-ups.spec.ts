@@ -12,7 +12,7 @@ import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 
 const DAY_MS = 86_400_000;
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };

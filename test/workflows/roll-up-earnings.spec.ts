@@ -3,7 +3,6 @@
  * what the charges add up to, while it runs, when workers are killed at any step, and after days without them.
  */
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
@@ -15,8 +14,8 @@ import {
   openEarningsDesk,
   type EarningsDesk,
   type Party,
-} from '../store/earnings-desk.ts';
-import { Random } from '../simulation/random.ts';
+} from '../support/earnings-desk.ts';
+import { Random, SEED } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
 import {
@@ -31,8 +30,7 @@ import {
 const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 
 describe('the schedule that rolls up earnings', () => {
-  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
-  const random = new Random(seed);
+  const random = new Random(SEED);
   let stack: Stack;
   let desk: EarningsDesk;
   /** Outside of the transactions that hold a step: these see one state of what waits. */
@@ -103,7 +101,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${seed})`, async () => {
+  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${SEED})`, async () => {
     const over: true[] = [];
     const calling = Array.from({ length: 4 }, async () => {
       await traffic(60);

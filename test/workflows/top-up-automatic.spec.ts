@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../src/store/auto-top-ups.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import { until } from '../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 
 describe('an automatic top-up', () => {
   let desk: TopUpDesk;

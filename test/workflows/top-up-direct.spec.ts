@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
 import { setConsentCeiling } from '../../src/store/consent.ts';
 import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
-import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 

@@ -5,7 +5,7 @@ import { sql } from '../../src/store/database.ts';
 import type { TopUp } from '../../src/store/top-ups.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until } from '../support/stack.ts';
-import { openDesk, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 
 describe('operators and a top-up', () => {
   let desk: TopUpDesk;

@@ -5,9 +5,9 @@ import { choosePort } from '../../src/embedded/ports.ts';
 import { wireId } from '../../src/domain/ids.ts';
 import { admitTopUp, findTopUp, withdrawTopUp } from '../../src/store/top-ups.ts';
 import { createTemporalClient, startDirectTopUp } from '../../src/temporal/client.ts';
-import { holdConsumer } from '../faults/locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
-import { openDesk, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 
 describe('a top-up and outages', function () {
   this.timeout(60_000);

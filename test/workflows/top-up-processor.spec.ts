@@ -4,7 +4,7 @@ import type { TopUp } from '../../src/store/top-ups.ts';
 import { reportPayment } from '../../src/temporal/client.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until } from '../support/stack.ts';
-import { openDesk, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 
 describe('a top-up and its processor', function () {
   this.timeout(120_000);

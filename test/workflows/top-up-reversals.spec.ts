@@ -9,10 +9,10 @@ import { row, sql } from '../../src/store/database.ts';
 import { requestRefund } from '../../src/store/refunds.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
-import { payerOf, type Payer } from '../store/payer.ts';
+import { payerOf, type Payer } from '../support/payer.ts';
 import { proveBooks } from '../support/books.ts';
 import { farebox, until, type Server } from '../support/stack.ts';
-import { openDesk, type TopUpDesk } from './top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 

@@ -6,10 +6,10 @@ import { GrantAnswer } from '../../src/schemas/grants.ts';
 import { InvocationAnswer } from '../../src/schemas/invocations.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
-import { createTestAccounts } from '../support/accounts.ts';
-import { startAgent, type Respond, type TestAgent } from '../support/agents.ts';
-import { bodyOf, call, type Answer } from '../support/http.ts';
-import { startStack, until, type Environment, type Stack } from '../support/stack.ts';
+import { createTestAccounts } from './accounts.ts';
+import { startAgent, type Respond, type TestAgent } from './agents.ts';
+import { bodyOf, call, type Answer } from './http.ts';
+import { startStack, until, type Environment, type Stack } from './stack.ts';
 
 export type Invocation = Static<typeof InvocationAnswer>;
 export type Grant = Static<typeof GrantAnswer>;

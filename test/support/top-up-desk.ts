@@ -23,7 +23,7 @@ import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups.ts';
 import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
 import { requestTopUp, type TopUpRequest, type TopUpResult } from '../../src/temporal/top-ups.ts';
-import { newDraft, post } from '../store/charge-drafts.ts';
+import { newDraft, post } from './charge-drafts.ts';
 import {
   createTestDatabase,
   startSimulator,
@@ -32,7 +32,7 @@ import {
   until,
   type Environment,
   type Server,
-} from '../support/stack.ts';
+} from './stack.ts';
 
 export type Consumer = TopUpRequest['consumer'];
 export type TopUpDesk = Awaited<ReturnType<typeof openDesk>>;

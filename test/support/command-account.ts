@@ -1,6 +1,6 @@
 /** An account as its owner gets it: made by the command, its keys shown once. */
 import { randomUUID } from 'node:crypto';
-import { farebox, type Environment } from '../support/stack.ts';
+import { farebox, type Environment } from './stack.ts';
 
 export interface Account {
   readonly consumerId: string;
