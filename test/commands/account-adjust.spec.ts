@@ -11,8 +11,7 @@ import {
   type TestDatabase,
 } from '../support/stack.ts';
 
-describe('farebox account adjust', function () {
-  this.timeout(60_000);
+describe('farebox account adjust', () => {
   let database: TestDatabase;
   let sql: Client;
   let env: Environment;

@@ -172,7 +172,7 @@ export async function live(
   };
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, liveOn));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
-  await until(async () => (await desk.waitingEvents()) === 0, { timeoutMs: 60_000 });
+  await until(async () => (await desk.waitingEvents()) === 0);
   const { differing } = await reconcileNow(desk.temporal, AbortSignal.timeout(600_000));
   assert.equal(differing, 0);
   for (const { consumer, topUp, order } of lives) {
@@ -188,7 +188,7 @@ export async function live(
 
 async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<Life> {
   const consumer = await desk.newConsumer();
-  const life: Life = { consumer, topUp: await open(desk, consumer) };
+  const life: Life = { consumer, topUp: await desk.checkout(consumer, DOLLARS) };
   const acts: readonly Act[] = LIFE_CYCLES[name].acts;
   const events: (() => Promise<string>)[] = acts.flatMap(({ tells }) =>
     tells.map((type) => () => findEvent(desk, life, type)),
@@ -212,17 +212,6 @@ async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<
   }
   await happen();
   return life;
-}
-
-/** Asked for until it can be paid: a busy machine may take longer than a request waits. */
-function open(desk: TopUpDesk, consumer: Consumer): Promise<TopUp> {
-  return until(
-    async () => {
-      const result = await desk.request(consumer, 'checkout', DOLLARS, 'once');
-      return result.kind === 'pending' && result.topUp.sessionUrl !== null && result.topUp;
-    },
-    { timeoutMs: 60_000 },
-  );
 }
 
 async function findEvent(desk: TopUpDesk, life: Life, type: EventType): Promise<string> {

@@ -135,9 +135,7 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
     });
     const result = await desk.request(await desk.newConsumer(), 'checkout', 25);
     if (!('topUp' in result)) throw new Error(result.kind);
-    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl, {
-      timeoutMs: 60_000,
-    });
+    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl);
     await desk.pay(url);
     return result.topUp;
   },

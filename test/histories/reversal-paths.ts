@@ -42,7 +42,7 @@ export const REVERSAL_PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promis
       const query = `WorkflowId = "${desk.workflow(topUp.id).workflowId}" and Stuck = true`;
       return (await desk.temporal.client.workflow.count(query)).count === 1;
     };
-    await until(isStuck, { timeoutMs: 60_000 });
+    await until(isStuck);
     await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
     await desk.workflow(topUp.id).executeUpdate('retry');
     return topUp;

@@ -79,7 +79,7 @@ export async function openAgentDesk(extra: Environment = {}) {
     },
 
     /** As it is when it has ended. */
-    async ended(id: string, timeoutMs = 30_000): Promise<Invocation> {
+    async ended(id: string, timeoutMs?: number): Promise<Invocation> {
       return until(
         async () => {
           const now = await this.invocationNow(id);

@@ -163,7 +163,7 @@ describe('/v1/statements/:month', () => {
       ),
       { numRuns: 12 },
     );
-  }).timeout(120_000);
+  });
 
   it('counts every charge, though some that are close in time changed places', async () => {
     const [consumer] = (await desk.parties(1)) as [Party];

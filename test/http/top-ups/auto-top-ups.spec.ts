@@ -7,8 +7,7 @@ import { proveBooks } from '../../support/books.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
-describe('automatic top-ups', function () {
-  this.timeout(60_000);
+describe('automatic top-ups', () => {
   let stack: Stack;
   let account: Account;
 

@@ -95,7 +95,7 @@ describe('the partitions of charges', () => {
     await until(async () => (await client.query(waits)).rowCount);
     await client.query('rollback');
     assert.deepEqual(await patient, { made: AHEAD, putOff: [] });
-  }).timeout(60_000);
+  });
 
   it('take over what fell into the rest before they were made', async () => {
     const consumer = await consumerOf();

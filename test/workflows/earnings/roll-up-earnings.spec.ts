@@ -40,8 +40,7 @@ describe('the schedule that rolls up earnings', () => {
   let workers: Server[];
   let parties: Party[];
 
-  before(async function () {
-    this.timeout(90_000);
+  before(async () => {
     stack = await startStack({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
     apis = [stack.api, await startApi({ env })];
@@ -74,7 +73,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  const emptied = () => until(async () => (await desk.tailRows()) === 0, { timeoutMs: 30_000 });
+  const emptied = () => until(async () => (await desk.tailRows()) === 0);
 
   /** As any client sees it, on each process. */
   async function compareAnswers(): Promise<void> {
@@ -114,7 +113,7 @@ describe('the schedule that rolls up earnings', () => {
     await desk.compare(parties, today());
     await compareAnswers();
     await proveBooks(stack.env, { processor: false });
-  }).timeout(90_000);
+  });
 
   /** What holds a step at a point of it, from outside. */
   const POINTS = {
@@ -135,7 +134,7 @@ describe('the schedule that rolls up earnings', () => {
       await killWorkers();
       await desk.client.query('rollback');
       await restartAndProve();
-    }).timeout(90_000);
+    });
   }
 
   it('moves everything once when the workers are killed as soon as it has committed', async () => {
@@ -147,7 +146,7 @@ describe('the schedule that rolls up earnings', () => {
     await traffic(5);
     await schedule().trigger();
     await restartAndProve();
-  }).timeout(90_000);
+  });
 
   async function killWorkers(): Promise<void> {
     for (const worker of workers) worker.kill('SIGKILL');
@@ -179,7 +178,7 @@ describe('the schedule that rolls up earnings', () => {
     await Promise.all(apis.map((api) => api.stop()));
     const running = 'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"';
     const stillRunning = () => client.workflow.count(running);
-    await until(async () => (await stillRunning()).count === 0, { timeoutMs: 30_000 });
+    await until(async () => (await stillRunning()).count === 0);
     const before = await desk.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
@@ -208,5 +207,5 @@ describe('the schedule that rolls up earnings', () => {
       return found.length >= 2 && found;
     });
     for (const { historyLength } of runs) assert.ok((historyLength ?? 0) < 100);
-  }).timeout(120_000);
+  });
 });

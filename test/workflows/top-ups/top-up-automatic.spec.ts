@@ -72,7 +72,7 @@ describe('an automatic top-up', () => {
     { threshold }: { threshold: number },
   ): Promise<Consumer> {
     const consumer = await desk.newConsumer();
-    const failed = await desk.request(consumer, 'direct', 1);
+    const failed = await desk.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
     await desk.saveCard(consumer, card);
     await desk.topUpAutomatically(consumer, threshold);

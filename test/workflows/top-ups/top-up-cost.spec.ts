@@ -33,7 +33,7 @@ describe('a top-up that goes well costs', () => {
   });
 
   it('at most 7 actions from the saved card', async () => {
-    const result = await desk.request(await desk.newConsumer(), 'direct', 25);
+    const result = await desk.requestDirect(await desk.newConsumer(), 25);
     assert.ok(result.kind === 'completed');
     assert.ok((await actionsOf(result.topUp)) <= 7);
   });

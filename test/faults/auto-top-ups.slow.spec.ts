@@ -19,8 +19,7 @@ import {
 import { holdAccount, holdConsumer } from '../support/row-locks.ts';
 import { startOwnTemporal } from '../support/own-servers.ts';
 
-describe('an automatic top-up and the death of', function () {
-  this.timeout(90_000);
+describe('an automatic top-up and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
   let stack: Stack;
   let worker: Server;
@@ -69,7 +68,7 @@ describe('an automatic top-up and the death of', function () {
 
   /** Whatever was killed: 9 dollars were left, and 20 came, in one payment. */
   async function comesOnce(): Promise<void> {
-    await until(async () => (await balanceOf(stack.api, account)) === 29, { timeoutMs: 40_000 });
+    await until(async () => (await balanceOf(stack.api, account)) === 29);
     await until(async () => {
       const { rows } = await sql.query<{ count: string }>('select count(*) from farebox.outbox');
       return rows[0]?.count === '0';

@@ -24,8 +24,7 @@ import {
 import { holdConsumer } from '../support/row-locks.ts';
 import { startOwnTemporal } from '../support/own-servers.ts';
 
-describe('a payment and the death of', function () {
-  this.timeout(60_000);
+describe('a payment and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
   let stack: Stack;
   let api: Server;
@@ -62,7 +61,7 @@ describe('a payment and the death of', function () {
     });
 
   const creditArrives = (balance: number) =>
-    until(async () => (await balanceOf(api, account)) === balance, { timeoutMs: 40_000 });
+    until(async () => (await balanceOf(api, account)) === balance);
 
   async function count(what: 'processor_events' | 'movements'): Promise<number> {
     const client = new Client({ connectionString: stack.database.url });
