@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../src/config.ts';
 import { createStripe } from '../../src/stripe/calls.ts';
-import { createAccount, type Account } from '../support/command-account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, topUpsOf } from '../support/payments.ts';
@@ -23,7 +23,7 @@ describe('an automatic top-up and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
   let stack: Stack;
   let worker: Server;
-  let account: Account;
+  let account: TestAccount;
   let stripe: Stripe;
   let sql: Client;
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { createAccount, type Account } from '../support/command-account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { Random, SEED } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
@@ -63,7 +63,7 @@ async function run(rounds: number, seed: number): Promise<void> {
   await site.close();
 }
 
-async function storedCharges(site: Site, { consumerId }: Account): Promise<Set<string>> {
+async function storedCharges(site: Site, { consumerId }: TestAccount): Promise<Set<string>> {
   const { rows } = await site.inSql((sql) =>
     sql.query<{ id: string }>('select id from farebox.charges where consumer_id = $1', [
       uuidOf('consumer', consumerId),
@@ -75,12 +75,12 @@ async function storedCharges(site: Site, { consumerId }: Account): Promise<Set<s
 /** A consumer that opens checkouts and pays them; what is away is left for the next time. */
 class PersistentPayments {
   readonly #site: Site;
-  readonly #account: Account;
+  readonly #account: TestAccount;
   readonly #random: Random;
   readonly #paid = new Set<string>();
   #isStopped = false;
 
-  constructor(site: Site, account: Account, random: Random) {
+  constructor(site: Site, account: TestAccount, random: Random) {
     this.#site = site;
     this.#account = account;
     this.#random = random;

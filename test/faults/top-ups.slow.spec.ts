@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeAnswer, UsageAnswer } from '../../src/schemas/charges.ts';
-import { createAccount, type Account } from '../support/command-account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import {
@@ -29,7 +29,7 @@ describe('a payment and the death of', () => {
   let stack: Stack;
   let api: Server;
   let worker: Server;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     temporal = await startOwnTemporal();

@@ -41,7 +41,7 @@ describe('the counting reporter', () => {
       const { status, stdout, counts } = run(specs, ...flags);
       assert.equal(counts, '5 2\n');
       assert.equal(status, 2);
-      assert.match(stdout, /exec mocha b\.cjs\n.*exec mocha c\.cjs\n/);
+      for (const name of ['b', 'c']) assert.ok(stdout.includes(`exec mocha ${name}.cjs\n`), stdout);
     });
   }
 

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { ChargeAnswer } from '../../../src/schemas/charges.ts';
 import { BalanceAnswer, TopUpsAnswer } from '../../../src/schemas/consumers.ts';
-import { createAccount, type Account } from '../../support/command-account.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
 describe('automatic top-ups', () => {
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     stack = await startStack();
