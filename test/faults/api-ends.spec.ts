@@ -9,7 +9,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 describe('the end of an API process', () => {
   let api: TestApi;

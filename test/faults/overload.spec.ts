@@ -6,7 +6,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { until } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 /** Two lanes of 5,000 (src/processes/api.ts), of which a consumer has one; in flight are up to 200 more. */
 const FITS = 5_000 + 200;

@@ -6,7 +6,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call } from '../support/http.ts';
 import type { Server } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 interface Result {
   readonly status: number;

@@ -3,7 +3,7 @@ import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { echo } from '../support/agents.ts';
 import { bodyOf } from '../support/http.ts';
 import { until } from '../support/stack.ts';
-import type { AgentDesk } from '../workflows/agent-desk.ts';
+import type { AgentDesk } from '../support/agent-desk.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 

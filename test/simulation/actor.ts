@@ -19,7 +19,7 @@ import {
   type Developer,
   type MadeCharge,
 } from './model.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../support/random.ts';
 import type { ChargeReply, Service } from './service.ts';
 
 export interface World {

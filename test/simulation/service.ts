@@ -8,7 +8,7 @@ import { call, type Answer, type CallOptions } from '../support/http.ts';
 import { startApi, type Environment, type Server } from '../support/stack.ts';
 import type { ChargeBody, ChargeRequest, Decision, Developer } from './model.ts';
 import { dollarsOf } from './model.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../support/random.ts';
 
 export interface Decided extends Answer {
   /** Whether an attempt before this answer may have done it already. */

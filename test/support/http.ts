@@ -55,6 +55,13 @@ export async function call(
   return received;
 }
 
+/** What the service answers to a GET of the key's owner. */
+export async function read<Answer>(url: string, key: string): Promise<Answer> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return (await response.json()) as Answer;
+}
+
 /** Two cents for `search`, by the account's own developer key; a member that is undefined is left out. */
 export async function charge(
   server: { readonly url: string },

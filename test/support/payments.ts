@@ -1,10 +1,11 @@
 /** What a consumer does to top up through the hosted page, and the simulator's controls. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call } from './http.ts';
-import type { Server } from './stack.ts';
+import { until, type Server } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
 type Consumer = Pick<TestAccount, 'consumerKey'>;
@@ -19,7 +20,16 @@ export async function openCheckout(
   { consumerKey }: Consumer,
   amount: number,
 ): Promise<OpenCheckout> {
-  const answer = await call(api, 'POST', '/v1/checkout', { key: consumerKey, body: { amount } });
+  const request = {
+    key: consumerKey,
+    headers: { 'idempotency-key': randomUUID() },
+    body: { amount },
+  };
+  // 202: on a busy machine a session takes longer to open than a request waits.
+  const answer = await until(async () => {
+    const now = await call(api, 'POST', '/v1/checkout', request);
+    return now.status !== 202 && now;
+  });
   const { topUpId, sessionUrl } = bodyOf(answer, 201, CheckoutReply);
   assert.ok(sessionUrl);
   return { topUpId, sessionUrl };

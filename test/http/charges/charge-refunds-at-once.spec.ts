@@ -22,8 +22,7 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 const sum = (items: readonly { readonly amount: number }[]) =>
   items.reduce((total, { amount }) => total + Math.round(amount * 1e6), 0);
 
-describe('refunds of charges beside other traffic', function () {
-  this.timeout(60_000);
+describe('refunds of charges beside other traffic', () => {
   let api: TestApi;
   let database: Database;
   let consumer: TestAccount;

@@ -76,8 +76,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom({ do: 'rollUp' }, { do: 'rebuild' }) },
 );
 
-describe('charges and their refunds', function () {
-  this.timeout(120_000);
+describe('charges and their refunds', () => {
   let api: TestApi;
   let database: Database;
 

@@ -11,7 +11,7 @@ import {
 import { UsageReply } from '../../../src/schemas/balance.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
-import { dispute, processorId } from '../../store/payer.ts';
+import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';

@@ -8,7 +8,7 @@ import {
   openEarningsDesk,
   type EarningsDesk,
   type Party,
-} from '../../store/earnings-desk.ts';
+} from '../../support/earnings-desk.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 

@@ -11,8 +11,8 @@ import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { newDraft, post } from '../../store/charge-drafts.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../../store/earnings-desk.ts';
+import { newDraft, post } from '../../support/charge-drafts.ts';
+import { openEarningsDesk, type EarningsDesk, type Party } from '../../support/earnings-desk.ts';
 
 const NOW = new Date();
 const monthAt = (ahead: number): number =>
@@ -163,7 +163,7 @@ describe('/v1/statements/:month', () => {
       ),
       { numRuns: 12 },
     );
-  }).timeout(120_000);
+  });
 
   it('counts every charge, though some that are close in time changed places', async () => {
     const [consumer] = (await desk.parties(1)) as [Party];

@@ -3,15 +3,14 @@ import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { TopUpsReply } from '../../../src/schemas/top-ups.ts';
-import { createAccount, type Account } from '../../client/account.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
-describe('automatic top-ups', function () {
-  this.timeout(60_000);
+describe('automatic top-ups', () => {
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     stack = await startStack();

@@ -28,8 +28,7 @@ const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
   ),
 ];
 
-describe('top-ups over HTTP', function () {
-  this.timeout(60_000);
+describe('top-ups over HTTP', () => {
   let stack: Stack;
   let owner: Owner;
 

@@ -8,7 +8,7 @@ import type { InvocationProgress } from '../../../workflows/messages.ts';
 import { echo, sendJson } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk, type Invocation } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk, type Invocation } from '../../support/agent-desk.ts';
 
 describe('an invocation', () => {
   let desk: AgentDesk;

@@ -8,7 +8,7 @@ import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
 import { startAgent, type TestAgent } from '../../support/agents.ts';
 import { assertError, bodyOf } from '../../support/http.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('the legacy endpoints', () => {
   let desk: AgentDesk;

@@ -4,7 +4,7 @@ import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until, type Server } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('a terminated workflow', () => {
   let desk: AgentDesk;

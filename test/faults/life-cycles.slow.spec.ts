@@ -1,7 +1,6 @@
 /** Some sixty orders in which events of top-ups may be told; `node test/faults/life-cycles-long.ts` has all of them. */
-import { randomInt } from 'node:crypto';
-import { Random } from '../simulation/random.ts';
-import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { Random, SEED } from '../support/random.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 import { allOrders, live } from './life-cycles.ts';
 
 const ORDERS = 60;
@@ -19,9 +18,8 @@ describe('the events of a top-up', function () {
     await desk?.close();
   });
 
-  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
-  it(`end in the same books in whatever order they are told, twice or never (SEED=${seed})`, async () => {
-    const random = new Random(seed);
+  it(`end in the same books in whatever order they are told, twice or never (SEED=${SEED})`, async () => {
+    const random = new Random(SEED);
     const orders = allOrders(random);
     // Of each life cycle as many: the long ones have most of the orders.
     const byName = Object.values(Object.groupBy(orders, ({ name }) => name)).map(

@@ -16,14 +16,13 @@ import { reconcileNow } from '../../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const DAY_MS = 86_400_000;
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
 const timeRow = row(Type.Object({ time: Type.String() }));
 
-describe('reconciliation', function () {
-  this.timeout(90_000);
+describe('reconciliation', () => {
   let desk: TopUpDesk;
   let worker: Server;
   let consumer: Consumer;
@@ -41,7 +40,7 @@ describe('reconciliation', function () {
     await desk?.close();
   });
 
-  const reconcile = () => reconcileNow(desk.temporal, AbortSignal.timeout(60_000));
+  const reconcile = () => reconcileNow(desk.temporal, AbortSignal.timeout(110_000));
 
   /** Kind, and dollars there and here. */
   async function differencesOf(topUp: Pick<TopUp, 'id'>) {

@@ -6,9 +6,8 @@ import { startBrowser } from '../support/browser.ts';
 import { call } from '../support/http.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 
-describe('the top-up page', function () {
+describe('the top-up page', () => {
   // Unpacking the browser, its first start and a stack, on a busy machine.
-  this.timeout(90_000);
   let stack: Stack;
   let browser: Browser;
   let page: Page;

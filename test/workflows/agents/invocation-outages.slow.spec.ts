@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
-import { startOwnTemporal, type OwnServer } from '../../faults/own-servers.ts';
+import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('invocations and deaths', () => {
   let desk: AgentDesk;

@@ -1,4 +1,12 @@
-/** Numbers that look random and follow from a seed alone, so that a run can be run again. */
+/** Numbers that look random and follow from a seed alone, so that a run can be repeated. */
+import { randomInt } from 'node:crypto';
+
+/**
+ * The environment's SEED, or a new one. A test that draws from it has `(SEED=...)` in its title, so that its
+ * failure says how to repeat it.
+ */
+export const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 32));
+
 export class Random {
   #state: number;
 

@@ -6,10 +6,10 @@ import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
-import { createTestAccounts } from '../support/accounts.ts';
-import { startAgent, type Respond, type TestAgent } from '../support/agents.ts';
-import { bodyOf, call, type Answer } from '../support/http.ts';
-import { startStack, until, type Environment, type Stack } from '../support/stack.ts';
+import { createTestAccounts } from './accounts.ts';
+import { startAgent, type Respond, type TestAgent } from './agents.ts';
+import { bodyOf, call, type Answer } from './http.ts';
+import { startStack, until, type Environment, type Stack } from './stack.ts';
 
 export type Invocation = Static<typeof InvocationReply>;
 export type Grant = Static<typeof GrantReply>;
@@ -79,7 +79,7 @@ export async function openAgentDesk(extra: Environment = {}) {
     },
 
     /** As it is when it has ended. */
-    async ended(id: string, timeoutMs = 30_000): Promise<Invocation> {
+    async ended(id: string, timeoutMs?: number): Promise<Invocation> {
       return until(
         async () => {
           const now = await this.invocationNow(id);

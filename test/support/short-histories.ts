@@ -6,7 +6,7 @@ import { Connection } from '@temporalio/client';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort, isPortOpen } from '../../src/embedded/ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
-import { until, type Environment } from '../support/stack.ts';
+import { until, type Environment } from './stack.ts';
 
 /** Temporal's own limit is 4,096 events. */
 export const HISTORY_EVENTS_MAX = 60;

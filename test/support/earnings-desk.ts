@@ -15,7 +15,7 @@ import { listEarnings, sumEarningsByTool } from '../../src/store/earnings/earnin
 import { cutLots } from '../../src/store/balance/lots.ts';
 import { listTools, noteToolName } from '../../src/store/earnings/tools.ts';
 import { listAttributedTopUps } from '../../src/store/earnings/top-up-attribution.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { post } from './charge-drafts.ts';
 
 export const HOUR_MS = 3_600_000;

@@ -31,9 +31,7 @@ interface Place {
   readonly port: number;
 }
 
-describe('farebox start', function () {
-  this.timeout(120_000);
-
+describe('farebox start', () => {
   let folder: string;
   let place: Place;
   let running: Launched;

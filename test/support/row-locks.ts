@@ -4,7 +4,7 @@
  */
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { until } from '../support/stack.ts';
+import { until } from './stack.ts';
 
 export interface HeldRow {
   /** Resolves when this many sessions wait for a lock in the database. */

@@ -4,10 +4,9 @@ import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportPayment } from '../../../src/temporal/client.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
-describe('a top-up and its processor', function () {
-  this.timeout(120_000);
+describe('a top-up and its processor', () => {
   let desk: TopUpDesk;
 
   before(async () => {
@@ -38,7 +37,7 @@ describe('a top-up and its processor', function () {
     await desk.control('faults', { method: 'GET', path: '/v1/checkout', ...last });
     const startedAtMs = Date.now();
     await reportPayment(desk.temporal, topUp);
-    await until(async () => (await progressOf(topUp)).stuck !== null, { timeoutMs: 60_000 });
+    await until(async () => (await progressOf(topUp)).stuck !== null);
     await reportPayment(desk.temporal, topUp);
     await desk.workflow(topUp.id).executeUpdate('retry');
     assert.equal((await progressOf(topUp)).stuck, null);
@@ -73,9 +72,7 @@ describe('a top-up and its processor', function () {
     const result = await desk.request(consumer, 'direct', 20);
     assert.equal(result.kind, 'pending');
     assert.ok('topUp' in result);
-    await until(async () => (await desk.topUp(result.topUp.id)).status === 'completed', {
-      timeoutMs: 60_000,
-    });
+    await until(async () => (await desk.topUp(result.topUp.id)).status === 'completed');
     assert.equal((await desk.paymentsOf(result.topUp)).length, 1);
     assert.equal((await desk.books(consumer)).credited, 20_000_000);
   });
@@ -89,17 +86,13 @@ describe('a top-up and its processor', function () {
     assert.deepEqual([direct.kind, checkout.kind], ['pending', 'pending']);
     assert.ok('topUp' in direct && 'topUp' in checkout);
     for (const topUp of [direct.topUp, checkout.topUp]) {
-      await until(async () => (await progressOf(topUp)).stuck !== null, { timeoutMs: 60_000 });
+      await until(async () => (await progressOf(topUp)).stuck !== null);
     }
     await desk.pay(open.sessionUrl);
     await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
     await desk.statusBecomes(open, 'completed');
-    await until(async () => (await desk.topUp(direct.topUp.id)).status === 'completed', {
-      timeoutMs: 60_000,
-    });
-    const url = await until(async () => (await desk.topUp(checkout.topUp.id)).sessionUrl, {
-      timeoutMs: 60_000,
-    });
+    await until(async () => (await desk.topUp(direct.topUp.id)).status === 'completed');
+    const url = await until(async () => (await desk.topUp(checkout.topUp.id)).sessionUrl);
     await desk.pay(url);
     await desk.statusBecomes(checkout.topUp, 'completed');
     assert.equal((await desk.paymentsOf(direct.topUp)).length, 1);

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../src/config.ts';
 import { createStripe } from '../../src/stripe/calls.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, topUpsOf } from '../support/payments.ts';
@@ -16,15 +16,14 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { holdAccount, holdConsumer } from './locks.ts';
-import { startOwnTemporal } from './own-servers.ts';
+import { holdAccount, holdConsumer } from '../support/row-locks.ts';
+import { startOwnTemporal } from '../support/own-servers.ts';
 
-describe('an automatic top-up and the death of', function () {
-  this.timeout(90_000);
+describe('an automatic top-up and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
   let stack: Stack;
   let worker: Server;
-  let account: Account;
+  let account: TestAccount;
   let stripe: Stripe;
   let sql: Client;
 
@@ -69,7 +68,7 @@ describe('an automatic top-up and the death of', function () {
 
   /** Whatever was killed: 9 dollars were left, and 20 came, in one payment. */
   async function comesOnce(): Promise<void> {
-    await until(async () => (await balanceOf(stack.api, account)) === 29, { timeoutMs: 40_000 });
+    await until(async () => (await balanceOf(stack.api, account)) === 29);
     await until(async () => {
       const { rows } = await sql.query<{ count: string }>('select count(*) from farebox.outbox');
       return rows[0]?.count === '0';

@@ -6,8 +6,8 @@ import {
   HISTORY_EVENTS_MAX,
   startTemporalWithShortHistories,
   type ShortHistories,
-} from '../short-histories.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+} from '../../support/short-histories.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 describe('a top-up with a long history', () => {
   let temporal: ShortHistories;

@@ -3,7 +3,6 @@
  * what the charges add up to, while it runs, when workers are killed at any step, and after days without them.
  */
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
@@ -16,8 +15,8 @@ import {
   openEarningsDesk,
   type EarningsDesk,
   type Party,
-} from '../../store/earnings-desk.ts';
-import { Random } from '../../simulation/random.ts';
+} from '../../support/earnings-desk.ts';
+import { Random, SEED } from '../../support/random.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import {
@@ -32,8 +31,7 @@ import {
 const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 
 describe('the schedule that rolls up earnings', () => {
-  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
-  const random = new Random(seed);
+  const random = new Random(SEED);
   let stack: Stack;
   let desk: EarningsDesk;
   /** Outside of the transactions that hold a step: these see one state of what waits. */
@@ -43,8 +41,7 @@ describe('the schedule that rolls up earnings', () => {
   let workers: Server[];
   let parties: Party[];
 
-  before(async function () {
-    this.timeout(90_000);
+  before(async () => {
     stack = await startStack({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
     apis = [stack.api, await startApi({ env })];
@@ -77,7 +74,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  const emptied = () => until(async () => (await desk.tailRows()) === 0, { timeoutMs: 30_000 });
+  const emptied = () => until(async () => (await desk.tailRows()) === 0);
 
   /** As any client sees it, on each process. */
   async function compareAnswers(): Promise<void> {
@@ -104,7 +101,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${seed})`, async () => {
+  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${SEED})`, async () => {
     const over: true[] = [];
     const calling = Array.from({ length: 4 }, async () => {
       await traffic(60);
@@ -117,7 +114,7 @@ describe('the schedule that rolls up earnings', () => {
     await desk.compare(parties, today());
     await compareAnswers();
     await proveBooks(stack.env, { processor: false });
-  }).timeout(90_000);
+  });
 
   /** What holds a step at a point of it, from outside. */
   const POINTS = {
@@ -138,7 +135,7 @@ describe('the schedule that rolls up earnings', () => {
       await killWorkers();
       await desk.client.query('rollback');
       await restartAndProve();
-    }).timeout(90_000);
+    });
   }
 
   it('moves everything once when the workers are killed as soon as it has committed', async () => {
@@ -150,7 +147,7 @@ describe('the schedule that rolls up earnings', () => {
     await traffic(5);
     await schedule().trigger();
     await restartAndProve();
-  }).timeout(90_000);
+  });
 
   async function killWorkers(): Promise<void> {
     for (const worker of workers) worker.kill('SIGKILL');
@@ -182,7 +179,7 @@ describe('the schedule that rolls up earnings', () => {
     await Promise.all(apis.map((api) => api.stop()));
     const running = 'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"';
     const stillRunning = () => client.workflow.count(running);
-    await until(async () => (await stillRunning()).count === 0, { timeoutMs: 30_000 });
+    await until(async () => (await stillRunning()).count === 0);
     const before = await desk.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
@@ -211,5 +208,5 @@ describe('the schedule that rolls up earnings', () => {
       return found.length >= 2 && found;
     });
     for (const { historyLength } of runs) assert.ok((historyLength ?? 0) < 100);
-  }).timeout(120_000);
+  });
 });

@@ -9,7 +9,7 @@ import { sql } from '../../src/store/database.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { startBrowser } from '../support/browser.ts';
 import { until, type Server } from '../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 
 /** The page draws itself slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 60_000;

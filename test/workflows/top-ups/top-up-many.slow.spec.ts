@@ -8,7 +8,7 @@ import { auditProcessor } from '../../../src/stripe/compare-top-ups.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const COUNT = Number(process.env['TOP_UPS'] ?? 60);
 /** Of each consumer: as many direct ones of 2 dollars as checkouts of 5. */

@@ -4,7 +4,7 @@ import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { bodyOf } from '../../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('many invocations', () => {
   let desk: AgentDesk;
@@ -50,7 +50,7 @@ describe('many invocations', () => {
     await desk.agent('quick');
     const grantId = await grantSession('hanging');
     await Promise.all(Array.from({ length: 120 }, (_, n) => invoke('hanging', grantId, { n })));
-    await until(() => hanging.calls.length === 120, { timeoutMs: 60_000 });
+    await until(() => hanging.calls.length === 120);
     const { id } = await desk.invoke('quick');
     assert.equal((await desk.ended(id)).status, 'succeeded');
     const { topUpId, sessionUrl } = await openCheckout(desk.stack.api, desk.account, 25);

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { echo } from '../../support/agents.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 import {
   HISTORY_EVENTS_MAX,
   startTemporalWithShortHistories,
   type ShortHistories,
-} from '../short-histories.ts';
+} from '../../support/short-histories.ts';
 
 describe('an invocation with a long history', () => {
   let temporal: ShortHistories;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import { UsageReply } from '../../src/schemas/balance.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import {
@@ -22,16 +22,15 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
-import { startOwnTemporal } from './own-servers.ts';
+import { holdConsumer } from '../support/row-locks.ts';
+import { startOwnTemporal } from '../support/own-servers.ts';
 
-describe('a payment and the death of', function () {
-  this.timeout(60_000);
+describe('a payment and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
   let stack: Stack;
   let api: Server;
   let worker: Server;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     temporal = await startOwnTemporal();
@@ -63,7 +62,7 @@ describe('a payment and the death of', function () {
     });
 
   const creditArrives = (balance: number) =>
-    until(async () => (await balanceOf(api, account)) === balance, { timeoutMs: 40_000 });
+    until(async () => (await balanceOf(api, account)) === balance);
 
   async function count(what: 'processor_events' | 'movements'): Promise<number> {
     const client = new Client({ connectionString: stack.database.url });
