@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
@@ -88,7 +88,7 @@ describe('a crash of Postgres', () => {
       const again = await charge();
       return again.status === 503 ? undefined : again;
     });
-    assert.equal(bodyOf(answer, 201, ChargeAnswer).balance, 99);
+    assert.equal(bodyOf(answer, 201, ChargeReply).balance, 99);
     assert.equal(answer.headers.get('idempotency-replayed'), null);
     await proveBooks(env, { processor: false });
   });

@@ -1,7 +1,8 @@
 /** Parts that are away, or die, around a payment: it is credited once, and charging goes on meanwhile. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { ChargeAnswer, UsageAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { UsageReply } from '../../src/schemas/balance.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
@@ -78,10 +79,10 @@ describe('a payment and the death of', () => {
     const events = await count('processor_events');
     await temporal.crash();
 
-    bodyOf(await charge(), 201, ChargeAnswer);
+    bodyOf(await charge(), 201, ChargeReply);
     assert.equal(await balanceOf(api, account), 9);
     const usage = await call(api, 'GET', '/v1/usage', { key: account.consumerKey });
-    assert.equal(bodyOf(usage, 200, UsageAnswer).total, 1);
+    assert.equal(bodyOf(usage, 200, UsageReply).total, 1);
     const ready = await call(api, 'GET', '/readyz');
     assert.equal(ready.status, 200);
     assert.deepEqual((ready.body as { dependencies: unknown }).dependencies, {

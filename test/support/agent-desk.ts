@@ -1,9 +1,9 @@
 /** A stack whose agents are on loopback, an account that calls them, and what operators see of that. */
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
-import { AgentAnswer } from '../../src/schemas/agents.ts';
-import { GrantAnswer } from '../../src/schemas/grants.ts';
-import { InvocationAnswer } from '../../src/schemas/invocations.ts';
+import { AgentReply } from '../../src/schemas/agents.ts';
+import { GrantReply } from '../../src/schemas/grants.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
 import { createTestAccounts } from './accounts.ts';
@@ -11,8 +11,8 @@ import { startAgent, type Respond, type TestAgent } from './agents.ts';
 import { bodyOf, call, type Answer } from './http.ts';
 import { startStack, until, type Environment, type Stack } from './stack.ts';
 
-export type Invocation = Static<typeof InvocationAnswer>;
-export type Grant = Static<typeof GrantAnswer>;
+export type Invocation = Static<typeof InvocationReply>;
+export type Grant = Static<typeof GrantReply>;
 export type AgentDesk = Awaited<ReturnType<typeof openAgentDesk>>;
 
 export async function openAgentDesk(extra: Environment = {}) {
@@ -40,7 +40,7 @@ export async function openAgentDesk(extra: Environment = {}) {
 
     async register(id: string, endpoint: string, protocol = 'http'): Promise<void> {
       const body = { id, name: id, protocol, endpoint };
-      bodyOf(await this.post('/register', body), 201, AgentAnswer);
+      bodyOf(await this.post('/register', body), 201, AgentReply);
     },
 
     post(path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
@@ -54,11 +54,11 @@ export async function openAgentDesk(extra: Environment = {}) {
 
     async grant(targetAgentId: string, changes: object = {}): Promise<Grant> {
       const body = { callerId: 'caller', targetAgentId, type: 'one_time', ...changes };
-      return bodyOf(await this.post('/grant', body), 201, GrantAnswer);
+      return bodyOf(await this.post('/grant', body), 201, GrantReply);
     },
 
     async grantNow(id: string): Promise<Grant> {
-      return bodyOf(await this.get(`/grant/${id}`), 200, GrantAnswer);
+      return bodyOf(await this.get(`/grant/${id}`), 200, GrantReply);
     },
 
     /** With a grant of its own; as it is when the API answers. */
@@ -66,7 +66,7 @@ export async function openAgentDesk(extra: Environment = {}) {
       const { id: grantId } = await this.grant(targetAgentId);
       const body = { targetAgentId, grantId, capability: 'translate', payload };
       const answer = await this.post('/invoke', body);
-      return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationAnswer);
+      return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
     },
 
     /** The same, as it is when it has ended. */
@@ -75,7 +75,7 @@ export async function openAgentDesk(extra: Environment = {}) {
     },
 
     async invocationNow(id: string): Promise<Invocation> {
-      return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationAnswer);
+      return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationReply);
     },
 
     /** As it is when it has ended. */

@@ -1,6 +1,6 @@
 /** Many invocations at once: each ends, and agents that hang hold up nothing else. */
 import assert from 'node:assert/strict';
-import { InvocationAnswer } from '../../../src/schemas/invocations.ts';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { bodyOf } from '../../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
 import { until } from '../../support/stack.ts';
@@ -33,7 +33,7 @@ describe('many invocations', () => {
     assert.ok(performance.now() - startedAt < 10_000);
     const ids = answers.map((answer) => {
       assert.ok(answer.status === 200 || answer.status === 202, JSON.stringify(answer.body));
-      return bodyOf(answer, answer.status, InvocationAnswer).id;
+      return bodyOf(answer, answer.status, InvocationReply).id;
     });
     for (const [n, id] of ids.entries()) {
       const { status, result } = await desk.ended(id, 120_000);

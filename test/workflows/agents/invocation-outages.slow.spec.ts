@@ -1,7 +1,7 @@
 /** Whatever is away or dies on the way: an invocation that was taken ends, and its agent acts on it once. */
 import assert from 'node:assert/strict';
-import { GrantAnswer } from '../../../src/schemas/grants.ts';
-import { InvocationAnswer } from '../../../src/schemas/invocations.ts';
+import { GrantReply } from '../../../src/schemas/grants.ts';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
@@ -119,10 +119,10 @@ describe('invocations while Temporal is away', () => {
         desk.post('/invoke', { targetAgentId: 'patient', grantId, capability: 'c', payload: {} }),
       ),
     );
-    const taken = answers.map((answer) => bodyOf(answer, 202, InvocationAnswer));
+    const taken = answers.map((answer) => bodyOf(answer, 202, InvocationReply));
     assert.deepEqual(new Set(taken.map(({ status }) => status)), new Set(['pending']));
     const [revoked] = during;
-    bodyOf(await desk.post(`/grant/${revoked?.id}/revoke`), 200, GrantAnswer);
+    bodyOf(await desk.post(`/grant/${revoked?.id}/revoke`), 200, GrantReply);
     assert.equal(agent.calls.length, 0);
 
     await temporal.restart();

@@ -7,7 +7,8 @@ import { Client } from 'pg';
 import { readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
-import { ToolsAnswer, EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { ToolsReply } from '../../../src/schemas/tools.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import {
   DAY_MS,
   TOOLS,
@@ -88,9 +89,9 @@ describe('the schedule that rolls up earnings', () => {
         const earnings = bodyOf(
           await call(api, 'GET', '/v1/earnings', { key }),
           200,
-          EarningsAnswer,
+          EarningsReply,
         );
-        const { tools } = bodyOf(await call(api, 'GET', '/v1/tools', { key }), 200, ToolsAnswer);
+        const { tools } = bodyOf(await call(api, 'GET', '/v1/tools', { key }), 200, ToolsReply);
         assert.equal(Math.round(earnings.totalEarnings * 1e6), micros);
         assert.equal(
           tools.reduce((sum, tool) => sum + tool.totalCharges, 0),
