@@ -66,6 +66,8 @@ async function prepareTemporal(
     env: process.env,
     port: await choosePort(),
     uiPort: await choosePort(),
+    // Tests start steps by hand, as an attacker would on a server that is not ours.
+    settings: { 'activity.enableStandalone': 'true' },
   });
   started.push(temporal);
   return { address: temporal.address, uiUrl: temporal.uiUrl, program };

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
 import { dollarsOf } from '../../src/domain/money.ts';
-import { creditTopUp } from '../../src/store/credits.ts';
 import { row, sql } from '../../src/store/database.ts';
 import { getWalkStart, listDifferences, recordWalk } from '../../src/store/reconciliation.ts';
 import { requestRefund } from '../../src/store/refunds.ts';
@@ -11,6 +10,7 @@ import type { TopUp } from '../../src/store/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
+import { credit } from '../store/evidence.ts';
 import { farebox, until, type Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from './top-up-desk.ts';
 
@@ -246,8 +246,12 @@ describe('reconciliation', function () {
   it('shows a credit without a payment, until it is paid', async () => {
     const topUp = await desk.checkout(consumer, 25);
     await desk.workflow(topUp.id).terminate();
-    await creditTopUp(desk.database, topUp.id);
-    await change(topUp, sql.fragment`status = 'disputed'`);
+    await credit(desk.database, topUp.id);
+    await change(
+      topUp,
+      sql.fragment`status = 'disputed', payment_intent_id = null, seen_verdict = null,
+        seen_micros = null, seen_at = null`,
+    );
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['not_paid', 0, 25]]);
 
