@@ -79,6 +79,7 @@ export async function startDatabase(context: Context): Promise<Settings> {
       logFile: logFile(dataDir, 'postgres'),
       env,
       port: ports.postgres,
+      passwords: secretsOf(dataDir).postgres,
     }),
   );
   progress.say('PostgreSQL', `${version} on port ${ports.postgres}`, 'done');

@@ -6,10 +6,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { pino } from 'pino';
 import type { Child } from '../../src/embedded/child.ts';
+import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -47,12 +49,22 @@ async function preparePostgres(folder: string): Promise<string> {
     logFile: join(folder, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
+    passwords: randomPasswords(),
     // Tests kill processes, not machines: what a process wrote survives that without fsync.
     settings: { fsync: 'off', max_connections: '300' },
   });
   started.push(postgres);
+  await letCreateDatabases(postgres);
   await migrate(postgres.url, pino({ level: 'silent' }));
   return postgres.url;
+}
+
+/** Each stack has a database of its own, which the application's role owns as it does on `npm start`. */
+async function letCreateDatabases({ superuserUrl }: Postgres): Promise<void> {
+  const client = new Client({ connectionString: superuserUrl });
+  await client.connect();
+  await client.query('alter role farebox createdb');
+  await client.end();
 }
 
 async function prepareTemporal(
