@@ -49,6 +49,10 @@ export async function startStack(): Promise<Stack> {
     // The baseline's 64 clients come on top of everybody else's connections.
     settings: { max_connections: '200' },
   });
+  // Scenarios begin with a checkpoint, so that none pays for another's.
+  await withClient(postgres.superuserUrl, (client) =>
+    client.query('grant pg_checkpoint to farebox'),
+  );
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await postgres.stop();

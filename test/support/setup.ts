@@ -6,7 +6,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { pino } from 'pino';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
@@ -21,7 +20,7 @@ const started: Child[] = [];
 
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
-  const [postgresUrl, temporal] = await Promise.all([
+  const [postgres, temporal] = await Promise.all([
     preparePostgres(folder),
     prepareTemporal(folder),
   ]).catch(async (error: unknown) => {
@@ -30,7 +29,8 @@ export async function mochaGlobalSetup(): Promise<void> {
   });
   Object.assign(process.env, {
     TEST_FOLDER: folder,
-    TEST_POSTGRES_URL: postgresUrl,
+    TEST_POSTGRES_URL: postgres.url,
+    TEST_POSTGRES_SUPERUSER_URL: postgres.superuserUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
     TEST_TEMPORAL_UI_URL: temporal.uiUrl,
     TEST_TEMPORAL_PROGRAM: temporal.program,
@@ -42,8 +42,8 @@ export async function mochaGlobalTeardown(): Promise<void> {
   if (folder) await rm(folder, { recursive: true, force: true });
 }
 
-/** The URL of the template, which stack.ts copies. */
-async function preparePostgres(folder: string): Promise<string> {
+/** Its database is the template, which stack.ts copies. */
+async function preparePostgres(folder: string): Promise<Postgres> {
   const postgres = await startPostgres({
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
@@ -54,17 +54,8 @@ async function preparePostgres(folder: string): Promise<string> {
     settings: { fsync: 'off', max_connections: '300' },
   });
   started.push(postgres);
-  await letCreateDatabases(postgres);
   await migrate(postgres.url, pino({ level: 'silent' }));
-  return postgres.url;
-}
-
-/** Each stack has a database of its own, which the application's role owns as it does on `npm start`. */
-async function letCreateDatabases({ superuserUrl }: Postgres): Promise<void> {
-  const client = new Client({ connectionString: superuserUrl });
-  await client.connect();
-  await client.query('alter role farebox createdb');
-  await client.end();
+  return postgres;
 }
 
 async function prepareTemporal(
