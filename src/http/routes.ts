@@ -5,7 +5,7 @@ import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
-import { VerifyBody } from '../schemas/receipts.ts';
+import { PublicReceiptBody, VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
 import { postChargeRefund } from './charge-refunds.ts';
@@ -18,7 +18,7 @@ import { exportCharges, exportEarnings, exportUsage } from './exports.ts';
 import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
 import { getInvocationReceipt } from './invocation-receipts.ts';
 import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
-import { getReceiptKeys, verifyReceipt } from './receipts.ts';
+import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './receipts.ts';
 import { exportStatement, getStatement } from './statements.ts';
 import { getTools, patchTool, postTool } from './tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
@@ -42,6 +42,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: VerifyBody,
     isSafe: true,
     handle: verifyReceipt,
+  }),
+  post('/v1/receipts/public', {
+    role: 'either',
+    body: PublicReceiptBody,
+    isSafe: true,
+    handle: postPublicReceipt,
   }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)
