@@ -5,12 +5,22 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
 import { dollarsOf } from '../src/domain/money.ts';
-import type { TopUpFailure, TopUpMethod, TopUpStatus } from '../src/domain/top-up.ts';
-import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
-import { creditTopUp } from '../src/store/credits.ts';
-import { storedFailureOf } from '../src/processor/verdict.ts';
-import { expireTopUp, failTopUp, getTopUp, openTopUp, type TopUp } from '../src/store/top-ups.ts';
-import { ask, type AskDeps } from './ask.ts';
+import type {
+  AutoTopUpState,
+  TopUpFailure,
+  TopUpMethod,
+  TopUpStatus,
+} from '../src/domain/top-up.ts';
+import { creditTopUp } from '../src/store/top-ups/credit-top-up.ts';
+import {
+  expireTopUp,
+  failTopUp,
+  getTopUp,
+  openTopUp,
+  type TopUp,
+} from '../src/store/top-ups/top-ups.ts';
+import { storedFailureOf } from '../src/stripe/verdict.ts';
+import { ask, type AskDeps } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface LedgerDeps extends AskDeps {

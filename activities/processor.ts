@@ -5,26 +5,22 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Stripe } from 'stripe';
 import { wireId } from '../src/domain/ids.ts';
+import type { Verdict } from '../src/domain/verdict.ts';
 import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,
   recordProcessorCustomer,
-} from '../src/store/processor-customers.ts';
+} from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
   planSession,
   recordPaymentIntent,
   recordSession,
   type TopUp,
-} from '../src/store/top-ups.ts';
-import * as calls from '../src/processor/stripe.ts';
-import {
-  failureOf,
-  isUnconfirmed,
-  verdictOfIntent,
-  type Verdict,
-} from '../src/processor/verdict.ts';
-import { ask, seen } from './ask.ts';
+} from '../src/store/top-ups/top-ups.ts';
+import * as calls from '../src/stripe/calls.ts';
+import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
+import { ask, seen } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface ProcessorDeps {

@@ -3,20 +3,14 @@
  * as it is now, and a workflow that is nudged asks for itself.
  */
 import { ApplicationFailure } from '@temporalio/activity';
-import {
-  examine,
-  readPage,
-  type Books,
-  type Suspect,
-  type Walk,
-} from '../src/processor/reconciliation.ts';
+import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
 import {
   getWalkStart,
   listDiffering,
   listUnsettled,
   recordWalk,
-} from '../src/store/reconciliation.ts';
-import { findTopUp, type TopUp } from '../src/store/top-ups.ts';
+} from '../src/store/audit/reconciliation.ts';
+import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
   /** Have the workflow of a top-up look again; start it where it is gone. */

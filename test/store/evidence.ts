@@ -1,9 +1,9 @@
 /** What the processor shows of a top-up, as if a step had just read it there: for tests of the store alone. */
 import assert from 'node:assert/strict';
-import { creditTopUp, type CreditResult } from '../../src/store/credits.ts';
+import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../src/store/database.ts';
-import { recordSeen } from '../../src/store/payment-evidence.ts';
-import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups.ts';
+import { recordSeen } from '../../src/store/top-ups/payment-evidence.ts';
+import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 
 /** A payment of the whole amount; a top-up that names no payment intent gets one of its own. */
 export async function showPaid(database: Database, id: string): Promise<void> {

@@ -47,7 +47,7 @@ export async function topUpsOf(api: At, { consumerKey }: Consumer) {
 
 type Controlled = Pick<Simulator, 'url' | 'token'>;
 
-/** The simulator's controls (src/processor/simulator/controls.ts): `GET`, or `POST` with a body. */
+/** The simulator's controls (simulator/controls/controls.ts): `GET`, or `POST` with a body. */
 export async function control(
   { url, token }: Controlled,
   path: string,

@@ -6,7 +6,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
@@ -54,7 +53,7 @@ async function preparePostgres(folder: string): Promise<Postgres> {
     settings: { fsync: 'off', max_connections: '300' },
   });
   started.push(postgres);
-  await migrate(postgres.url, pino({ level: 'silent' }));
+  await migrate(postgres.url);
   return postgres;
 }
 
