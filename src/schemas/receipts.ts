@@ -11,8 +11,8 @@ export const VerifyBody = Type.Object({
 });
 export type VerifyBody = Static<typeof VerifyBody>;
 
-export const PublicReceiptBody = VerifyBody;
-export type PublicReceiptBody = VerifyBody;
+export const PublicReceiptBody = Type.Object(VerifyBody.properties);
+export type PublicReceiptBody = Static<typeof PublicReceiptBody>;
 
 export const PublicReceiptAnswer = Type.Object({
   receipt: Type.String({
