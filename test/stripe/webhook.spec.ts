@@ -5,9 +5,9 @@ import { createStripe } from '../../src/stripe/calls.ts';
 import { recordWebhook, type WebhookDeps } from '../../src/stripe/webhook.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
-import { newPayer } from '../store/payer.ts';
+import { newPayer } from '../support/payer.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { credit } from '../store/evidence.ts';
+import { credit } from '../support/evidence.ts';
 
 const eventRow = row(
   Type.Object({
