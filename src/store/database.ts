@@ -1,7 +1,7 @@
 /**
- * The connection to Postgres, through Slonik. Values arrive in one representation each: int8 as a safe
- * integer (or an error), timestamptz as an ISO 8601 UTC string, uuid and text as strings.
- * Never set session state on a connection: it is handed on as it is.
+ * The connection to Postgres, through Slonik. Values arrive in one representation each: int8 as a safe integer (or an
+ * error), timestamptz as an ISO 8601 UTC string, uuid and text as strings. Never set session state on a connection: the
+ * pool does not reset it.
  */
 import {
   createPool,
@@ -22,9 +22,9 @@ export type Database = DatabasePool;
 
 export interface DatabaseOptions {
   readonly maxPoolSize: number;
-  /** Called when an idle connection breaks; without a listener that would end the process. */
+  /** Called when an idle connection breaks. Without a listener, that would end the process. */
   readonly onError: (error: unknown) => void;
-  /** Bounds a statement, not the COMMIT. */
+  /** Limits each statement, but not the COMMIT. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -36,9 +36,9 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     idleTimeout: 'DISABLE_TIMEOUT',
     connectionRetryLimit: 0,
     connectionTimeout: 3_000,
-    // Re-running a statement is for its author to decide, who knows whether it is safe.
+    // Only the caller of a statement knows whether it is safe to run it again.
     queryRetryLimit: 0,
-    // The default sends DISCARD ALL at each release: a round trip, and it drops prepared statements.
+    // The default sends DISCARD ALL at each release, which costs a round trip and drops prepared statements.
     resetConnection: async () => {},
     interceptors: [resultParser],
     typeParsers: [
@@ -55,7 +55,7 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
   return pool;
 }
 
-/** What waits for a lock longer than this gives up, well before its caller does. */
+/** A statement fails when it waits longer than this for a lock, well before its caller gives up. */
 const LOCK_TIMEOUT_MS = 5_000;
 
 function withTimeouts(text: string): string {
@@ -64,7 +64,7 @@ function withTimeouts(text: string): string {
   return url.href;
 }
 
-/** Null only inside an array: Slonik gives its members to the parser one by one, whatever they are. */
+/** Null only inside an array: Slonik parses array members one by one, nulls included. */
 function safeInteger(text: string | null): number | null {
   if (text === null) return null;
   const value = Number(text);
@@ -72,7 +72,7 @@ function safeInteger(text: string | null): number | null {
   return value;
 }
 
-/** Of one dimension. Slonik's own way reads it letter by letter, and each flush of charges gets one. */
+/** For one dimension. Slonik's own parser reads character by character, and each flush of charges returns an array. */
 function safeIntegers(text: string): (number | null)[] {
   if (text === '{}') return [];
   return text
@@ -98,8 +98,8 @@ export interface RowParser<T> {
 }
 
 /**
- * A row's shape as a TypeBox schema, checked on every row that comes. Compiled here: make it once, at the
- * top of a module, and not for each query.
+ * A row's shape as a TypeBox schema, checked on every row. It is compiled here, so create it once, at the top of a
+ * module, not for each query.
  */
 export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
   const check = ajv.compile(schema);
@@ -118,12 +118,12 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
-/** An instant in milliseconds, as Postgres takes it. */
+/** An instant in milliseconds as a Postgres timestamptz. */
 export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }
 
-/** All that `read` reads is of one moment, whatever is written meanwhile; it can write nothing. */
+/** Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. */
 export function inOneSnapshot<T>(
   database: Database,
   read: (tx: Transaction) => Promise<T>,
@@ -136,7 +136,7 @@ export function inOneSnapshot<T>(
   });
 }
 
-/** A row did not have the shape that its query promises: a bug, or a database of another version. */
+/** A row does not have the shape that its query declares: a bug, or a database of another version. */
 export class RowShapeError extends Error {
   override readonly name = 'RowShapeError';
 }

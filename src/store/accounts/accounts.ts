@@ -19,7 +19,7 @@ export interface AccountDefaults {
   readonly consentCeiling: Micros | undefined;
 }
 
-/** UUIDs, and the keys in plain text: the only time that they exist outside their owner's hands. */
+/** UUIDs, and the keys in plain text. This is the only time that Farebox has them; it stores their hashes. */
 export interface CreatedAccount {
   readonly accountId: string;
   readonly consumerId: string;
@@ -38,7 +38,7 @@ export type CreateAccountsResult =
   | { readonly kind: 'created'; readonly accounts: readonly CreatedAccount[] }
   | { readonly kind: 'email_taken'; readonly email: string };
 
-/** Makes all of the accounts or, when an address is taken already, none of the chunk that has it. */
+/** Creates all of the accounts. When an email address is already taken, creates none of its chunk. */
 export async function createAccounts(
   database: Database,
   requested: readonly NewAccount[],
@@ -108,7 +108,7 @@ async function insertChunk(
   return drafts;
 }
 
-/** A key in plain text, of fresh random bytes. */
+/** A new random key, in plain text. */
 export function newKey(prefix: string, kind: KeyKind): string {
   return composeKey(prefix, kind, randomBytes(64));
 }
@@ -117,12 +117,12 @@ export function storedForm(key: string, kind: KeyKind, accountId: string): NewKe
   return { hash: hashOfKey(key), kind, accountId, lastFour: key.slice(-4) };
 }
 
-/** SHA-256 as hex; a key has 190 random bits, so that a slow hash would add nothing. */
+/** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
 export function hashOfKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
-/** Spread evenly by the random end of the id. */
+/** Spreads consumers evenly, by the random end of the id. */
 function ledgerOf(consumerId: string, ledgerCount: number): number {
   return Number.parseInt(consumerId.slice(-8), 16) % ledgerCount;
 }
@@ -140,7 +140,7 @@ export type Account = Static<typeof Account>;
 
 const accountRow = row(Account);
 
-/** By email, or by the UUID of the account, its consumer or its developer. */
+/** Finds an account by email, or by the UUID of the account, its consumer or its developer. */
 export async function findAccount(
   connection: Connection,
   by: { readonly email: string } | { readonly uuid: string },

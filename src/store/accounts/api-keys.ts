@@ -1,4 +1,4 @@
-/** Keys: stored as SHA-256, shown once when made. Hashes travel as hex text. */
+/** API keys: stored as SHA-256, shown once when created. Hashes travel as hex text. */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
@@ -18,13 +18,13 @@ const KeyOwner = Type.Object({
   expiresAt: Nullable(Type.String()),
 });
 
-/** A key that is in force, and whose it is. */
+/** An active key and its owner. */
 export type KeyOwner = Static<typeof KeyOwner>;
 
 const ownerRow = row(KeyOwner);
 const hashRow = row(Type.Object({ hash: Type.String() }));
 
-/** The owners of those hashes that are in force now; of the others there is no row. */
+/** The owners of the active keys among these hashes. Other hashes have no row. */
 export async function findKeyOwners(
   connection: Connection,
   hashes: readonly string[],
@@ -39,7 +39,7 @@ export async function findKeyOwners(
   `);
 }
 
-/** Hashes of keys that changed in the last half minute: what a cache of owners has to forget. */
+/** Hashes of the keys that changed in the last half minute, which a cache of owners must drop. */
 export async function findChangedKeyHashes(connection: Connection): Promise<readonly string[]> {
   return connection.anyFirst(sql.type(hashRow)`
     select encode(hash, 'hex') as hash from farebox.api_keys
@@ -101,7 +101,7 @@ export async function listKeys(
   `);
 }
 
-/** Ends a key now. Returns it, or null when there is none that is in force. */
+/** Revokes a key immediately. Returns it, or null when no active key has this id. */
 export async function revokeKey(connection: Connection, id: string): Promise<StoredKey | null> {
   return connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys set revoked_at = now(), changed_at = now()
@@ -110,7 +110,7 @@ export async function revokeKey(connection: Connection, id: string): Promise<Sto
   `);
 }
 
-/** Lets a key end after `overlapSeconds`, never later than it would have. Returns null as `revokeKey`. */
+/** Makes a key expire in `overlapSeconds`, never later than it already does. Returns null like `revokeKey`. */
 export async function expireKey(
   connection: Connection,
   id: string,
@@ -125,7 +125,7 @@ export async function expireKey(
   `);
 }
 
-/** Notes that keys were used; a key's time is written at most once a minute. */
+/** Records that keys were used. Writes each key's time at most once a minute. */
 export async function touchKeys(connection: Connection, ids: readonly string[]): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.api_keys set last_used_at = now()

@@ -1,20 +1,20 @@
 /**
- * The statements of a search for agents (specification section 4.4). Each reads a bounded number of rows,
- * however many agents there are; what they look for is decided in domain/agent-search.ts. They are prepared:
- * to plan them each time would cost a quarter of the search.
+ * The SQL of the agent search (specification section 4.4). Each statement reads a bounded number of rows, regardless of
+ * the number of agents. domain/agent-search.ts decides which words they look for. The statements are prepared: planning
+ * them each time would take a quarter of the search's time.
  */
 import { Type } from 'typebox';
 import { queriesOf, type Offer, type Term, type WordMatch } from '../../domain/agent-search.ts';
 import { searchWords, swappedSpellings } from '../../domain/search-words.ts';
 import { row, sql, type Connection } from '../database.ts';
 
-/** Words of a query that are looked up. */
+/** The most words of a query that are looked up. */
 const WORDS_MAX = 32;
-/** Of those that no agent uses, how many are compared with the words that agents use. */
+/** The most unknown words of a query that are compared with the words that agents use. */
 const COMPARED_MAX = 6;
-/** Words that one of them may mean. */
+/** The most words that an unknown word may mean. */
 const ALIKE_MAX = 4;
-/** Two letters changed over: more alike than the letters that both have in common tell. */
+/** The likeness of two words that differ by swapped letters. By shared trigrams they would look less alike. */
 const SWAPPED_LIKENESS = 0.9;
 
 const wordMatchRow = row(
@@ -27,8 +27,8 @@ const wordMatchRow = row(
 );
 
 /**
- * What the words of a query may mean, without stop words. A word that agents use means itself; another one
- * means those that look like it, unless it has digits or so few letters that many do.
+ * The meanings of a query's words, without stop words. A word that agents use means itself. Any other word means the
+ * similar ones, unless it has digits or is so short that many words are similar.
  */
 export async function findWordMatches(
   connection: Connection,
@@ -86,11 +86,11 @@ export async function findWordMatches(
 
 /** How many candidates are ranked: enough for the best to be among them, few enough for milliseconds. */
 const CANDIDATES_MAX = 300;
-/** By where a word is, in the order of ts_rank: D description, C protocol, B what it offers, A name. */
+/** Weights by field, in the order of ts_rank: D description, C protocol, B intents and capabilities, A name. */
 const FIELD_WEIGHTS = '{0.4,0.5,0.8,1}';
 /** ts_rank gives a word that occurs once 6/pi^2 of its weight, and more if it occurs more often. */
 const ONCE = Math.PI ** 2 / 6;
-/** Of two agents with the same words, the one whose name has fewer others is better by up to so much. */
+/** The most that an agent gains over another one with the same words when its name has fewer other words. */
 const NAME_SHARE = 0.15;
 
 const rankedRow = row(
@@ -101,7 +101,7 @@ const rankedRow = row(
   }),
 );
 
-/** The agents that fit best, best first; scores are from 0 to 1. */
+/** The best matches, best first. Scores are from 0 to 1. */
 export async function rankAgents(
   connection: Connection,
   terms: readonly Term[],
@@ -131,7 +131,7 @@ export async function rankAgents(
       from unnest(${termColumn}, ${wordColumn}, ${gainColumn}) as w(term, word, gain)
     ),
     candidates as materialized (
-      -- A long vector is kept aside and compressed; the concatenation unpacks it once.
+      -- Postgres stores a long vector compressed, out of line; the concatenation decompresses it once.
       select distinct on (id) id, protocol, name_words, search || '' as search
       from farebox.find_agent_candidates(${sql.array(queries, 'tsquery')}, ${CANDIDATES_MAX})
     ),
@@ -149,13 +149,13 @@ export async function rankAgents(
   `);
 }
 
-/** Distinct intents and capabilities that one search looks at. */
+/** The most distinct intents and capabilities that one search looks at. */
 const OFFERS_MAX = 200;
 
 const nameRow = row(Type.Object({ name: Type.String() }));
 const offerRow = row(Type.Object({ name: Type.String(), stems: Type.Array(Type.String()) }));
 
-/** What these agents offer, in the order of their ids as given, intents before capabilities. */
+/** The intents and capabilities of these agents, in the order of the given ids, intents first. */
 export async function findOffers(
   connection: Connection,
   agentIds: readonly string[],

@@ -1,4 +1,7 @@
-/** Agents (legacy, specification section 4.4): who registered one may change it, anybody may find it. */
+/**
+ * Agents (legacy, specification section 4.4). Only the account that registered an agent may change it; anyone can find
+ * it.
+ */
 import { Type, type Static } from 'typebox';
 import { searchWords } from '../../domain/search-words.ts';
 import { row, sql, type Connection } from '../database.ts';
@@ -15,7 +18,7 @@ const Agent = Type.Object({
   createdAt: Type.String(),
 });
 export type Agent = Static<typeof Agent>;
-/** What its owner says of an agent. */
+/** An agent's description by its owner. */
 export type AgentFields = Omit<Agent, 'accountId' | 'createdAt'>;
 
 const agentRow = row(Agent);
@@ -31,7 +34,7 @@ export async function findAgent(connection: Connection, agentId: string): Promis
   `);
 }
 
-/** Registers an agent, or changes it when it is the account's own. Null: it is another account's. */
+/** Registers an agent, or updates one that the account owns. Null when another account owns it. */
 export async function registerAgent(
   connection: Connection,
   accountId: string,

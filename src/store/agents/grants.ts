@@ -1,6 +1,6 @@
 /**
- * Grants (legacy, specification section 4.4). Uses and revocations are decided by a condition on the row,
- * so that of any number at once only as many succeed as the grant allows.
+ * Grants (legacy, specification section 4.4). A condition on the row decides uses and revocations, so concurrent
+ * requests never use a grant more often than it allows.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -20,7 +20,7 @@ const Grant = Type.Object({
   requestHash: Type.String(),
   createdAt: Type.String(),
   expiresAt: Type.String(),
-  /** By the clock of Postgres; negative once it has expired. */
+  /** By Postgres's clock. Negative once the grant has expired. */
   expiresInMs: Type.Integer(),
 });
 export type Grant = Static<typeof Grant>;
@@ -30,24 +30,24 @@ export interface NewGrant {
   readonly callerId: string;
   readonly targetAgentId: string;
   readonly type: GrantType;
-  /** ISO 8601; a day ahead when left out. */
+  /** ISO 8601. Defaults to one day from now. */
   readonly expiresAt: string | undefined;
   /** 1 for a `one_time` grant, null for a `session`. */
   readonly maxUses: number | null;
   readonly idempotencyKey: string | undefined;
-  /** SHA-256, in hex, of what was asked for. */
+  /** SHA-256 of the request, in hex. */
   readonly requestHash: string;
 }
 
 export type CreateGrantResult =
   | { readonly kind: 'created' | 'known'; readonly grant: Grant }
-  /** The idempotency key has named another grant. */
+  /** The idempotency key was used for a different grant. */
   | { readonly kind: 'key_reused' };
 
 export type RevokeGrantResult =
-  /** By this call or an earlier one. */
+  /** Revoked by this call or an earlier one. */
   | { readonly kind: 'revoked'; readonly grant: Grant }
-  /** It was used up or had expired before. */
+  /** It was already used up or expired. */
   | { readonly kind: 'ended'; readonly grant: Grant };
 
 const grantRow = row(Grant);
@@ -60,14 +60,14 @@ const columns = sql.fragment`
   ceil(extract(epoch from expires_at - now()) * 1000)::int8 as "expiresInMs"
 `;
 
-/** Who made it, or owns the agent that it names as its caller. A condition on a row of `grants`. */
+/** The account that created it, or that owns the agent named as its caller. A condition on a row of `grants`. */
 export const mayUse = (accountId: string) => sql.fragment`
   (account_id = ${accountId} or exists (
     select from farebox.agents a where a.id = caller_id and a.account_id = ${accountId}
   ))
 `;
 
-/** What the idempotency key of the request has named already; null: nothing. */
+/** The earlier result for the request's idempotency key, or null when the key is new. */
 export async function findKnownGrant(
   connection: Connection,
   { accountId, idempotencyKey, requestHash }: NewGrant,
@@ -81,7 +81,7 @@ export async function findKnownGrant(
   return grant.requestHash === requestHash ? { kind: 'known', grant } : { kind: 'key_reused' };
 }
 
-/** The target must be an agent that there is. */
+/** The target agent must exist. */
 export async function createGrant(
   database: Database,
   request: NewGrant,
@@ -111,7 +111,7 @@ async function insert(tx: Transaction, request: NewGrant): Promise<Grant | null>
   `);
 }
 
-/** As one sees it who may use it; null for everybody else. */
+/** The grant, for accounts that may use it; null for all others. */
 export async function findGrantFor(
   connection: Connection,
   accountId: string,
@@ -122,7 +122,7 @@ export async function findGrantFor(
   `);
 }
 
-/** Null when the account has not made such a grant. */
+/** Null when the account has not created this grant. */
 export async function revokeGrant(
   database: Database,
   accountId: string,
@@ -145,7 +145,7 @@ export async function revokeGrant(
   });
 }
 
-/** Makes whoever else would use the grant wait for the end of the transaction. */
+/** Locks the grant: other users of it wait until the transaction ends. */
 export async function lockGrant(tx: Transaction, id: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     select from farebox.grants where id = ${id} for update
@@ -158,7 +158,7 @@ export async function findGrant(connection: Connection, id: string): Promise<Gra
   `);
 }
 
-/** Writes down that the grant has expired, if it has, and gives it as it is now. */
+/** Marks the grant as expired when its time is over, and returns its current state. */
 export async function settleGrant(connection: Connection, id: string): Promise<Grant | null> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.grants set status = 'expired', ended_at = now()
@@ -167,7 +167,7 @@ export async function settleGrant(connection: Connection, id: string): Promise<G
   return findGrant(connection, id);
 }
 
-/** The same for grants that nobody came back to for so long; says how many. */
+/** Does the same for grants that expired at least `overdueByMs` ago. Returns their number. */
 export async function settleOverdueGrants(
   connection: Connection,
   overdueByMs: number,

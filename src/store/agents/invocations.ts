@@ -1,7 +1,7 @@
 /**
- * Invocations (legacy, specification section 4.4). One statement uses the grant and writes the invocation and
- * its notice for the workflow: there is never one without the other. What an agent answered is recorded
- * once; whatever comes later changes nothing.
+ * Invocations (legacy, specification section 4.4). One statement uses the grant and writes the invocation and its
+ * notice for the workflow, so neither exists without the other. An agent's answer is recorded once; later answers
+ * change nothing.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { UniqueIntegrityConstraintViolationError } from 'slonik';
@@ -25,7 +25,7 @@ const Invocation = Type.Object({
   capability: Type.String(),
   status: Type.Enum(INVOCATION_STATUSES),
   attempts: Type.Integer(),
-  /** JSON as it came. */
+  /** JSON, exactly as received. */
   resultText: nullableText,
   errorCode: Type.Union([Type.Unsafe<InvocationErrorCode>(Type.String()), Type.Null()]),
   errorMessage: nullableText,
@@ -38,7 +38,7 @@ const Invocation = Type.Object({
 /** A row of `invocations`; ids are UUIDs, hashes in hex, times ISO 8601. */
 export type Invocation = Static<typeof Invocation>;
 
-/** An invocation as the agent is to see it. */
+/** An invocation as the agent sees it. */
 const AgentCall = Type.Object({
   endpoint: Type.String(),
   protocol: Type.String(),
@@ -55,18 +55,18 @@ export interface NewInvocation {
   readonly capability: string;
   readonly payloadText: string;
   readonly idempotencyKey: string | undefined;
-  /** SHA-256, in hex, of what was asked for. */
+  /** SHA-256 of the request, in hex. */
   readonly requestHash: string;
   readonly receiptKey: number;
 }
 
 export type AdmitResult =
   | { readonly kind: 'admitted' | 'known'; readonly invocation: Invocation }
-  /** The idempotency key has named another invocation. */
+  /** The idempotency key was used for a different invocation. */
   | { readonly kind: 'key_reused' }
-  /** There is none that this account may use. */
+  /** No such grant, or this account may not use it. */
   | { readonly kind: 'no_grant' }
-  /** It is used, revoked, expired or for another agent. */
+  /** The grant is used up, revoked, expired or for another agent. */
   | { readonly kind: 'grant_not_active' };
 
 const invocationRow = row(Invocation);
@@ -80,9 +80,9 @@ const columns = sql.fragment`
   created_at as "createdAt", ended_at as "endedAt"
 `;
 
-/** How long the relays leave a new invocation's workflow to the request that wrote it, which waits for less. */
+/** How long relays wait before they start a new invocation's workflow. The request that wrote it starts it sooner. */
 const IN_HAND_MS = 3_000;
-/** Silent ones at a time; what is left is silent for a little longer. */
+/** Silent invocations in one sweep. The next sweep takes the rest. */
 const SILENT_MAX = 1_000;
 
 /** Uses the grant and writes the invocation, in status `pending`, or does neither. */
@@ -93,13 +93,13 @@ export async function admitInvocation(
   if (request.idempotencyKey === undefined) return admit(database, request);
   try {
     return await database.transaction(async (tx) => {
-      // So that of two requests with one key the later sees what the earlier wrote.
+      // Makes the later of two requests with one key see the earlier one's row.
       await lockGrant(tx, request.grantId);
       const known = await findByKey(tx, request);
       return known ? sameRequest(known, request) : admit(tx, request);
     });
   } catch (error) {
-    // At the same time the key named an invocation by another grant, whose lock is another one.
+    // A concurrent request used the key with another grant, under that grant's lock.
     if (isKeyTaken(error)) return { kind: 'key_reused' };
     throw error;
   }
@@ -134,9 +134,9 @@ async function findByKey(tx: Transaction, request: NewInvocation): Promise<Invoc
 }
 
 /**
- * All of it in one statement, which holds the grant's row for as short as can be: many may invoke by one
- * session. Null, and nothing done, unless the grant is active, not expired, for this agent and to be used
- * by this account.
+ * One statement does everything, so it locks the grant's row as briefly as possible: many requests may share a session
+ * grant. Returns null and changes nothing unless the grant is active, not expired, for this agent, and usable by this
+ * account.
  */
 async function insert(connection: Connection, request: NewInvocation): Promise<Invocation | null> {
   return connection.maybeOne(sql.type(invocationRow)`
@@ -174,7 +174,7 @@ export async function findInvocation(
   `);
 }
 
-/** An account sees only its own. */
+/** An account sees only its own invocations. */
 export async function findInvocationOf(
   connection: Connection,
   accountId: string,
@@ -185,7 +185,10 @@ export async function findInvocationOf(
   `);
 }
 
-/** Has the relays start the workflows of those that go on and were not heard of for so long; says how many. */
+/**
+ * Queues notices for the invocations that are still running but silent for too long, so that the relays start their
+ * workflows. Returns their number.
+ */
 export async function noteSilentInvocations(
   connection: Connection,
   silentForMs: number,
@@ -197,7 +200,7 @@ export async function noteSilentInvocations(
         select id from farebox.invocations i
         where status in ('pending', 'running')
           and heard_at < now() - ${silentForMs}::int8 * interval '1 ms'
-          -- While Temporal is away one notice is enough.
+          -- One notice is enough while Temporal is down.
           and not exists (select from farebox.outbox o where o.subject_id = i.id)
         order by heard_at limit ${SILENT_MAX} for update skip locked
       )
@@ -208,7 +211,7 @@ export async function noteSilentInvocations(
   return rowCount;
 }
 
-/** The workflow takes it up. As it is now: one that has ended stays so. */
+/** Called when the workflow starts. Returns the current state; an ended invocation stays ended. */
 export async function beginInvocation(
   connection: Connection,
   id: string,
@@ -220,7 +223,7 @@ export async function beginInvocation(
   return findInvocation(connection, id);
 }
 
-/** Counts an attempt and says what to call; null when the invocation has ended. */
+/** Counts an attempt and returns the call to make, or null when the invocation has ended. */
 export async function beginAttempt(connection: Connection, id: string): Promise<AgentCall | null> {
   return connection.maybeOne(sql.type(callRow)`
     update farebox.invocations i set attempts = attempts + 1, heard_at = now()
@@ -231,7 +234,7 @@ export async function beginAttempt(connection: Connection, id: string): Promise<
   `);
 }
 
-/** What an attempt met that does not end the invocation. */
+/** Records why an attempt failed, without ending the invocation. */
 export async function recordFailedAttempt(
   connection: Connection,
   id: string,
@@ -244,7 +247,7 @@ export async function recordFailedAttempt(
   `);
 }
 
-/** `resultText` is JSON. The first answer that is recorded stays. */
+/** `resultText` is JSON. The first recorded answer stays. */
 export async function recordResult(
   connection: Connection,
   id: string,
@@ -271,7 +274,7 @@ export async function failInvocation(
   `);
 }
 
-/** An agent's words may hold what Postgres cannot. */
+/** An agent's text may contain characters that Postgres cannot store. */
 function storable(message: string): string {
   return message.replaceAll('\0', '').toWellFormed().slice(0, ERROR_MESSAGE_MAX).toWellFormed();
 }

@@ -1,6 +1,7 @@
 /**
- * Adjustments: an operator adds to a balance, or takes from it, for a reason that is kept. Never a top-up: no
- * payment is behind it. What is taken comes off the unspent ends of lots, the newest last; never below zero.
+ * Adjustments: an operator adds to a balance or takes from it, and gives a reason, which is stored. An adjustment is
+ * never a top-up: no payment backs it. A negative one is taken from the unspent ends of lots, the newest last, and
+ * never takes a balance below zero.
  */
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
@@ -9,13 +10,13 @@ import { settleDebts } from './debts.ts';
 import { addLot, cutLots } from './lots.ts';
 
 export interface Adjustment {
-  /** Signed, and not 0. */
+  /** Signed, never 0. */
   readonly amountMicros: Micros;
   readonly reason: string;
 }
 
 export type AdjustResult =
-  /** Less than what was added, where it settled a debt first. */
+  /** Less than the amount added when some of it repaid a debt. */
   | { readonly kind: 'adjusted'; readonly balance: Micros; readonly debt: Micros }
   | { readonly kind: 'insufficient_balance'; readonly balance: Micros };
 

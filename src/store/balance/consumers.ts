@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { row, sql, type Connection, type Transaction } from '../database.ts';
 
-/** A consumer's place in the ledger: the key of its row. */
+/** Identifies a consumer: the primary key of its row. */
 export interface ConsumerRef {
   readonly ledger: number;
   readonly consumerId: string;
@@ -11,11 +11,11 @@ export interface ConsumerRef {
 
 export interface Counters {
   readonly balance: Micros;
-  /** What its refunds and disputes are owed; the balance is 0 then. */
+  /** Still owed for refunds and disputes. The balance is 0 while this is positive. */
   readonly debt: Micros;
   /** The sum of all its charges. */
   readonly spent: Micros;
-  /** The sum of all refunds of them. */
+  /** The sum of all refunds of those charges. */
   readonly refunded: Micros;
 }
 
@@ -28,7 +28,7 @@ const countersRow = row(
   }),
 );
 
-/** Two probes of indexes, however many charges there are. */
+/** Two index probes, regardless of the number of charges. */
 export async function getCounters(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -49,8 +49,8 @@ export async function getCounters(
 }
 
 /**
- * What changes a consumer's money or settings locks this row first, and then top-ups and settings: always in
- * this order, or two of them would wait for each other.
+ * Every change of a consumer's money or settings locks this row first, then top-ups, then settings. Another order could
+ * deadlock.
  */
 export async function lockConsumer(
   tx: Transaction,

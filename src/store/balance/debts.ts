@@ -1,6 +1,6 @@
 /**
- * Debt: what a refund or dispute asks for and the balance could not cover. A consumer never has both a debt
- * and a balance: every transaction that raises a balance ends by settling debts from it.
+ * Debts: the part of a refund or dispute that the balance could not cover. A consumer never has both a debt and a
+ * balance: every transaction that raises a balance ends by repaying debts from it.
  */
 import { Type } from 'typebox';
 import { CLAIMS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
@@ -20,7 +20,7 @@ const coverableRow = row(
   }),
 );
 
-/** The oldest debt first. Asks that the consumers are locked. */
+/** Repays the oldest debt first. The caller must have locked the consumers. */
 export async function settleDebts(
   tx: Transaction,
   consumers: readonly ConsumerRef[],
@@ -36,7 +36,7 @@ export async function settleDebts(
   for (const debt of debts) await cover(tx, debt, debt.id);
 }
 
-/** Covers what a reversal asks for, as far as the balance goes: by a hold, or for good. */
+/** Covers a reversal's claim as far as the balance goes, by a hold or for good. */
 export async function cover(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,

@@ -1,14 +1,15 @@
 /**
- * Lots: what a consumer was credited, as intervals on the axis of what he has ever spent. They follow each other
- * without a gap and end at `credited`. Only unspent positions ever move, so nothing in the past changes.
- * Everything here asks that its caller's transaction has locked the consumer.
+ * Lots: a consumer's credits, as intervals on the axis of its lifetime spending. The first $10.00 credited is the lot
+ * from 0 to 10 million micros, the next $5.00 the lot from 10 to 15 million. Lots follow each other without a gap and
+ * end at `credited`. Only unspent positions ever move, so the past never changes. All functions here require that the
+ * caller's transaction has locked the consumer.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, type Transaction } from '../database.ts';
 
-/** What changes `credited`; `amountMicros` is positive, whichever way it goes. */
+/** A change of `credited`. `amountMicros` is positive in both directions. */
 export interface Movement {
   readonly kind:
     | 'adjustment'
@@ -18,7 +19,7 @@ export interface Movement {
     | 'dispute_returned'
     | 'charge_refund';
   readonly amountMicros: number;
-  /** The lot is this top-up's; what is taken is taken from its lots first. */
+  /** Credits form a lot of this top-up; debits are taken from its lots first. */
   readonly topUpId?: string | undefined;
   readonly reversalId?: string | undefined;
   readonly reason?: string | undefined;
@@ -26,7 +27,7 @@ export interface Movement {
 
 const cutRow = row(Type.Object({ cut: Type.Integer() }));
 
-/** Adds a lot behind all others. */
+/** Adds a lot after all others. */
 export async function addLot(
   tx: Transaction,
   consumer: ConsumerRef,
@@ -49,8 +50,8 @@ export async function addLot(
 }
 
 /**
- * Cuts the amount off the ends of lots: first those of the movement's top-up, then the others, in the order in
- * which they would be spent. Later lots move down by as much. Throws when the balance does not have it.
+ * Cuts the amount off the ends of lots: first those of the movement's top-up, then the others, in the order in which
+ * they would be spent. Later lots move down by as much. Throws when the balance is too low.
  */
 export async function cutLots(
   tx: Transaction,

@@ -1,9 +1,9 @@
 /**
- * What a consumer had spent by an instant, from where its charges lie on the axis of what it spent: a few
- * probes of the primary key, instead of a sum over all that there are.
+ * A consumer's spending up to an instant, from the positions of its charges on the axis of its spending: a few probes
+ * of the primary key instead of a sum over all charges.
  *
- * Ids are made before the consumer is locked, and by several processes, so charges that are close in time may
- * have changed places on the axis. The instant may fall among such; those few are added up one by one.
+ * Ids are made before the consumer is locked, and by several processes, so charges that are close in time may be
+ * swapped on the axis. When the instant falls among such charges, those few are added up one by one.
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -11,12 +11,15 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, type Connection } from '../database.ts';
 
-/** Charges further apart never changed places: far more than one waits, or clocks of servers differ. */
+/**
+ * Charges further apart than this are never swapped: no charge waits nearly as long, and no two servers' clocks differ
+ * as much.
+ */
 const DISORDER_MS_MAX = 600_000;
 
 const spentRow = row(Type.Object({ spent: Type.Integer() }));
 
-/** The sum of all charges whose ids are of an earlier time. */
+/** The sum of all charges with ids from before that time. */
 export async function spentBefore(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -30,7 +33,7 @@ export async function spentBefore(
       )} as beyond
       from farebox.charges where ${own} and id >= ${uuidFloor(timeMs)} order by id limit 1
     ), later as materialized (
-      -- Where the first of the later charges begins; when there is none, everything is earlier.
+      -- The position at which the first later charge begins. Without a later charge, everything is earlier.
       select coalesce(
         (select min(spent_micros - amount_micros) from farebox.charges
           where ${own} and id >= (select id from next) and id < (select beyond from next)),
@@ -46,7 +49,7 @@ export async function spentBefore(
   return asMicros(spent);
 }
 
-/** As uuidFloor, of a timestamptz. */
+/** Like `uuidFloor`, for a timestamptz. */
 function floorOf(time: ReturnType<typeof sql.fragment>) {
   return sql.fragment`(lpad(to_hex(floor(extract(epoch from ${time}) * 1000)::int8), 12, '0')
     || '70008000000000000000')::uuid`;

@@ -1,4 +1,4 @@
-/** What a developer earned with each tool in each hour or day: the rows behind exports and statements. */
+/** A developer's earnings per tool and hour or day: the rows of exports and statements. */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { row, sql, timestampOf, type Connection } from '../database.ts';

@@ -1,6 +1,6 @@
 /**
- * What a developer earned: the sums, and what the tail holds that is not in them yet, in one statement and so
- * in one snapshot. Exact at every moment, and as quick with ten million charges as with ten.
+ * A developer's earnings: the sums plus the tail, the charges that are not in the sums yet, read by one statement and
+ * so in one snapshot. Exact at every moment, and as fast with ten million charges as with ten.
  */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
@@ -8,7 +8,7 @@ import { row, sql, timestampOf, type Connection } from '../database.ts';
 
 type Developer = { readonly developerNumber: number };
 
-/** Whole UTC hours: `fromMs` is in it, `toMs` is not. One that is left out has no end on that side. */
+/** Whole UTC hours, from `fromMs` inclusive to `toMs` exclusive. Without one of them the range is open on that side. */
 export interface HourRange {
   readonly fromMs?: number | undefined;
   readonly toMs?: number | undefined;
@@ -18,9 +18,9 @@ export type Interval = 'hour' | 'day';
 
 export interface ToolEarnings {
   readonly tool: string;
-  /** Null: none in the range. */
+  /** Null when the range has none. */
   readonly earnings: Micros | null;
-  /** Of the UTC day that was asked for. */
+  /** On the requested UTC day. */
   readonly today: Micros;
 }
 
@@ -32,7 +32,7 @@ export interface IntervalEarnings {
 
 const DAY_MS = 86_400_000;
 
-/** What was earned, from the charges and their refunds: what the sums and the tail have to add up to. */
+/** Earnings computed from the charges and their refunds. The sums and the tail must add up to the same. */
 export const EARNED = sql.fragment`
   select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch') as minute,
     amount_micros, 1 as charges
@@ -42,14 +42,14 @@ export const EARNED = sql.fragment`
   from farebox.charge_refunds
 `;
 
-/** Bit n, of the nth minute in its hour; none without `charges`. */
+/** Bit n stands for the nth minute of the hour. No bit is set without `charges`. */
 export const MINUTE_MARK = sql.fragment`
   case when charges > 0 then 1::int8 << extract(minute from minute at time zone 'UTC')::int else 0 end
 `;
 
 /**
- * The spans that what was earned in a `minute`, with so many `charges`, counts to; an hour marks the minutes
- * that have charges. A time zone is named, so the session's does not matter.
+ * The hour and day in which the earnings of a `minute` with this many `charges` count. An hour marks its minutes that
+ * have charges. The time zone is explicit, so the session's does not matter.
  */
 export const SPANS = sql.fragment`
   (values ('hour', date_trunc('hour', minute, 'UTC'), ${MINUTE_MARK}),
@@ -57,7 +57,7 @@ export const SPANS = sql.fragment`
     as s (span, begins_at, charged_minutes)
 `;
 
-/** `tool, amount_micros, charges` of what the developer earned: a few rows to be added up. */
+/** The developer's earnings as a few rows of `tool, amount_micros, charges`, for the caller to add up. */
 export function earnedIn({ developerNumber }: Developer, range: HourRange) {
   const sums = piecesOf(range).map(
     ({ span, fromMs, toMs }) => sql.fragment`
@@ -75,7 +75,7 @@ interface Piece extends HourRange {
   readonly span: 'hour' | 'day' | 'all';
 }
 
-/** Days where whole days are asked for, and the hours at the edges. */
+/** Whole days as days, the edges of the range as hours. */
 function piecesOf({ fromMs, toMs }: HourRange): Piece[] {
   if (fromMs === undefined && toMs === undefined) return [{ span: 'all' }];
   const firstDayMs = fromMs === undefined ? undefined : Math.ceil(fromMs / DAY_MS) * DAY_MS;
@@ -90,7 +90,7 @@ function piecesOf({ fromMs, toMs }: HourRange): Piece[] {
   ];
 }
 
-/** Whether an hour or a day is in the range. */
+/** The condition that an hour or day is in the range. */
 export function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }: HourRange) {
   return sql.and([
     sql.fragment`true`,
@@ -107,7 +107,7 @@ const toolRow = row(
   }),
 );
 
-/** By tool, in the order of their names. `todayMs` is when the UTC day began that `today` is of. */
+/** Earnings by tool, in the order of their names. `todayMs` is the start of the UTC day for `today`. */
 export async function sumEarningsByTool(
   connection: Connection,
   developer: Developer,
@@ -134,7 +134,7 @@ const intervalRow = row(
   Type.Object({ begins: Type.String(), earnings: Type.Integer(), charges: Type.Integer() }),
 );
 
-/** Those hours or days that hold earnings, the earliest first. */
+/** The hours or days with earnings, earliest first. */
 export async function listEarnings(
   connection: Connection,
   { developerNumber }: Developer,

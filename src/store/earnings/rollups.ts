@@ -1,20 +1,20 @@
 /**
- * Rollups: what charges left in the two tails, moved into sums. A step deletes rows and adds them elsewhere
- * in one transaction, so each counts once, in whatever order they were committed and whoever dies when.
+ * Rollups move the rows that charges left in the two tails into sums. A step deletes rows and adds them to the sums in
+ * one transaction, so each row counts once, regardless of the order of commits and of crashes.
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection, type Database } from '../database.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
-/** Rows that a step takes: a fraction of a second of work. What flushes share is looked up once a step. */
+/** Rows per step: a fraction of a second of work. Data that several flushes share is looked up once per step. */
 const EARNINGS_PER_STEP = 10_000;
 const FLUSHES_PER_STEP = 1_000;
 
-/** Steps hold it together, a rebuild alone: between its reading and its commit no row may move. */
+/** Steps share this lock, a rebuild holds it alone: no row may move between the rebuild's read and its commit. */
 const LOCK = sql.fragment`hashtext('farebox.rollups')`;
 
-/** Far more than gathers between two runs of the schedule; reading so many takes a tenth of a second. */
+/** Far more rows than arrive between two runs of the schedule. Reading this many takes a tenth of a second. */
 const EARNINGS_LONG = 50_000;
 const FLUSHES_LONG = 1_000;
 
@@ -23,13 +23,13 @@ const isFreeRow = row(Type.Object({ isFree: Type.Boolean() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
 export interface RollupStep {
-  /** Rows of the tails. */
+  /** Rows taken from the tails. */
   readonly moved: number;
-  /** Whether the tails may hold more. */
+  /** Whether the tails may have more rows. */
   readonly hasMore: boolean;
 }
 
-/** One bounded step. Any number may run at once: they pass over each other's rows. */
+/** One bounded step. Any number can run concurrently: each skips the rows that others have locked. */
 export async function rollUp(database: Database): Promise<RollupStep> {
   return database.transaction(async (tx) => {
     const isFree = await tx.oneFirst(sql.type(isFreeRow)`
@@ -43,7 +43,7 @@ export async function rollUp(database: Database): Promise<RollupStep> {
   });
 }
 
-/** Sums are written in the order of their keys, so that steps wait for each other and never in a circle. */
+/** Sums are written in the order of their keys, so concurrent steps wait for each other without deadlocks. */
 async function moveEarnings(tx: Connection): Promise<number> {
   return tx.oneFirst(sql.type(countRow)`
     with taken as (
@@ -87,7 +87,7 @@ async function moveAttribution(tx: Connection): Promise<number> {
   `);
 }
 
-/** Whether they hold so much that nobody can have emptied them for a while. */
+/** Whether the tails are so long that no rollup can have run for a while. */
 export async function areTailsLong(connection: Connection): Promise<boolean> {
   return connection.oneFirst(sql.type(isLongRow)`
     select (select count(*) from (select from farebox.earnings_tail limit ${EARNINGS_LONG}) e)
@@ -98,8 +98,8 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
 }
 
 /**
- * Makes all sums again from the charges: what is still in the tails is left out of them, and stays there.
- * Others see the old sums until it commits; rollups pause, charges do not. Reads every charge.
+ * Rebuilds all sums from the charges, without the rows that are still in the tails, which stay there. Readers see the
+ * old sums until it commits. Rollups pause meanwhile, charges do not. Reads every charge.
  */
 export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {

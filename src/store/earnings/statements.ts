@@ -1,6 +1,6 @@
 /**
- * A month of a consumer, and of a developer: where it began, what happened, where it ended. What is read is
- * of one snapshot, so it adds up while charges and rollups go on.
+ * Monthly statements of a consumer and of a developer: the opening figure, the changes, the closing figure. Each is
+ * read in one snapshot, so it adds up while charges and rollups continue.
  */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -38,7 +38,7 @@ const ToolCharges = Type.Object({
 });
 
 export interface ConsumerStatement {
-  /** Credited less spent: what a dispute holds is the consumer's until it is taken. */
+  /** Credited minus spent. Money held by a dispute belongs to the consumer until it is taken. */
   readonly opening: Micros;
   readonly movements: readonly Static<typeof StatementMovement>[];
   readonly charges: readonly Static<typeof ToolCharges>[];
@@ -55,9 +55,9 @@ const ToolDayRefunds = Type.Object({
 /** By tool, then by day. */
 export interface DeveloperStatement {
   readonly opening: Micros;
-  /** By charges, whether they were refunded or not. */
+  /** Earned by charges, before refunds. */
   readonly earned: readonly ToolIntervalEarnings[];
-  /** On the day on which they were made. */
+  /** On the day of the refund. */
   readonly refunds: readonly Static<typeof ToolDayRefunds>[];
   readonly closing: Micros;
 }
@@ -99,7 +99,7 @@ export async function readConsumerStatement(
 
 type Developer = { readonly developerNumber: number };
 
-/** Tools and days that one query brings. */
+/** Rows (tools and days) per query. */
 const EARNED_ROWS = 5_000;
 
 export async function readDeveloperStatement(
@@ -145,7 +145,7 @@ async function readNetEarnings(
   }
 }
 
-/** Sums are net of the refunds that were made on the day. */
+/** The sums are net of the refunds made on that day. */
 function beforeRefunds(
   net: readonly ToolIntervalEarnings[],
   refunds: DeveloperStatement['refunds'],

@@ -1,4 +1,4 @@
-/** Tools: priced operations of a developer, registered or merely charged by name. */
+/** Tools: a developer's priced operations, registered or only charged by name. */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -14,7 +14,7 @@ const PricedTool = Type.Object({
   isArchived: Type.Boolean(),
 });
 
-/** What a charge has to know about a tool. */
+/** A tool as a charge needs it. */
 export type PricedTool = Static<typeof PricedTool>;
 
 const pricedRow = row(PricedTool);
@@ -40,7 +40,7 @@ export async function findPricedTools(
   `);
 }
 
-/** Tools that changed in the last half minute: what a cache of prices has to forget. */
+/** Tools that changed in the last half minute, which a cache of prices must drop. */
 export async function findChangedTools(connection: Connection): Promise<readonly ToolName[]> {
   return connection.any(sql.type(nameRow)`
     select developer_id as "developerId", name from farebox.tools
@@ -48,10 +48,10 @@ export async function findChangedTools(connection: Connection): Promise<readonly
   `);
 }
 
-/** Names that a developer has charged and never registered: a bound on what a typing error can make. */
+/** The most unregistered tool names per developer. Limits the rows that mistyped names create. */
 const UNREGISTERED_MAX = 1_000;
 
-/** Notes a name that is charged before it is registered. False: the developer has too many of those. */
+/** Records a tool name that is charged before it is registered. False when the developer has too many of those. */
 export async function noteToolName(connection: Connection, tool: ToolName): Promise<boolean> {
   const result = await connection.query(sql.typeAlias('nothing')`
     insert into farebox.tools (id, developer_id, name)
@@ -81,7 +81,7 @@ const toolColumns = sql.fragment`
   created_at as "createdAt"
 `;
 
-/** Null when the name is registered already. A name that was only charged keeps its id. */
+/** Null when the name is already registered. A name that was only charged keeps its id. */
 export async function registerTool(
   connection: Connection,
   developerId: string,
@@ -100,14 +100,14 @@ export async function registerTool(
 
 export interface ToolChanges {
   readonly description: string | undefined;
-  /** Null takes the price off. */
+  /** Null removes the price. */
   readonly price: Micros | null | undefined;
   readonly isArchived: boolean | undefined;
 }
 
 /**
- * What is undefined stays as it is. A name that was merely charged is registered by it: its owner took it
- * in hand. Null when the developer has no such tool.
+ * Changes the defined members. A name that was only charged becomes registered by the change. Null when the developer
+ * has no such tool.
  */
 export async function changeTool(
   connection: Connection,
@@ -140,7 +140,7 @@ export type ListedTool = Static<typeof ListedTool>;
 
 const listedRow = row(ListedTool);
 
-/** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
+/** A developer's tools, either archived or active, oldest first, each with its earnings. */
 export async function listTools(
   database: Database,
   developer: { readonly developerId: string; readonly developerNumber: number },

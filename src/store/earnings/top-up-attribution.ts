@@ -1,6 +1,7 @@
 /**
- * Which top-up paid for which charge, first in, first out: a lot and a charge that overlap on the axis of
- * what the consumer has spent. What is spent never moves there, so it does not matter when one looks.
+ * Which top-up paid for which charge, first in, first out: a top-up pays for the charges that overlap its lot on the
+ * axis of the consumer's spending. After lots of $10.00 and $5.00, a charge from $9.00 to $11.00 on that axis takes
+ * $1.00 from each. Spent positions never move, so the result does not depend on when it is computed.
  */
 import { Type, type Static } from 'typebox';
 import type { Page } from '../charges/list-charges.ts';
@@ -10,8 +11,8 @@ import { row, sql, type Connection } from '../database.ts';
 type Fragment = ReturnType<typeof sql.fragment>;
 
 /**
- * What top-ups paid, from the charges and their refunds: what the sums and the tail have to add up to. A top-up has
- * another lot when a refund of it failed; a charge that takes of both is one charge.
+ * The amounts that top-ups paid, computed from the charges and their refunds. The sums and the tail must add up to the
+ * same. A top-up has a second lot when a refund of it failed; a charge that takes from both counts as one charge.
  */
 export const PAID_BY_TOP_UPS = sql.fragment`
   select c.developer, l.top_up_id,
@@ -32,8 +33,8 @@ export const PAID_BY_TOP_UPS = sql.fragment`
 `;
 
 /**
- * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`, which has to be added up; of one
- * developer alone when its number is given.
+ * These rows of `attribution_tail` as `developer, top_up_id, micros, charges`, for the caller to add up; only those of
+ * one developer when its number is given.
  */
 export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
   const isWanted =
@@ -49,7 +50,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         as c (place, through, developer, amount)
       where t.spent_before[c.place] is not null and ${isWanted}
     ),
-    -- Nearly all that a developer took from a consumer lies within the lot that holds its end.
+    -- Nearly all of a developer's charges to a consumer lie in the lot that contains their end.
     stretches as materialized (
       select s.*, l.from_micros, l.top_up_id
       from (
@@ -74,7 +75,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
       group by top_up_id
     ) l
-    -- 'is true' makes it one look-up by hash for each charge, whatever the planner expects.
+    -- 'is true' makes the planner use one hash look-up for each charge, regardless of its estimates.
     where ((s.ledger, s.consumer_id, s.developer) in (
       select ledger, consumer_id, developer from stretches where from_micros > begins
     )) is true
@@ -85,12 +86,12 @@ export interface PaidBack {
   readonly ledger: number;
   readonly consumerId: string;
   readonly developerNumber: number;
-  /** The stretch of what the consumer spent that it got back. */
+  /** The interval of the consumer's spending that is paid back. */
   readonly fromMicros: number;
   readonly toMicros: number;
 }
 
-/** Notes, in its caller's transaction, that a stretch is not charged any more to the top-ups that paid it. */
+/** Records, in the caller's transaction, that an interval no longer counts as charged to the top-ups that paid it. */
 export async function notePaidBack(connection: Connection, paidBack: PaidBack): Promise<void> {
   const { ledger, consumerId, developerNumber, fromMicros, toMicros } = paidBack;
   await connection.query(sql.typeAlias('nothing')`
@@ -115,7 +116,7 @@ export type AttributedTopUp = Static<typeof AttributedTopUp>;
 
 const attributedRow = row(AttributedTopUp);
 
-/** Top-ups of which a part was spent on the developer's tools, newest first. */
+/** The top-ups that were partly or wholly spent on the developer's tools, newest first. */
 export async function listAttributedTopUps(
   connection: Connection,
   { developerNumber }: { readonly developerNumber: number },
@@ -133,7 +134,7 @@ export async function listAttributedTopUps(
       from (${cutByLots(sql.fragment`farebox.attribution_tail`, developerNumber)}) w
       where ${isBefore} group by 1
     ), page as (
-      -- A top-up that is moved and not among the first ones of these is not on the page.
+      -- A top-up that is in the sums but not among their first rows is not on the page.
       select top_up_id as id, coalesce(m.micros, 0) + coalesce(w.micros, 0) as micros,
         coalesce(m.charges, 0) + coalesce(w.charges, 0) as charges
       from moved m full join waiting w using (top_up_id)
