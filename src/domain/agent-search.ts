@@ -1,6 +1,6 @@
 /**
- * How agents are looked for: which words of the vocabulary a query may mean, what each is worth, and by which
- * queries of the index, from strict to loose, the few agents are found that are then ranked.
+ * The logic of the agent search: which known words a query may mean, the weight of each, and the index queries, from
+ * strict to loose, that find the few candidates for ranking.
  */
 
 /** A word that agents use and a word of the query may mean. Both are stems. */
@@ -10,15 +10,18 @@ export interface WordMatch {
   readonly word: string | null;
   /** How many agents use it. */
   readonly agents: number;
-  /** 1 for the same word, less for one that is spelled otherwise. */
+  /** 1 for the same word, less for a different spelling. */
   readonly likeness: number;
 }
 
-/** A word of the query, and all that it may mean. */
+/** A word of the query with all its possible meanings. */
 export interface Term {
   readonly words: readonly { readonly word: string; readonly likeness: number }[];
   readonly agents: number;
-  /** What an agent is given for it, of 1 for the whole query: the more, the fewer agents use it. */
+  /**
+   * The word's share of the score; the shares of a query add up to 1. The fewer agents use a word, the higher its
+   * share.
+   */
   readonly weight: number;
 }
 
@@ -35,15 +38,18 @@ export function termsOf(matches: readonly WordMatch[]): Term[] {
   return terms.map(({ words, agents, rarity }) => ({ words, agents, weight: rarity / total }));
 }
 
-/** Words by which candidates are found, the rarest; the others only take part in ranking them. */
+/** Candidates are found by this many words, the rarest ones. The other words only affect the ranking. */
 const SEARCHED_MAX = 6;
 /**
- * Entries of the index that a query with `or` may have to read: some milliseconds. The most common words are
- * left out of it first. A query with `and` reads about as many as its rarest word has.
+ * The most index entries that a query with `or` may read, which takes some milliseconds. It leaves out the most common
+ * words first. A query with `and` reads about as many entries as its rarest word has.
  */
 const ENTRIES_MAX = 15_000;
 
-/** All words, all but one, two, any, as text of the type tsquery. None: nobody uses any of the words. */
+/**
+ * Queries for all words, all but one, any two and any one, in tsquery syntax. Empty when no agent uses any of the
+ * words.
+ */
 export function queriesOf(terms: readonly Term[]): string[] {
   const rarestFirst = terms
     .filter(({ words }) => words.length > 0)
@@ -61,7 +67,7 @@ export function queriesOf(terms: readonly Term[]): string[] {
   return [allOf(rarestFirst), ...loose];
 }
 
-/** Every way of choosing so many. */
+/** Every choice of `count` items. */
 function choices<T>(items: readonly T[], count: number): T[][] {
   if (count === 0) return [[]];
   return items.flatMap((item, index) =>
@@ -92,8 +98,8 @@ export interface Intent {
 export const UNKNOWN_INTENT: Intent = { name: 'unknown', confidence: 0 };
 
 /**
- * The offer that has most of the query's words, and few others. Half of the confidence is how much of the
- * query it has, the other half how much of it the query has: their product, under a root.
+ * The offer with most of the query's words and few other words. The confidence is the geometric mean of two shares: how
+ * much of the query the offer has, and how much of the offer the query has.
  */
 export function intentOf(terms: readonly Term[], offers: readonly Offer[]): Intent {
   let best = UNKNOWN_INTENT;

@@ -1,8 +1,7 @@
 /**
- * The shape of keys (specification section 5): `fare_ck_live_…` consumer, `fare_sk_live_…`
- * developer secret, `fare_sk_…` legacy caller. The random part is 32 base62 characters (190 bits),
- * the last six a CRC-32 over all before, so that a scanner recognises a leaked key and a typing
- * error never reaches the database.
+ * The shape of keys (specification section 5): `fare_ck_live_…` consumer, `fare_sk_live_…` developer secret,
+ * `fare_sk_…` legacy caller. The random part is 32 base62 characters (190 bits), the last six a CRC-32 over all before,
+ * so scanners recognise a leaked key and a mistyped key never reaches the database.
  */
 export type KeyKind = 'consumer' | 'developer' | 'legacy';
 
@@ -13,13 +12,13 @@ const INFIX: Readonly<Record<KeyKind, string>> = {
 };
 const RANDOM_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;
-/** No key is longer: bounds the work on what a stranger sends. */
+/** No key is longer. Limits the work that an unauthenticated request can cause. */
 export const KEY_LENGTH_MAX = 100;
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const TAIL = new RegExp(`^[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
-/** Builds a key of random bytes. Bytes of 248 and more are passed over, so no character is likelier. */
+/** Builds a key from random bytes. Skips bytes of 248 and above, so all characters are equally likely. */
 export function composeKey(prefix: string, kind: KeyKind, random: Uint8Array): string {
   let text = '';
   for (const byte of random) {
@@ -31,7 +30,7 @@ export function composeKey(prefix: string, kind: KeyKind, random: Uint8Array): s
   return body + checksum(body);
 }
 
-/** The kind that a well-formed key claims to be, or `undefined` for anything else. */
+/** The kind of a well-formed key, or `undefined` for anything else. */
 export function kindOfKey(prefix: string, key: string): KeyKind | undefined {
   if (key.length > KEY_LENGTH_MAX || !key.startsWith(`${prefix}_`)) return undefined;
   const rest = key.slice(prefix.length + 1);

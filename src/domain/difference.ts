@@ -1,4 +1,4 @@
-/** What can differ between the processor's books and ours, about one top-up. */
+/** The ways in which Stripe's books and ours can differ about one top-up. */
 export const DIFFERENCES = {
   not_credited: 'paid at the processor, and not credited',
   not_paid: 'credited, and not paid at the processor',

@@ -25,17 +25,17 @@ export function wireId(kind: IdKind, uuid: string): string {
   return `${PREFIXES[kind]}_${hexOf(uuid)}`;
 }
 
-/** What an id of the kind looks like, as a regular expression. */
+/** The regular expression for ids of this kind. */
 export function idPattern(kind: IdKind): string {
   return `^${PREFIXES[kind]}_[0-9a-f]{32}$`;
 }
 
-/** A UUID's 32 digits. By slices, because each charge does it several times. */
+/** A UUID's 32 digits. Slices, because each charge calls this several times. */
 export function hexOf(uuid: string): string {
   return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
 }
 
-/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when it is no id of this kind. */
+/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when the id is of another kind or malformed. */
 export function uuidOf(kind: IdKind, id: string): string | undefined {
   const prefix = PREFIXES[kind];
   if (!id.startsWith(`${prefix}_`)) return undefined;
@@ -47,7 +47,7 @@ function uuidOfHex(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The last instant that a UUIDv7 can hold is later, but ISO 8601 with four-digit years ends here. */
+/** A UUIDv7 could hold later instants, but ISO 8601 with four-digit years ends here. */
 export const TIME_MS_MAX = Date.UTC(9999, 11, 31);
 
 /** The instant inside a UUIDv7, in milliseconds since 1970. */

@@ -1,10 +1,10 @@
 /** The life of an invocation (legacy, specification section 4.4): its states, and why one fails. */
 
-/** `pending`: its workflow has not taken it up. `running`: the agent is called, until it answers. */
+/** `pending`: the workflow has not started on it. `running`: the agent is being called. */
 export const INVOCATION_STATUSES = ['pending', 'running', 'succeeded', 'failed'] as const;
 export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
 
-/** Code and meaning of what an attempt, or in the end the invocation, met. */
+/** Error codes of attempts and invocations, with their meanings. */
 export const INVOCATION_ERRORS = {
   agent_unavailable: 'The agent could not be reached, was overloaded, or did not answer in time.',
   agent_refused: 'The agent answered that it will not do this; the same call would fail again.',
@@ -32,23 +32,23 @@ export interface InvocationView {
   readonly error: InvocationError | null;
 }
 
-/** An error's text may come from the agent: it is bounded wherever it is kept. */
+/** An error's text may come from the agent, so it is truncated wherever it is stored. */
 export const ERROR_MESSAGE_MAX = 500;
 
-/** An agent that comes back, after however long, is called within little more than this. */
+/** However long an agent was down, it is called within little more than this after it comes back. */
 export const RETRY_MS_MAX = 60_000;
 const RETRY_MS_MIN = 1_000;
 
 /**
- * From a failed attempt to the next one: 1 s, then doubling. `chance`, from 0 to 1, spreads those that failed
- * together, by a quarter to either side.
+ * The delay between a failed attempt and the next one: 1 s, then doubling. `chance`, from 0 to 1, adds jitter of a
+ * quarter to either side, so attempts that failed together do not repeat together.
  */
 export function retryDelayMs(failures: number, chance: number): number {
   const doubled = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
   return doubled * (0.75 + chance / 2);
 }
 
-/** Calls of agents have a queue of their own, so that agents that hang hold up nothing else. */
+/** Calls to agents have their own task queue, so a hanging agent delays nothing else. */
 export function agentTaskQueue(taskQueue: string): string {
   return `${taskQueue}-agents`;
 }

@@ -1,7 +1,6 @@
 /**
- * Money inside Farebox: micro-dollars (1e-6 dollars) as a branded safe integer.
- * On the wire it is a JSON number in dollars (specification, conventions). Nothing is ever rounded:
- * a number that no whole micro-dollar represents exactly is refused.
+ * Money inside Farebox: micro-dollars (1e-6 dollars) as a branded safe integer. On the wire it is a JSON number in
+ * dollars (specification, conventions). Nothing is ever rounded: a number with a fraction of a micro-dollar is refused.
  */
 declare const micros: unique symbol;
 
@@ -11,25 +10,25 @@ export type Micros = number & { readonly [micros]: true };
 export const MICROS_PER_DOLLAR = 1_000_000;
 export const MICROS_PER_CENT = 10_000;
 
-/** One charge or price: at most 1,000,000 dollars. */
+/** A charge or price: at most $1,000,000. */
 export const CHARGE_MICROS_MAX = 1_000_000 * MICROS_PER_DOLLAR;
-/** A top-up through the processor: Stripe takes 0.50 to 999,999.99 dollars. */
+/** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
 export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
-/** Specification section 8: the minimum of a top-up through the hosted checkout. */
+/** The minimum of a top-up through the hosted checkout (specification section 8): $5.00. */
 export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
-/** Money booked by hand: at most 10,000,000 dollars at a time. */
+/** A manual credit or adjustment: at most $10,000,000 at a time. */
 export const MANUAL_MICROS_MAX = 10_000_000 * MICROS_PER_DOLLAR;
 
-/** An integer that is known to be micro-dollars: a database row, a sum of micros. */
+/** Brands an integer that is already in micro-dollars: a database column, a sum of micros. */
 export function asMicros(value: number): Micros {
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer of micros: ${value}`);
   return value as Micros;
 }
 
 /**
- * Dollars (a JSON number) to micros, or `undefined` when there is no micro-dollar amount that
- * prints as this very number: 0.1 and 0.000001 are exact, 1e-7 and 1e309 are not.
+ * Dollars (a JSON number) to micros, or `undefined` when no amount in micros prints as exactly this number: 0.1 and
+ * 0.000001 are exact, 1e-7 and 1e309 are not.
  */
 export function microsOfDollars(dollars: number): Micros | undefined {
   const value = Math.round(dollars * MICROS_PER_DOLLAR);
@@ -43,13 +42,13 @@ export function dollarsOf(value: Micros): number {
   return value / MICROS_PER_DOLLAR;
 }
 
-/** Dollars as text, to all six decimals: no exponent, and no float on the way. */
+/** Dollars as text with six decimals, without an exponent and without a float in between. */
 export function decimalOf(value: Micros): string {
   const digits = String(Math.abs(value)).padStart(7, '0');
   return `${value < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
-/** Whole cents of an amount, or `undefined` when it has a fraction of a cent. */
+/** An amount in whole cents, or `undefined` when it has a fraction of a cent. */
 export function centsOf(value: Micros): number | undefined {
   return value % MICROS_PER_CENT === 0 ? value / MICROS_PER_CENT : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What takes the money of a top-up back: a refund or a dispute. Its status says what it claims: the
- * amount, for good or held until it is decided, or nothing.
+ * Reversals take the money of a top-up back: refunds and disputes. The status decides the claim: the amount for good,
+ * the amount on hold until the decision, or nothing.
  */
 export type RefundStatus = 'requested' | 'made' | 'failed';
 export type DisputeStatus = 'open' | 'lost' | 'won';

@@ -1,9 +1,9 @@
 /**
- * The search attributes of our workflows: what an operator filters by in the Temporal UI. No personal data in
- * any. A Temporal server on an SQL database has room for ten of type Keyword in a namespace.
+ * The search attributes of our workflows: the filters for operators in the Temporal UI. None contains personal data. A
+ * Temporal server on an SQL database allows ten of type Keyword per namespace.
  */
 
-/** `Stuck` is the filter that the UI does not have: running, but a step keeps failing. */
+/** `Stuck` adds a filter that the UI lacks: running workflows with a step that keeps failing. */
 export const SEARCH_ATTRIBUTES = {
   TopUpStatus: 'Keyword',
   ConsumerId: 'Keyword',

@@ -1,6 +1,6 @@
 /**
- * Text as searches compare it: plain words in lower case, of a query as of what is registered. So an
- * identifier (`sendEmail`, `send_email`, `email.send`) is found by the words in it.
+ * Text in the form that searches compare: plain words in lower case, for queries and registered text alike. So the
+ * words of an identifier (`sendEmail`, `send_email`, `email.send`) find it.
  */
 
 /** `'Résumé-Parser v2'` to `'resume parser v2'`: letters, digits and single spaces. */
@@ -14,10 +14,10 @@ export function searchWords(text: string): string {
     .trim();
 }
 
-/** Longer ones are no words that somebody types. */
+/** Nobody types longer words. */
 const TYPED_MAX = 40;
 
-/** The word with two neighbouring letters changed over, each way: a typing error that changes most of it. */
+/** The spellings of a word with two neighbouring letters swapped: a typo that changes most of its trigrams. */
 export function swappedSpellings(word: string): string[] {
   if (word.length > TYPED_MAX) return [];
   const letters = Array.from(word);

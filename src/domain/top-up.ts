@@ -1,4 +1,4 @@
-/** The life of a top-up: its states and which may follow which. */
+/** Top-ups: their states, methods, limits, and the state of automatic ones. */
 export const TOP_UP_STATUSES = [
   'pending',
   'completed',
@@ -12,7 +12,7 @@ export const TOP_UP_STATUSES = [
 
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 
-/** How the money came: hosted checkout, the saved card, or by hand (`account create --balance`). */
+/** The source of the money: the hosted checkout, the saved card, or an operator (`account create --balance`). */
 export const TOP_UP_METHODS = ['checkout', 'direct', 'manual'] as const;
 export type TopUpMethod = (typeof TOP_UP_METHODS)[number];
 
@@ -22,19 +22,19 @@ export interface TopUpFailure {
   readonly message: string;
 }
 
-/** How long a hosted checkout can be paid, as Stripe has it. */
+/** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */
 export const SESSION_MINUTES_MIN = 30;
 export const SESSION_MINUTES_MAX = 24 * 60;
 
 /**
- * Automatic top-ups of a consumer. `waiting`: one was asked for and is put off; `off` with a reason: they
- * turned themselves off, after so many declines in a row.
+ * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves
+ * off, for example after `AUTO_TOP_UP_DECLINES_MAX` declines in a row.
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
 
 export interface AutoTopUpState {
   readonly status: (typeof AUTO_TOP_UP_STATUSES)[number];
-  /** Why it waits or turned itself off: the code of a decline or of the ceiling that was reached. */
+  /** Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached. */
   readonly reason: string | null;
 }
 export const AUTO_TOP_UP_DECLINES_MAX = 3;

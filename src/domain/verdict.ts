@@ -7,10 +7,10 @@ export type Verdict =
       readonly kind: 'paid';
       readonly paymentIntentId: string;
       readonly paidMicros: Micros;
-      /** Refunded or disputed by now, in whole or in part. */
+      /** Refunded or disputed since, fully or in part. */
       readonly isReversed: boolean;
     }
-  /** Neither paid nor certain never to be. */
+  /** Not paid yet; it still can be. */
   | { readonly kind: 'open' }
   | { readonly kind: 'expired' }
   | { readonly kind: 'failed'; readonly failure: TopUpFailure };
