@@ -1,7 +1,7 @@
 /**
- * Agents that speak A2A by JSON-RPC: 1.0, and 0.3 to those that do not know it. The payload is the message's
- * data, its member `text` also the message's text; the message's id is the invocation's, by which an agent
- * recognises a message that it has had.
+ * Calls agents that speak A2A over JSON-RPC: version 1.0, or 0.3 for agents without 1.0. The payload becomes the
+ * message's data, and its member `text` also the message's text. The message id is the invocation's id, so an agent can
+ * recognise a repeated message.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Message, SendMessageRequest, Task, TaskState } from '@a2a-js/sdk';
@@ -10,16 +10,16 @@ import { LegacyJsonRpcTransport } from '@a2a-js/sdk/compat/v0_3/client';
 import type { Line } from '../egress/line.ts';
 import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
 
-/** What an agent answers that knows neither the method nor the version: -32600, -32601, -32009. */
+/** The errors of an agent that does not know the method or the version: -32600, -32601, -32009. */
 const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
-/** How often a task that goes on is asked about. */
+/** The interval between polls of a running task. */
 const POLL_MS_MIN = 250;
 const POLL_MS_MAX = 5_000;
 
 export const callA2a: Adapter = async (request, line) => {
   const { endpoint } = request;
   const options = { endpoint, fetchImpl: line.fetch };
-  // The card matters only to a choice of transports, which is made here.
+  // The SDK reads the card only to choose a transport, and this code has chosen already.
   const current = await new JsonRpcTransportFactory(options).create(endpoint, undefined as never);
   try {
     return await converse(current, request, line);
@@ -76,7 +76,7 @@ function messageOf({ invocationId, capability, callerId, payload }: AgentRequest
   });
 }
 
-/** Undefined while the task goes on. */
+/** Undefined while the task is running. */
 function endOf(task: Task): AgentAnswer | undefined {
   const said = task.status?.message?.parts
     .map(({ content }) => (content?.$case === 'text' ? content.value : ''))
@@ -104,7 +104,7 @@ function endOf(task: Task): AgentAnswer | undefined {
   }
 }
 
-/** Of the errors that the SDK makes of JSON-RPC's. */
+/** Reads the code from the SDK's error for a JSON-RPC error. */
 function rpcCodeOf(error: unknown): number | undefined {
   const code = error instanceof Error && 'envelopeCode' in error ? error.envelopeCode : undefined;
   return typeof code === 'number' ? code : undefined;

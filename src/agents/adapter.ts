@@ -1,4 +1,4 @@
-/** What an adapter, one for each protocol, is asked and answers. */
+/** The interface of the adapters, one for each protocol. */
 import type { InvocationError, InvocationErrorCode } from '../domain/invocation.ts';
 import type { Line } from '../egress/line.ts';
 
@@ -7,24 +7,24 @@ export interface AgentRequest {
   readonly endpoint: string;
   readonly capability: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Who calls, as the grant says. */
+  /** The caller that the grant names. */
   readonly callerId: string;
-  /** `inv_…`: also the idempotency key. */
+  /** `inv_…`, which is also the idempotency key. */
   readonly invocationId: string;
 }
 
 export type AgentAnswer =
   | { readonly kind: 'answered'; readonly value: unknown }
-  /** The same call would fail again. */
+  /** Final: the same call would fail again. */
   | { readonly kind: 'failed'; readonly error: InvocationError }
-  /** Nobody knows whether the agent did it; the same idempotency key may be sent again. */
+  /** The outcome at the agent is unknown. The call may be repeated with the same idempotency key. */
   | {
       readonly kind: 'unavailable';
       readonly error: InvocationError;
       readonly retryAfterMs?: number;
     };
 
-/** Gives an answer, or throws: what the line met then says what it means. */
+/** Returns an answer or throws. After a throw, the line's fault explains the failure. */
 export type Adapter = (request: AgentRequest, line: Line) => Promise<AgentAnswer>;
 
 export function failed(code: InvocationErrorCode, message: string): AgentAnswer {

@@ -1,7 +1,6 @@
 /**
- * One attempt to have an agent do something, by the agent's protocol. Whatever happens is data: an answer, a
- * failure that would come again, or a reason to try again. Every attempt of an invocation carries the same
- * idempotency key.
+ * One attempt to call an agent by its protocol. Every outcome is data: an answer, a final failure, or a reason to try
+ * again. All attempts of an invocation carry the same idempotency key.
  */
 import type { InvocationErrorCode } from '../domain/invocation.ts';
 import { LineFault, openLine, type FaultKind, type Line } from '../egress/line.ts';
@@ -12,7 +11,7 @@ import { callMcp } from './mcp.ts';
 
 export interface CallOptions {
   readonly allowPrivate: boolean;
-  /** Aborts when the attempt's time is over. */
+  /** Aborts when the attempt times out. */
   readonly signal: AbortSignal;
 }
 

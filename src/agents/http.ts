@@ -1,4 +1,4 @@
-/** Agents that take a POST with JSON and answer with JSON. */
+/** Calls agents that accept a POST with JSON and answer with JSON. */
 import { failed, type Adapter } from './adapter.ts';
 
 export const callHttp: Adapter = async (request, line) => {

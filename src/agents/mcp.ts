@@ -1,13 +1,13 @@
 /**
- * Agents that are MCP servers over streamable HTTP: the capability is the tool's name, the payload its
- * arguments. Servers of the older and of the stateless generation are understood.
+ * Calls agents that are MCP servers over streamable HTTP: the capability is the tool's name, the payload its arguments.
+ * Works with older servers and with stateless ones.
  */
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Line } from '../egress/line.ts';
 import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 
 const CLIENT = { name: 'farebox', version: '0.1.0' };
-/** The line's signal ends the call well before. */
+/** The line's signal ends the call well before this. */
 const TIMEOUT_MS = 3_600_000;
 
 export const callMcp: Adapter = async (request, line) => {
@@ -32,7 +32,7 @@ export const callMcp: Adapter = async (request, line) => {
   }
 };
 
-/** On the call alone: a server that knew the key from the handshake would answer with that. */
+/** Only on the call: a server that saw the key on the handshake would replay the handshake's answer. */
 function withIdempotencyKey(
   { invocationId }: AgentRequest,
   line: Line,

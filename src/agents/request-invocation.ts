@@ -1,6 +1,6 @@
 /**
- * Somebody asks for an invocation: its row first, then its workflow. Once the row is there the agent will be
- * called, whether Temporal can be reached now or not: what this does not start, a relay does.
+ * Requests an invocation: first its row, then its workflow. Once the row exists the agent will be called, even when
+ * Temporal cannot be reached now: a relay starts the workflows that this could not.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
@@ -18,18 +18,21 @@ import type { Turns } from '../temporal/turns.ts';
 export interface Invocations {
   readonly database: Database;
   readonly temporal: TemporalClient;
-  /** Starts of workflows that may be under way at a time. */
+  /** The most workflow starts in progress at a time. */
   readonly starts: Turns;
   readonly log: Logger;
 }
 
 /**
- * Each start costs this process some milliseconds. When hundreds come at once, the first of them are started
- * and waited for while the others are read and answered; all at once would keep everybody waiting.
+ * Each start takes this process some milliseconds. When hundreds of requests arrive together, it starts and awaits the
+ * first ones while it reads and answers the others; starting all at once would delay every answer.
  */
 export const STARTS_AT_ONCE_MAX = 4;
 
-/** Specification section 4.4, `POST /invoke`. The invocation as it is at `byMs`, of `performance.now()`. */
+/**
+ * Specification section 4.4, `POST /invoke`. Resolves with the invocation's state at `byMs`, a time of
+ * `performance.now()`.
+ */
 export async function requestInvocation(
   deps: Invocations,
   request: NewInvocation,
@@ -42,14 +45,14 @@ export async function requestInvocation(
   return { kind, invocation: await carriedOut(deps, invocation, byMs) };
 }
 
-/** Starts the workflow and waits for it; when that takes too long, it goes on by itself. */
+/** Starts the workflow and waits for its end, up to the deadline. The workflow continues without the caller. */
 async function carriedOut(
   { database, temporal, starts, log }: Invocations,
   invocation: Invocation,
   byMs: number,
 ): Promise<Invocation> {
   const leftMs = () => Math.max(byMs - performance.now(), 0);
-  // A relay starts it instead, in a few seconds.
+  // A relay will start it instead, within a few seconds.
   if (!(await starts.take(leftMs()))) return invocation;
   try {
     await startInvocation(temporal, invocation, { timeoutMs: leftMs() });

@@ -1,10 +1,10 @@
 /**
- * Which addresses are the public internet's. Everything else is refused to whatever others have us call:
- * loopback, private and link-local networks, metadata services, and IPv6 forms with an IPv4 address inside.
+ * The addresses of the public internet. Calls to URLs that others gave us may go only there. Refused are loopback,
+ * private and link-local networks, metadata services, and IPv6 forms with an embedded IPv4 address.
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-/** IANA's special-purpose registry for IPv4, and what a cloud keeps among the public addresses. */
+/** IANA's special-purpose registry for IPv4, and the addresses that cloud providers use internally. */
 const NOT_PUBLIC_IPV4 = [
   '0.0.0.0/8', // this host
   '10.0.0.0/8', // private
@@ -24,7 +24,7 @@ const NOT_PUBLIC_IPV4 = [
   '240.0.0.0/4', // reserved, broadcast
 ];
 
-/** All that is assigned for the public internet; loopback, mapped, NAT64 and local addresses are outside. */
+/** The range assigned for the public internet. Loopback, mapped, NAT64 and local addresses are outside. */
 const GLOBAL_IPV6 = '2000::/3';
 const NOT_PUBLIC_IPV6 = [
   '2001::/23', // protocol assignments, Teredo among them
@@ -37,7 +37,7 @@ const notPublicIpv4 = blockList('ipv4', NOT_PUBLIC_IPV4);
 const globalIpv6 = blockList('ipv6', [GLOBAL_IPV6]);
 const notPublicIpv6 = blockList('ipv6', NOT_PUBLIC_IPV6);
 
-/** Of an IP address as text, without brackets. False for what is none. */
+/** Takes an IP address as text, without brackets. False for any other text. */
 export function isPublicAddress(ip: string): boolean {
   if (isIPv4(ip)) return !notPublicIpv4.check(ip);
   return isIPv6(ip) && globalIpv6.check(ip, 'ipv6') && !notPublicIpv6.check(ip, 'ipv6');

@@ -1,7 +1,7 @@
 /**
- * Connections to public addresses only. The address is checked where the connection is made: before it when
- * the host is an address, among all that its name resolves to, and once more of the socket that came about.
- * So a name that resolves to another address a moment later gains nothing.
+ * Connections to public addresses only. Addresses are checked when the connection is made: the host itself when it is
+ * an address, otherwise every address that its name resolves to, and finally the address of the connected socket. So a
+ * name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -10,7 +10,7 @@ import { isPublicAddress } from './addresses.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Nothing was sent: the address is not one of the public internet. */
+/** The address is not public. Nothing was sent. */
 export class EgressDeniedError extends Error {
   override readonly name = 'EgressDeniedError';
 
@@ -21,7 +21,7 @@ export class EgressDeniedError extends Error {
 
 export interface ConnectorOptions {
   readonly allowPrivate: boolean;
-  /** How names become addresses: the system's way. */
+  /** Resolves names as the system does. */
   readonly resolve?: LookupAll;
 }
 
@@ -58,7 +58,7 @@ function publicOnly(
   };
 }
 
-/** A name with a single address that is not public is refused as a whole. */
+/** One address that is not public makes the whole name refused. */
 function lookupPublic(resolve: LookupAll): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {

@@ -1,19 +1,18 @@
 /**
- * Whether a URL that somebody gave may be called, as far as the text of it tells. What its name resolves to
- * is checked when it is connected to.
+ * Checks the text of a URL that somebody gave us. The addresses behind its name are checked when a connection is made.
  */
 import { isIP } from 'node:net';
 import { isPublicAddress } from './addresses.ts';
 
-/** Names that resolve inside a network or a machine, and never on the public internet. */
+/** Names that resolve only inside a network or a machine. */
 const PRIVATE_NAME = /(^|\.)(localhost|local|localdomain|internal|intranet|lan|home\.arpa)$/;
 
 export interface EndpointRules {
-  /** Loopback and private networks too: for development. */
+  /** Allows loopback and private networks: for development. */
   readonly allowPrivate: boolean;
 }
 
-/** Undefined for a URL that may be called, else what is wrong with it, to go on after "endpoint". */
+/** Undefined for a URL that may be called, else the problem, worded to follow "endpoint". */
 export function endpointProblem(text: string, { allowPrivate }: EndpointRules): string | undefined {
   const url = URL.parse(text);
   if (!url) return 'must be a URL.';
@@ -23,7 +22,7 @@ export function endpointProblem(text: string, { allowPrivate }: EndpointRules): 
   return undefined;
 }
 
-/** A host as the URL parser gives it: IPv4 in its one spelling, IPv6 in brackets, names in lower case. */
+/** A host as the URL parser returns it: IPv4 in canonical form, IPv6 in brackets, names in lower case. */
 function isPublicHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$|\.$/g, '');
   if (isIP(host)) return isPublicAddress(host);

@@ -1,7 +1,7 @@
 /**
- * Outgoing HTTP on behalf of others: to public addresses only, no redirect followed, no more read than is
- * allowed, nothing after the deadline. A line serves one attempt and shares no connection with another.
- * What goes wrong is noted here, because clients of protocols wrap errors each in their own way.
+ * A guarded `fetch` for URLs that others gave us: public addresses only, no redirects, a limit on the response size,
+ * and a deadline. A line serves one attempt and shares no connection with another. It records faults itself, because
+ * each protocol's client wraps errors in its own way.
  */
 import { Agent, fetch, Response, type RequestInit } from 'undici';
 import { createConnector, EgressDeniedError } from './connector.ts';
@@ -9,15 +9,15 @@ import { endpointProblem } from './endpoints.ts';
 
 export interface LineOptions {
   readonly allowPrivate: boolean;
-  /** Of each answer, decoded. */
+  /** The size limit of each answer, decoded. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }
 
 export type FaultKind =
-  /** No answer, or one that says to come back later: network, deadline, 408, 425, 429, 5xx. */
+  /** No answer, or one that asks to try again later: network, deadline, 408, 425, 429, 5xx. */
   | 'unavailable'
-  /** The address may not be called. Nothing was sent. */
+  /** The address is not allowed. Nothing was sent. */
   | 'denied'
   | 'redirected'
   | 'too_large';
@@ -26,7 +26,7 @@ export type FaultKind =
 export class LineFault extends Error {
   override readonly name = 'LineFault';
   readonly kind: FaultKind;
-  /** What Retry-After says, when the answer was to come back later. */
+  /** The value of Retry-After, when the answer asked to try again later. */
   readonly retryAfterMs: number | undefined;
 
   constructor(kind: FaultKind, message: string, retryAfterMs?: number) {
@@ -39,9 +39,9 @@ export class LineFault extends Error {
 export interface Line {
   readonly fetch: typeof globalThis.fetch;
   readonly signal: AbortSignal;
-  /** The newest, if any. */
+  /** The newest fault, if any. */
   readonly fault: LineFault | undefined;
-  /** Of the newest answer. */
+  /** The status of the newest answer. */
   readonly status: number | undefined;
   close(): Promise<void>;
 }
@@ -51,7 +51,7 @@ const COME_BACK_LATER = new Set([408, 425, 429]);
 export function openLine(options: LineOptions): Line {
   const agent = new Agent({
     connect: createConnector(options),
-    // The signal is what bounds the time.
+    // The signal enforces the time limit.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -85,7 +85,7 @@ export function openLine(options: LineOptions): Line {
   };
 
   return {
-    // undici's own, whose types are not quite those of the one that comes with Node.
+    // undici's own `fetch`; its types differ slightly from those of Node's built-in one.
     fetch: guarded as unknown as typeof globalThis.fetch,
     signal: options.signal,
     get fault() {
@@ -109,7 +109,7 @@ function refusalOf({ status, headers }: Response): LineFault | undefined {
   return undefined;
 }
 
-/** Of a Retry-After header: seconds or a date. */
+/** Parses a Retry-After header: seconds or a date. */
 function delayOf(text: string | null): number | undefined {
   if (text === null) return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
@@ -127,13 +127,13 @@ function faultOf(error: unknown): LineFault {
   return new LineFault('unavailable', 'The connection failed.');
 }
 
-/** An error of the operating system by its code: the message has addresses in it. */
+/** Shows an operating system's error by its code, because the message contains addresses. */
 function reasonOf(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   return code === undefined ? 'The connection failed.' : `The connection failed: ${code}.`;
 }
 
-/** The same bytes, and an error in place of the first one too many. */
+/** Passes bytes through, and fails at the first byte over the limit. */
 function capped(
   body: ReadableStream<Uint8Array>,
   bytesMax: number,
