@@ -1,6 +1,6 @@
 /**
- * The composition root of the API: configuration to resources to a listening server, and back in reverse
- * order. The worker's is worker.ts beside it.
+ * The composition root of the API: turns configuration into resources and a listening server, and closes them in
+ * reverse order. The worker's is worker.ts.
  */
 import type { Logger } from 'pino';
 import { ChargeBatcher } from '../charging/batcher.ts';
@@ -51,7 +51,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
-  if (putOff.length > 0) log.warn({ putOff }, 'traffic did not let partitions be made');
+  if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: READ_CONNECTIONS,
     onError,
@@ -67,12 +67,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     ledger,
     laneCount,
     receipts.activeKey,
-    warn('charges could not be posted'),
+    warn('could not post charges'),
   );
-  const keys = keyCache(database, warn('changed keys could not be read'));
-  const tools = new ToolPrices(database, warn('changed tools could not be read'));
-  const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
-  const tailNet = new TailNet(database, warn('long tails could not be shortened'));
+  const keys = keyCache(database, warn('could not read changed keys'));
+  const tools = new ToolPrices(database, warn('could not read changed tools'));
+  const keyUse = new KeyUse(database, warn('could not record key usage'));
+  const tailNet = new TailNet(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start()]);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
@@ -107,7 +107,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await ledger.end();
     await database.end();
   };
-  // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
+  // An open resource would keep the process alive without serving, and no supervisor would restart it.
   const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
     async (error: unknown) => {
       await release();

@@ -1,23 +1,24 @@
 /**
- * The log of a process: JSON lines on standard output. It never ends the process nor holds it up: a line that cannot be
- * written, because the disk is full, is dropped and counted. And nobody outside decides how long a line gets.
+ * The log of a process: JSON lines on standard output. It never ends or blocks the process: a line that cannot be
+ * written, for example because the disk is full, is dropped and counted. Line lengths are bounded, so callers cannot
+ * fill the log.
  */
 import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
 const STDOUT = 1;
-/** Of one member of an error: a stack fits, a request's URL or body does not. */
+/** The limit for one member of an error: a stack fits, a request's URL or body does not. */
 const TEXT_LENGTH_MAX = 4_000;
 
 export function createLog(name: string, level: string): Logger {
   return pino({ name, level, serializers: { err: boundedError } }, lines(STDOUT));
 }
 
-/** As pino has it, but without what was sent to us (`input` of a URL that is none), and bounded. */
+/** Like pino's serializer, but bounded and without request data (such as `input` of an invalid URL). */
 function boundedError(error: unknown): unknown {
   const serialized: unknown = pino.stdSerializers.err(error as Error);
   if (typeof serialized !== 'object' || serialized === null) return serialized;
-  // Its members are on its prototype, too.
+  // Some members are on the prototype.
   const { type, message, stack, code } = serialized as Record<string, unknown>;
   const own = Object.entries(serialized).filter(([key]) => key !== 'input' && key !== 'raw');
   const members = [...Object.entries({ type, message, stack, code }), ...own];
@@ -32,7 +33,7 @@ function lines(fd: number): DestinationStream {
   let dropped = 0;
   return {
     write(line) {
-      const lost = { level: 40, time: Date.now(), dropped, msg: 'log lines could not be written' };
+      const lost = { level: 40, time: Date.now(), dropped, msg: 'could not write log lines' };
       const text = dropped > 0 ? `${JSON.stringify(lost)}\n${line}` : line;
       try {
         writeSync(fd, text);

@@ -1,6 +1,6 @@
 /**
- * The composition root of a worker process: it runs the workflows and their activities, and the relay.
- * It may start before Temporal does, and outlives restarts of Temporal and of Postgres.
+ * The composition root of a worker process: it runs the workflows and their activities, and the relay. It may start
+ * before Temporal, and survives restarts of Temporal and Postgres.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
@@ -32,22 +32,22 @@ import { ensureSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 
 export interface RunningWorker {
-  /** Rejects if the worker ends by itself: it cannot go on, and its process should be started anew. */
+  /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
   readonly ended: Promise<unknown>;
-  /** Finishes the steps in hand, then ends. */
+  /** Finishes the running activities, then stops. */
   stop(): Promise<void>;
 }
 
 const DATABASE_CONNECTIONS = 10;
 const RECONNECT_MS = 1_000;
-/** Agents that are called at the same time; each may take its time, and an answer of 1 MB in memory. */
+/** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
-/** How long a task waits for the worker that has its workflow in memory, which may have been killed. */
+/** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
-/** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
+/** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
 const SHUTDOWN_GRACE = '10s';
 
-/** Resolves when the worker polls for work, however long Temporal keeps it waiting until `signal`. */
+/** Resolves when the worker polls for work. Waits for Temporal as long as needed, or until `signal` aborts. */
 export async function runWorker(
   config: Config,
   log: Logger,
@@ -130,7 +130,7 @@ export async function runWorker(
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());
     relay.start();
-    // Beside the work: payments wait for no schedule.
+    // In parallel with the work: payments must not wait for schedules.
     void whenTemporalIsThere(
       () => ensureSchedules(temporal, schedulesOf(config)),
       log,
