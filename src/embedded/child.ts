@@ -1,8 +1,8 @@
 /**
- * A process that we start, that says when it is ready, and that does not outlive us. On Linux the
- * kernel sees to that (the parent-death signal), so that even kill -9 of this process leaves
- * nothing behind; elsewhere our own processes notice that their channel to us has closed.
- * Each has a session of its own: a terminal's Ctrl-C reaches us alone, and we stop them in order.
+ * A child process that reports when it is ready and does not outlive this process. On Linux the kernel ensures that
+ * (the parent-death signal), so even kill -9 of this process leaves nothing behind; elsewhere our own processes notice
+ * that their channel to us has closed. Each child has its own session: a terminal's Ctrl-C reaches only this process,
+ * which stops the children in order.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -25,29 +25,29 @@ export interface ChildOptions {
   readonly name: string;
   readonly command: readonly [string, ...string[]];
   readonly env: Environment;
-  /** Where its standard output and error go; its tail is in the error when it does not start. */
+  /** The file for its standard output and error. The error of a failed start quotes its tail. */
   readonly logFile: string;
-  /** `message`: it sends `{ready: true}` over its channel; else asked until it is true. */
+  /** `message`: the child sends `{ready: true}` over its channel. A function is polled until it returns true. */
   readonly ready: 'message' | ((pid: number) => boolean | Promise<boolean>);
   readonly readyTimeoutMs?: number;
-  /** What comes before the command; by default the kernel kills it when we die. */
+  /** The launcher before the command. By default one that has the kernel kill the child when this process dies. */
   readonly launcher?: readonly string[];
   readonly stopSignal?: NodeJS.Signals;
-  /** How long it may take to stop before it is killed. */
+  /** How long it may take to stop before it is killed, in milliseconds. */
   readonly stopTimeoutMs?: number;
 }
 
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves, with how it ended, when it has ended for whatever reason. */
+  /** Resolves with a description of its end when it has ended, for any reason. */
   readonly exited: Promise<string>;
-  /** Stops it in order; resolves when it is gone. */
+  /** Stops it gracefully. Resolves when it has ended. */
   stop(): Promise<void>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** A child did not become ready; the message has the end of what it logged. */
+/** A child did not become ready. The message quotes the end of its log. */
 export class ChildError extends Error {
   override readonly name = 'ChildError';
 }
@@ -57,16 +57,16 @@ const POLL_MS = 20;
 
 let hasParentDeathSignal: boolean | undefined;
 
-/** The command line's beginning that makes the kernel send the signal when this process dies. */
+/** The launcher that makes the kernel send the signal when this process dies. */
 export function dyingWithUs(signal: 'INT' | 'TERM' | 'KILL'): readonly string[] {
   const launcher = ['setpriv', '--pdeathsig', signal];
-  // util-linux has the option, busybox's setpriv has not, and other systems have no setpriv.
+  // The setpriv of util-linux has the option, busybox's does not, and other systems have no setpriv.
   hasParentDeathSignal ??=
     spawnSync('setpriv', [...launcher.slice(1), 'true'], { stdio: 'ignore' }).status === 0;
   return hasParentDeathSignal ? launcher : [];
 }
 
-/** Starts the process and resolves when it is ready; otherwise it is gone again and this throws. */
+/** Starts the process and resolves when it is ready. Otherwise stops it and throws. */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { name, ready } = options;
   const log = openLog(options.logFile);
@@ -122,20 +122,17 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-/** A process may run for months: its log is looked at this often. */
+/** How often a log's size is checked: a process may run for months. */
 const ROTATION_MS = 10_000;
 
-/**
- * A log that has grown large is put aside, in place of the one before it, and emptied: its writer appends, and goes on at
- * the beginning.
- */
+/** Copies a large log over the previous copy and empties it. Its writer appends, so it continues at the beginning. */
 export function rotateLog(file: string): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size <= LOG_BYTES_MAX) return;
   try {
     copyFileSync(file, `${file}.1`);
   } catch {
-    // The disk is full: what is in the way of everything else goes first.
+    // The disk is full: discard the log rather than block everything else.
     rmSync(`${file}.1`, { force: true });
   }
   truncateSync(file);
@@ -153,7 +150,7 @@ function openLog(file: string): { fd: number; tail: () => string } {
 function readTail(file: string, begin: number): string {
   const fd = openSync(file, 'r');
   const { size } = fstatSync(fd);
-  // It may have been emptied since.
+  // The log may have been emptied since.
   const bytes = Buffer.alloc(Math.max(Math.min(size - begin, 3_000), 0));
   readSync(fd, bytes, 0, bytes.length, size - bytes.length);
   closeSync(fd);

@@ -1,6 +1,6 @@
 /**
- * The data directory: one start at a time holds it, and what is to be the same at the next start
- * (secrets, ports, the first account) is kept in it, in small JSON files that only the owner may read.
+ * The data directory. One start at a time holds it. Small JSON files in it, readable only by their owner, keep the
+ * state that the next start needs: secrets, ports, the first account.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,15 +12,15 @@ export interface Secrets {
   readonly masterSecret: string;
   readonly simulatorKey: string;
   readonly webhookSecret: string;
-  /** Without it the simulator takes no command. */
+  /** The simulator accepts no commands without it. */
   readonly simulatorToken: string;
   readonly postgres: PostgresPasswords;
 }
 
 export interface PostgresPasswords {
-  /** Of the superuser, which sets the server up and is used for nothing else. */
+  /** The superuser's password. It is used only to set the server up. */
   readonly superuser: string;
-  /** Of the role that Farebox's own processes have, which is in DATABASE_URL. */
+  /** The password of the role in DATABASE_URL, which Farebox's own processes use. */
   readonly application: string;
 }
 
@@ -31,27 +31,27 @@ export interface Ports {
   readonly simulator: number;
 }
 
-/** Takes the directory, making it when need be; undefined when another process has it. */
+/** Locks the directory, and creates it if necessary. Undefined when another process holds it. */
 export function holdDataDir(dataDir: string): { release(): void } | undefined {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   return tryLock(dataDir);
 }
 
-/** Whether a start holds the directory at this moment. */
+/** Whether a start holds the directory now. */
 export function isHeld(dataDir: string): boolean {
   let lock: { release(): void } | undefined;
   try {
     lock = tryLock(dataDir);
   } catch {
-    return false; // there is no such directory
+    return false; // the directory does not exist
   }
   lock?.release();
   return lock === undefined;
 }
 
 /**
- * SQLite's lock on an empty database: the system lets go of it when the process ends in whatever
- * way, so no lock is ever stale, and no process is ever mistaken for another with its number.
+ * Uses SQLite's lock on an empty database: the system releases it however the process ends, so a lock is never stale
+ * and a reused process id never confuses it.
  */
 function tryLock(dataDir: string): { release(): void } | undefined {
   const database = new DatabaseSync(join(dataDir, 'lock'), { timeout: 0 });
@@ -75,7 +75,7 @@ export function readJson(dataDir: string, name: string): unknown {
   }
 }
 
-/** Whole or not at all, whenever this is killed. */
+/** Atomic: the file is complete or unchanged, even when this process is killed. */
 export function writeJson(dataDir: string, name: string, value: unknown): void {
   const path = join(dataDir, name);
   writeFileSync(`${path}.new`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flush: true });
@@ -87,8 +87,8 @@ export function removeJson(dataDir: string, name: string): void {
 }
 
 /**
- * Made once: receipts of years ago are verified with a key that comes from the master secret. What an earlier release
- * did not have is added.
+ * Created once: old receipts are verified with a key derived from the master secret. Adds secrets that an earlier
+ * release did not have.
  */
 export function secretsOf(dataDir: string): Secrets {
   const kept = readJson(dataDir, 'secrets.json') as Partial<Secrets> | undefined;
@@ -115,8 +115,8 @@ function randomSecret(): string {
 }
 
 /**
- * The ports of the last start where they are free, else others. The simulator's stays in any case:
- * it is in the session URLs that it gave out.
+ * The ports of the last start where they are free, otherwise others. The simulator's port never changes, because the
+ * session URLs that it issued contain it.
  */
 export async function portsOf(dataDir: string): Promise<Ports> {
   const kept = readJson(dataDir, 'ports.json') as Ports | undefined;

@@ -1,4 +1,4 @@
-/** What a start lets others know of itself while it runs, in `run.json`: the settings of its parts. */
+/** `run.json`: the settings of a running start's parts, for other commands. */
 import { isHeld, readJson, removeJson, writeJson } from './data-dir.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,12 +19,12 @@ export function withdrawRun(dataDir: string): void {
   removeJson(dataDir, FILE);
 }
 
-/** Whether a start said that it is up, and has not said since that it stops. */
+/** Whether a start has announced itself and not withdrawn the announcement. */
 export function hasAnnouncedRun(dataDir: string): boolean {
   return readJson(dataDir, FILE) !== undefined;
 }
 
-/** The start that is up on this data directory; after kill -9 there is a file but nobody holds it. */
+/** The start that is running on this data directory. After kill -9 the file still exists, but nobody holds the lock. */
 export function findRun(dataDir: string): Run | undefined {
   const run = readJson(dataDir, FILE) as Run | undefined;
   return run && isHeld(dataDir) ? run : undefined;
@@ -41,8 +41,8 @@ export function runningEnvironment(dataDir: string): Readonly<Record<string, str
 }
 
 /**
- * For a command beside a start: the caller's own settings, and for those that are not set the running
- * start's, if there is one. With real parts there is none, and it is the caller who sets them.
+ * The settings for a command beside a start: the caller's own, completed by those of the running start, if any. With
+ * real parts there is no start, and the caller sets everything.
  */
 export async function environmentOf(
   dataDir: string,

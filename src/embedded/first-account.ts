@@ -1,6 +1,6 @@
 /**
- * The account that a fresh data directory begins with. Its keys are kept in the directory, because
- * Farebox itself shows a key once, and who starts it the second time wants to use it as well.
+ * The first account of a new data directory. The directory keeps its keys, because Farebox shows a key only once and
+ * users need them after the second start too.
  */
 import { readJson, writeJson } from './data-dir.ts';
 
@@ -16,7 +16,7 @@ export const FIRST_EMAIL = 'you@example.com';
 const FIRST_BALANCE_DOLLARS = 10;
 const FILE = 'first-account.json';
 
-/** `farebox` runs a command of ours and gives what it prints. */
+/** `farebox` runs one of our commands and returns its output. */
 export async function firstAccountOf(
   dataDir: string,
   farebox: (...args: readonly string[]) => Promise<string>,
@@ -31,7 +31,8 @@ export async function firstAccountOf(
       `--balance=${FIRST_BALANCE_DOLLARS}`,
       '--json',
     );
-  // Killed after it was made and before its keys were kept: those are lost, so there is another one.
+  // An earlier start was killed after it created the account and before it stored the keys. They are lost, so create
+  // another account.
   const printed = await create(FIRST_EMAIL).catch(() =>
     create(FIRST_EMAIL.replace('@', `+${Date.now()}@`)),
   );

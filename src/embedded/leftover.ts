@@ -1,6 +1,6 @@
 /**
- * Servers that a killed start left behind, where the kernel does not end them with us. They are
- * stopped, not adopted: only a child of ours can be watched.
+ * Stops servers that a killed start left behind, on systems where the kernel does not end them with it. They are not
+ * adopted: only a child process can be watched.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,8 +11,8 @@ const KILL_AFTER_MS = 20_000;
 const POLL_MS = 50;
 
 /**
- * Stops the process if its command line names the data directory, which the caller holds. If not,
- * another process got the number by chance, after a reboot or in a new container.
+ * Stops the process if its command line names the data directory, which the caller holds. Otherwise the process id was
+ * reused, after a reboot or in a new container.
  */
 export async function stopLeftover(
   pid: number,
@@ -36,7 +36,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Empty when there is no such process, and for one that has ended and waits for its parent. */
+/** Empty when the process does not exist or is a zombie. */
 async function commandLineOf(pid: number): Promise<string> {
   if (process.platform === 'linux') {
     return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

@@ -1,13 +1,13 @@
 /**
- * A part of the start that is kept running: when it ends without being asked to, it is started again,
- * after a second at first, doubling to half a minute while it keeps ending.
+ * A supervised part of the start. When it ends unasked it is restarted, at first after a second, then after delays that
+ * double up to half a minute while it keeps ending.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
 
 const BACKOFF_MS_MIN = 1_000;
 const BACKOFF_MS_MAX = 30_000;
-/** Who lived this long is taken for healthy: its next end is a first one. */
+/** A part that ran this long counts as healthy: the delay starts at the beginning again. */
 const HEALTHY_MS = 60_000;
 
 export class Part<T extends Child = Child> {
@@ -23,7 +23,7 @@ export class Part<T extends Child = Child> {
     this.#log = log;
   }
 
-  /** The first start: what fails here is for the caller. */
+  /** The first start. Failures are the caller's to handle. */
   async start(): Promise<T> {
     this.#starting = this.#start();
     this.#child = await this.#starting;
@@ -31,7 +31,7 @@ export class Part<T extends Child = Child> {
     return this.#child;
   }
 
-  /** Resolves when it is gone and will not come back. */
+  /** Resolves when it has ended for good. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const first = await this.#starting?.catch(() => undefined);
@@ -60,7 +60,7 @@ export class Part<T extends Child = Child> {
     }
   }
 
-  /** Until it succeeds or is to stop. */
+  /** Repeats until it succeeds or is asked to stop. */
   async #restart(name: string, firstBackoffMs: number): Promise<T | undefined> {
     const { signal } = this.#stopping;
     for (let backoffMs = firstBackoffMs; ; backoffMs = Math.min(backoffMs * 2, BACKOFF_MS_MAX)) {

@@ -1,6 +1,6 @@
 /**
- * The parts of a start, each with what the others must know of it: its settings. A part whose setting
- * is given (DATABASE_URL, TEMPORAL_ADDRESS, STRIPE_SECRET_KEY) is a real one, and none is started.
+ * The parts of a start, and the settings by which the others find each. When a part's setting is given (DATABASE_URL,
+ * TEMPORAL_ADDRESS, STRIPE_SECRET_KEY), the real service is used and nothing is started.
  */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -25,7 +25,7 @@ export interface StartOptions {
   readonly env: Environment;
 }
 
-/** What every part is started with. */
+/** The context that every part starts in. */
 export interface Context extends StartOptions {
   readonly ports: Ports;
   readonly progress: Progress;
@@ -36,16 +36,17 @@ export interface Context extends StartOptions {
 const CLI = join(import.meta.dirname, '../cli.ts');
 const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
 
-/** A start that was killed a moment ago may still be letting go of its port. */
+/** A start that was just killed may not have released its port yet. */
 const LET_GO_MS = 2_000;
 
 const API_PROCESSES_MAX = 64;
 
 /**
- * What keeps a process of ours small: a young generation of 16 MiB a half (what lives there lives for one request), an
- * old one that is collected when it has grown by three quarters, and two arenas of malloc instead of eight a core. No
- * ceiling on the heap, which a burst of large batches would meet. The young are collected when there is no more room, not
- * before, and nothing is allocated as old because its like was once in flight then: decision 0014.
+ * Keeps our processes small: a young generation with semi-spaces of 16 MiB (its objects live for one request), an old
+ * generation that is collected when it has grown by three quarters, and two malloc arenas instead of eight per core.
+ * The heap has no ceiling, because a burst of large batches would reach it. The young generation is collected only when
+ * it is full, and no object is allocated directly in the old generation because a similar one once survived: decision
+ * 0014.
  */
 export const LEAN_NODE = [
   '--max-semi-space-size=16',
@@ -55,7 +56,7 @@ export const LEAN_NODE = [
 ] as const;
 export const LEAN_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' } as const;
 
-/** What others may have set for all processes of ours, and a command beside the start must know too. */
+/** Settings that users may give to all our processes and that a command beside the start needs too. */
 const SHARED_SETTINGS = [
   'KEY_PREFIX',
   'LEDGERS',
@@ -69,7 +70,7 @@ const SHARED_SETTINGS = [
   'TEMPORAL_API_KEY',
 ];
 
-/** Each names a real part, in place of the embedded one. */
+/** Each names a real service that replaces the embedded part. */
 const REAL_PARTS = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'STRIPE_SECRET_KEY'];
 
 export async function startDatabase(context: Context): Promise<Settings> {
@@ -110,7 +111,7 @@ export async function startTemporalServer(context: Context): Promise<Settings> {
 
 export async function startProcessor(context: Context): Promise<Settings> {
   const { dataDir, env, ports, progress } = context;
-  if (env['STRIPE_SECRET_KEY']) return {}; // the environment has all that there is to know
+  if (env['STRIPE_SECRET_KEY']) return {}; // the environment has everything
   progress.say('Simulator', 'starting');
   const port = ports.simulator;
   await refuseTakenPort(
@@ -150,8 +151,8 @@ export async function startProcessor(context: Context): Promise<Settings> {
 }
 
 /**
- * Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. Simulated cards that
- * credit a real ledger are wanted only by who says so.
+ * Half of the settings for real payments would mean simulated payments, or webhooks that fail verification. Simulated
+ * cards that credit a real ledger must be requested explicitly.
  */
 export function refuseHalfSettings(env: Environment): void {
   if (env['DATABASE_URL'] && !env['STRIPE_SECRET_KEY'] && env['SIMULATE_PAYMENTS'] !== 'true') {
@@ -167,7 +168,7 @@ export function refuseHalfSettings(env: Environment): void {
   );
 }
 
-/** What every process of ours gets whatever the parts are. */
+/** Settings for every process of ours, regardless of the parts. */
 export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
   const isUnset = (name: string) => !env[name];
   const given = SHARED_SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
@@ -176,7 +177,8 @@ export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
     PORT: String(port),
     BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
     MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
-    // Whoever tries everything on one machine has agents on it too. Beside a real part it is a hole into its network.
+    // Users who try everything on one machine run agents on it too. With a real service, this would open its network to
+    // callers.
     ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || String(REAL_PARTS.every(isUnset)),
   };
 }
@@ -187,7 +189,7 @@ export async function startWorker(context: Context, settings: Settings): Promise
   context.progress.say('Worker', 'polls for work', 'done');
 }
 
-/** As many processes as API_PROCESSES says, on one port. */
+/** `API_PROCESSES` processes on one port. */
 export async function startApi(context: Context, settings: Settings): Promise<void> {
   const { env, port, progress } = context;
   const count = apiProcesses(env);
@@ -220,8 +222,8 @@ async function startOurs(
 }
 
 /**
- * Two where the kernel spreads connections and there are cores for them: one keeps a core busy with HTTP,
- * while Postgres leaves some of the other idle.
+ * Two processes where the kernel spreads connections and enough cores exist: one process keeps a core busy with HTTP,
+ * while Postgres leaves part of the other idle.
  */
 export function apiProcesses(env: Environment): number {
   const given = env['API_PROCESSES'];
@@ -236,7 +238,7 @@ export function apiProcesses(env: Environment): number {
   return count;
 }
 
-/** Runs one of our commands to its end; what it says when it fails is the error. */
+/** Runs one of our commands to its end. Throws with its output when it fails. */
 export async function farebox(
   { env }: StartOptions,
   settings: Settings,

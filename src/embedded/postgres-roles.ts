@@ -1,7 +1,7 @@
 /**
- * Who may enter the embedded PostgreSQL: a superuser that sets it up, and the application's role, which owns its own
- * database and can neither read files nor run programs. Both by password. A cluster of an earlier release, which let
- * everybody in, is closed before it is opened to anybody.
+ * Access to the embedded PostgreSQL: a superuser that sets it up, and the application's role, which owns its own
+ * database and cannot read files or run programs. Both need a password. A cluster of an earlier release, which accepted
+ * everyone, is secured before it accepts connections.
  */
 import { chown, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,22 +9,22 @@ import { Client, DatabaseError } from 'pg';
 import type { PostgresPasswords } from './data-dir.ts';
 import { runWith } from './run-with.ts';
 
-/** The role that makes the cluster, and that sets it up at each start. */
+/** The role that creates the cluster and sets it up at each start. */
 export const SUPERUSER = 'postgres';
 const APPLICATION = 'farebox';
 const DATABASE = 'farebox';
-/** What an earlier release's superuser, named like the application now is, becomes. */
+/** The new name of an earlier release's superuser, whose name the application's role now has. */
 const RETIRED = 'farebox_retired';
 const WRONG_PASSWORD = '28P01';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A line of pg_hba.conf that asks for no password. */
+/** A line of pg_hba.conf that requires no password. */
 const TRUSTING = /^([ \t]*(?:local|host)[^#\n]*[ \t])trust[ \t]*$/gm;
 
 /**
- * Gives an earlier release's cluster a superuser with the password, in PostgreSQL's single-user mode, in which
- * nobody can connect, and takes the trust out of its pg_hba.conf. `program` is how `postgres` is run here.
+ * Gives an earlier release's cluster a superuser with this password and removes `trust` from its pg_hba.conf. Runs in
+ * PostgreSQL's single-user mode, in which nobody can connect. `program` is the command for `postgres`.
  */
 export async function closeTrustingCluster(
   program: readonly string[],
@@ -36,7 +36,7 @@ export async function closeTrustingCluster(
   const rules = await readFile(file, 'utf8');
   const closed = rules.replaceAll(TRUSTING, '$1scram-sha-256');
   if (closed === rules) return;
-  // When this was killed before, the role is there, and the first line fails without harm.
+  // After an interrupted run the role exists already, and the first line fails harmlessly.
   const statements = `create role ${SUPERUSER}\nalter role ${SUPERUSER} superuser login password '${password}'\n`;
   await runWith(statements, [...program, '--single', '-D', dataDir, 'postgres'], env);
   const { uid, gid } = await stat(file);
@@ -45,7 +45,7 @@ export async function closeTrustingCluster(
   await rename(`${file}.new`, file);
 }
 
-/** The application's role and database as they are to be; where to find the server, and its version. */
+/** Brings the application's role and database up to date. Returns the server's address and version. */
 export async function setUpRoles(
   port: number,
   passwords: PostgresPasswords,
@@ -65,7 +65,7 @@ export async function setUpRoles(
   return { version, superuserUrl, url: urlOf(APPLICATION, passwords.application, DATABASE) };
 }
 
-/** The role that made a cluster stays a superuser for ever; it loses its name and its login. */
+/** The role that created a cluster is a superuser forever, so rename it and disable its login. */
 async function retireTrustedSuperuser(client: Client): Promise<void> {
   const { rowCount } = await client.query(`select from pg_roles where rolname = $1 and rolsuper`, [
     APPLICATION,
@@ -86,11 +86,11 @@ async function setUpApplication(client: Client, password: string): Promise<void>
   if (!rows[0]?.database) {
     await client.query(`create database ${DATABASE} owner ${APPLICATION}`);
   }
-  // Whoever has a role of another database on this server has nothing to look for in this one.
+  // Roles of other databases on this server must not connect to this one.
   await client.query(`revoke all on database ${DATABASE} from public`);
 }
 
-/** Of an earlier release: what its superuser made becomes the application's. */
+/** Upgrades from an earlier release: transfers the superuser's objects to the application. */
 async function handOver(client: Client): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select format('alter database ${DATABASE} owner to ${APPLICATION}') as statement
@@ -105,7 +105,7 @@ async function handOver(client: Client): Promise<void> {
        from pg_class
        where relowner = (select oid from pg_roles where rolname = $2) and relnamespace = to_regnamespace('farebox')
          and relkind in ('r', 'p', 'S', 'v', 'm')
-         -- An identity column's sequence goes with its table.
+         -- An identity column's sequence follows its table.
          and not exists (select from pg_depend d where d.objid = pg_class.oid
            and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i') and relkind = 'S')
      union all
@@ -119,7 +119,7 @@ async function handOver(client: Client): Promise<void> {
     [DATABASE, RETIRED],
   );
   if (rows.length === 0) return;
-  // One message, one transaction.
+  // One message runs as one transaction.
   await client.query(rows.map(({ statement }) => statement).join(';\n'));
 }
 

@@ -1,8 +1,7 @@
 /**
- * An embedded PostgreSQL in a data directory of its own, on the loopback address, which asks everybody for a
- * password: every user of the machine can reach that address. What it has
- * committed survives kill -9 of everything, and whatever such an end leaves behind (a server that
- * still stops, a lock file, a half-made cluster) does not hinder the next start.
+ * An embedded PostgreSQL with its own data directory, on the loopback address. It requires a password, because every
+ * user of the machine can reach that address. Commits survive kill -9 of everything, and the leftovers of such an end
+ * (a server that is still stopping, a lock file, an incomplete cluster) do not block the next start.
  */
 import { chownSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -22,16 +21,16 @@ export interface PostgresOptions {
   readonly env: Environment;
   readonly port: number;
   readonly settings?: Readonly<Record<string, string>>;
-  /** The same at each start on this directory. */
+  /** The same for each start on this directory. */
   readonly passwords: PostgresPasswords;
 }
 
 export interface Postgres extends Child {
-  /** As the application's role, which owns its database and is no superuser. */
+  /** For the application's role, which owns its database and is not a superuser. */
   readonly url: string;
-  /** As the superuser. */
+  /** For the superuser. */
   readonly superuserUrl: string;
-  /** As in "18.4". */
+  /** For example "18.4". */
   readonly version: string;
 }
 
@@ -39,15 +38,15 @@ const MAJOR_VERSION = '18';
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
-  // A socket's path may have 107 bytes; a data directory's may well have more.
+  // A socket's path is limited to 107 bytes, and a data directory's path may be longer.
   unix_socket_directories: '',
   timezone: 'UTC',
   log_timezone: 'UTC',
   max_connections: '100',
-  // Charges come at random into the index of consumers: what of it is not in memory here is read again and again.
+  // Charges touch the index of consumers at random, so the parts of it outside this memory are read again and again.
   shared_buffers: '256MB',
   max_wal_size: '2GB',
-  // Every statement here is short: compiling it costs more than it saves.
+  // All our statements are short: JIT compilation costs more than it saves.
   jit: 'off',
 };
 
@@ -62,7 +61,7 @@ const INITDB_OPTIONS = [
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dataDir, logFile, port, passwords } = options;
   const bin = postgresBin();
-  // Nothing of ours but where the system's programs are: PG... settings are not for this server.
+  // Only the path of the system's programs: PG... variables are not meant for this server.
   const env = { PATH: options.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
   await mkdir(join(dataDir, '..'), { recursive: true, mode: 0o700 });
   await refuseOtherVersion(dataDir);
@@ -90,7 +89,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       const lines = await readPidFile(dataDir);
       return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
     },
-    // After a crash under load it first replays its log.
+    // After a crash under load, it replays its log first.
     readyTimeoutMs: 300_000,
     stopSignal: 'SIGINT',
     stopTimeoutMs: 30_000,
@@ -112,19 +111,19 @@ async function refuseOtherVersion(dataDir: string): Promise<void> {
   );
 }
 
-/** Line 1 is the process id, line 8 its state. No file: no lines. */
+/** Line 1 is the process id, line 8 its state. Without the file, there are no lines. */
 async function readPidFile(dataDir: string): Promise<string[]> {
   const text = await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '');
   return text.split('\n');
 }
 
-/** A lock file that names a process that is no server of ours would keep PostgreSQL from starting. */
+/** PostgreSQL does not start when a lock file names a live process, even an unrelated one. */
 async function removeLeftover(dataDir: string): Promise<void> {
   await stopLeftover(Number((await readPidFile(dataDir))[0]), dataDir, 'SIGINT');
   await rm(join(dataDir, 'postmaster.pid'), { force: true });
 }
 
-/** Makes the cluster when there is none yet; gives the way of running that works here. */
+/** Creates the cluster if it does not exist. Returns the launcher that works here. */
 async function prepare(
   bin: string,
   dataDir: string,
@@ -132,10 +131,10 @@ async function prepare(
   password: string,
 ): Promise<Launcher> {
   const isNew = !(await readFile(join(dataDir, 'PG_VERSION')).catch(() => undefined));
-  // Under another name until it is whole: an initdb that was killed leaves no half cluster.
+  // Built under another name first, so a killed initdb leaves no incomplete cluster.
   const unfinished = `${dataDir}.new`;
   const failures: string[] = [];
-  // initdb reads the password from a file of its user's own; an argument would be everybody's to see.
+  // initdb reads the password from a private file; every user could see an argument.
   const passwordFile = `${dataDir}.password`;
   for (const launcher of launchers(isNew ? undefined : statSync(dataDir).uid)) {
     try {
@@ -162,7 +161,7 @@ async function prepare(
   throw new Error(`PostgreSQL cannot run here:\n${failures.join('\n')}`);
 }
 
-/** The folder itself last: when this is killed half way, the next start does it again. */
+/** The folder itself comes last: when this is killed halfway, the next start repeats it. */
 function giveTo(owner: { uid: number; gid: number }, folder: string): void {
   if (statSync(folder).uid === owner.uid) return;
   for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {

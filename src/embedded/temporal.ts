@@ -1,6 +1,6 @@
 /**
- * Temporal's development server, with a SQLite file and its web UI, on the loopback address. What it
- * has acknowledged survives kill -9: the file has a write-ahead log that is synced at each commit.
+ * Temporal's development server on the loopback address, with a SQLite file and its web UI. Acknowledged writes survive
+ * kill -9: the file has a write-ahead log that is synced at each commit.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface TemporalOptions {
   readonly env: Environment;
   readonly port: number;
   readonly uiPort: number;
-  /** Dynamic configuration, on top of what closes it. */
+  /** Dynamic configuration, in addition to `CLOSED`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -31,9 +31,9 @@ export interface Temporal extends Child {
 }
 
 /**
- * The server asks nobody for a password, so what Farebox does not use is closed: steps that are started without a
- * workflow, and the HTTP API, which a page in a browser could reach (it takes a port in any case, and refuses every
- * host but this one, which no browser can resolve). docs/security.md says what stays open.
+ * The server has no password, so the features that Farebox does not use are closed: activities without a workflow, and
+ * the HTTP API, which a page in a browser could reach (it takes a port in any case, and refuses every host but this
+ * one, which no browser can resolve). docs/security.md lists what stays open.
  */
 const CLOSED: Readonly<Record<string, string>> = {
   'activity.enableStandalone': 'false',
@@ -49,10 +49,10 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const pidFile = join(dataDir, 'server.pid');
   const leftover = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-  // Two servers on one file would be the end of it.
+  // Two servers would destroy the file.
   await stopLeftover(leftover, dataDir, 'SIGTERM');
   const address = `127.0.0.1:${port}`;
-  // Not the caller's TEMPORAL_... settings, nor a profile from his home directory.
+  // Without the caller's TEMPORAL_... settings, and without a profile from the home directory.
   const env = { PATH: options.env['PATH'], HOME: dataDir };
   const flags = {
     ip: '127.0.0.1',
@@ -72,7 +72,7 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
       ...Object.entries({ ...CLOSED, ...options.settings }).map(
         ([name, value]) => `--dynamic-config-value=${name}=${value}`,
       ),
-      // Without a write-ahead log it is three times slower.
+      // Without a write-ahead log, the server is three times slower.
       ...PRAGMAS.map((pragma) => `--sqlite-pragma=${pragma}`),
       ...Object.entries(SEARCH_ATTRIBUTES).map(
         ([name, type]) => `--search-attribute=${name}=${type}`,
