@@ -1,6 +1,6 @@
 /**
- * Stripe's documented test cards and bank accounts, and what becomes of a payment with each. The card field of
- * the hosted page takes these numbers (spaces allowed); the API takes the `pm_card_...` ids.
+ * Stripe's documented test cards and bank accounts, and the outcome of a payment with each. The card field of the
+ * hosted page takes these numbers (spaces allowed); the API takes the `pm_card_...` ids.
  *
  *   4242 4242 4242 4242   pays (pm_card_visa); 5555 5555 5555 4444 too (pm_card_mastercard)
  *   4000 0000 0000 0002   declined (pm_card_chargeDeclined); likewise 9995, 0069, 0127, 0119, 9987, 9979
@@ -20,10 +20,10 @@ interface Card {
   readonly type: 'card';
   readonly number: string;
   readonly brand: string;
-  /** Refused when it is saved and when it pays, refused only when it pays, or not at all. */
+  /** `always`: refused when saved and when it pays; `charges`: refused only when it pays; `never`: accepted. */
   readonly declines: 'always' | 'charges' | 'never';
   readonly decline: Decline | undefined;
-  /** The customer must be there to authenticate each payment. */
+  /** The customer must authenticate each payment. */
   readonly needsCustomer: boolean;
 }
 
@@ -115,13 +115,13 @@ const TEST_IDS = new Map([
   ['pm_card_authenticationRequired', '4000002760003184'],
 ]);
 
-/** `4242 4242…` to what it stands for, or `undefined` for a number that is no test number. */
+/** Maps `4242 4242…` to its test source. `undefined` for a number that is not a test number. */
 export function findSource(typed: string): Source | undefined {
   const number = typed.replaceAll(/[\s-]/g, '');
   return [...CARDS, ...BANK_ACCOUNTS].find((source) => source.number === number);
 }
 
-/** Why a number that is no test number is refused; nothing of it is kept. */
+/** Why a number that is not a test number is refused. No part of it is stored. */
 export function refusalOf(typed: string): Decline {
   return isLuhn(typed.replaceAll(/[\s-]/g, '')) ? NOT_A_TEST_CARD : WRONG_NUMBER;
 }

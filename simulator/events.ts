@@ -11,7 +11,7 @@ import type { Kind, Kinds } from './store.ts';
 
 export const API_VERSION = '2026-10-28.endive';
 
-/** The type names that the simulator emits, each a type of Stripe's. */
+/** The event types that the simulator emits. All are types of Stripe's. */
 export type EventType = Extract<
   Stripe.Event['type'],
   | `checkout.session.${'completed' | 'expired' | `async_payment_${'succeeded' | 'failed'}`}`

@@ -1,4 +1,4 @@
-/** Identifiers in the form of Stripe's: a prefix and random base62. */
+/** Identifiers in Stripe's format: a prefix and random base62. */
 import { randomInt } from 'node:crypto';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

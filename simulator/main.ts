@@ -14,7 +14,7 @@ import { Store } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
 const HOST = '127.0.0.1';
-/** How often the clock looks for sessions and debits whose time has come. */
+/** How often the clock looks for sessions and debits that are due. */
 const TICK_MS = 1_000;
 
 const store = new Store(setting('SIMULATOR_DB'));
@@ -56,7 +56,7 @@ function tick(): void {
   });
 }
 
-/** At once: whatever was answered is committed, and whatever is in flight is retried after the next start. */
+/** Immediately: every answered request is committed, and webhooks in flight are sent again after the next start. */
 function stop(): void {
   webhooks.close();
   store.close();

@@ -1,6 +1,6 @@
 /**
- * What the parts of the simulator share: the store, the webhooks, and the one way to change anything
- * (`run`: a transaction, after which the webhooks that it owes go out).
+ * Shared by the parts of the simulator: the store, the webhooks, and `run`, the only way to change anything: a
+ * transaction, after which its webhooks are sent.
  */
 import type { Context } from './context.ts';
 import type { Store } from './store.ts';

@@ -1,7 +1,6 @@
 /**
- * Everything the simulator knows, in one SQLite file: objects as the JSON that the API answers, the
- * webhooks that are owed, the answers under idempotency keys. What a transaction committed survives
- * kill -9 and power loss (WAL, synchronous=FULL).
+ * All of the simulator's state, in one SQLite file: objects as the API's JSON, owed webhooks, and answers under
+ * idempotency keys. Committed transactions survive kill -9 and power loss (WAL, synchronous=FULL).
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
@@ -20,11 +19,11 @@ export interface Kinds {
 }
 export type Kind = keyof Kinds;
 
-/** What the API does not show of an object, but its behaviour depends on. */
+/** Hidden state of an object that its behaviour depends on. */
 export type Notes = Readonly<Record<string, unknown>>;
 
 export interface Page {
-  /** Equal fields of the object; those that are undefined do not filter. */
+  /** Matches objects with equal fields. Undefined fields do not filter. */
   readonly where: Readonly<Record<string, string | undefined>>;
   readonly createdMin: number;
   readonly createdMax: number;
@@ -95,7 +94,7 @@ export class Store {
     this.#database.close();
   }
 
-  /** All of `work` or, when it throws, nothing of it. */
+  /** Runs `work` in a transaction, which is rolled back when it throws. */
   transaction<T>(work: () => T): T {
     this.#database.exec('begin immediate');
     try {
@@ -120,7 +119,7 @@ export class Store {
     );
   }
 
-  /** Writes the object's new state; `dueAt` as it was when it is left out. */
+  /** Writes the object's new state; without `dueAt`, that time stays as it is. */
   update(object: Kinds[Kind], dueAt?: number | null): void {
     this.#run('update objects set body = ? where id = ?', JSON.stringify(object), object.id);
     if (dueAt !== undefined) {
@@ -133,12 +132,12 @@ export class Store {
     return row && (JSON.parse(row['body'] as string) as Kinds[K]);
   }
 
-  /** The object that a field refers to; fields hold ids, whatever their types allow. */
+  /** The object that a field refers to. Fields hold ids, although their types allow objects. */
   follow<K extends Kind>(kind: K, reference: unknown): Kinds[K] | undefined {
     return typeof reference === 'string' ? this.find(kind, reference) : undefined;
   }
 
-  /** Any object by its id: what a field that holds an id expands to. */
+  /** Any object by its id, for expanding fields. */
   findAny(id: string): Kinds[Kind] | undefined {
     const row = this.#all('select body from objects where id = ?', id)[0];
     return row && (JSON.parse(row['body'] as string) as Kinds[Kind]);
@@ -184,7 +183,7 @@ export class Store {
     }).toReversed();
   }
 
-  /** Sessions and intents whose time has come, at `now` in Unix seconds. */
+  /** The sessions and intents that are due at `now`, in Unix seconds. */
   due<K extends Kind>(kind: K, now: number): Kinds[K][] {
     const query = 'select body from objects where due_at <= ? and kind = ?';
     return this.#all(query, now, kind).map((row) => JSON.parse(row['body'] as string) as Kinds[K]);
@@ -199,7 +198,7 @@ export class Store {
     );
   }
 
-  /** What is owed and due by `nowMs`: soonest first, or in random order. */
+  /** The owed webhooks that are due by `nowMs`, soonest first or in random order. */
   owedBy(nowMs: number, limit: number, random = false): OwedWebhook[] {
     const order = random ? 'random()' : 'next_at_ms, owed_webhooks.rowid';
     const query = `select event_id as "eventId", body ->> '$.type' as type, body, attempts,
@@ -209,7 +208,7 @@ export class Store {
     return this.#all(query, nowMs, limit) as unknown as OwedWebhook[];
   }
 
-  /** When the next one falls due after `nowMs`. */
+  /** When the next webhook after `nowMs` is due. */
   nextOwedAtMs(nowMs: number): number | undefined {
     const query = 'select min(next_at_ms) as next from owed_webhooks where next_at_ms > ?';
     return (this.#all(query, nowMs)[0]?.['next'] as number | null | undefined) ?? undefined;

@@ -1,6 +1,6 @@
 /**
- * Delivers owed webhooks, signed as Stripe signs them: again after 1 s, then at doubling intervals up to an
- * hour, for three days, until a 2xx. Each event is delivered at least once; order is not promised.
+ * Delivers owed webhooks, signed as Stripe signs them: again after 1 s, then at doubling intervals up to an hour, for
+ * three days, until a 2xx. Each event is delivered at least once, in no guaranteed order.
  */
 import { createHmac } from 'node:crypto';
 import type { OwedWebhook, Store } from './store.ts';
@@ -10,15 +10,15 @@ const RETRY_MAX_MS = 60 * 60 * 1_000;
 const GIVE_UP_MS = 3 * 24 * 60 * 60 * 1_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const IN_FLIGHT_MAX = 16;
-/** setTimeout takes no more than this; looking early does no harm. */
+/** The longest delay of setTimeout. Waking early is harmless. */
 const SLEEP_MAX_MS = 60_000;
 
 export interface WebhookSettings {
-  /** `hold` keeps what is owed until `deliver`; `drop` forgets it, as if no event had been made. */
+  /** `hold` keeps owed webhooks until `deliver`; `drop` discards them, as if no event had been created. */
   readonly mode: 'deliver' | 'hold' | 'drop';
-  /** How many times each one is sent. */
+  /** How many times each webhook is sent. */
   readonly duplicate: number;
-  /** Whether what is due goes out in random order, one after the other. */
+  /** Whether due webhooks are sent in random order, one after the other. */
   readonly shuffle: boolean;
 }
 
@@ -49,7 +49,7 @@ export class Webhooks {
     this.pump();
   }
 
-  /** At the start: whatever waits for a retry has waited long enough. */
+  /** At the start, webhooks that wait for a retry are due immediately. */
   start(): void {
     this.#store.oweAllNow(Date.now());
     this.pump();
@@ -60,7 +60,7 @@ export class Webhooks {
     clearTimeout(this.#timer);
   }
 
-  /** Sends what is due, as far as there is room, and wakes again for the rest. */
+  /** Sends due webhooks up to the concurrency limit, and wakes again for the rest. */
   pump(): void {
     clearTimeout(this.#timer);
     if (this.#closed || this.#settings.mode === 'hold') return;
@@ -71,7 +71,7 @@ export class Webhooks {
     const nowMs = Date.now();
     const { shuffle } = this.#settings;
     const inFlightMax = shuffle ? 1 : IN_FLIGHT_MAX;
-    // What is in flight is still owed, so look past it.
+    // Webhooks in flight are still owed, so skip them.
     const due = this.#store
       .owedBy(nowMs, inFlightMax + this.#inFlight.size, shuffle)
       .filter(({ eventId }) => !this.#inFlight.has(eventId));
@@ -83,7 +83,7 @@ export class Webhooks {
     }
   }
 
-  /** Sends one event once, whether it is owed or not; the status that came back, or undefined. */
+  /** Sends one event once, owed or not. Resolves with the response's status, or undefined. */
   async send(body: string): Promise<number | undefined> {
     const timestamp = Math.floor(Date.now() / 1_000);
     const { url, secret } = this.#endpoint;

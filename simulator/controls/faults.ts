@@ -1,6 +1,6 @@
 /**
- * Faults that tests queue for requests by method and path prefix; each is used up by the requests it hits.
- * Kept in memory: a restart clears them.
+ * Faults that tests queue for requests by method and path prefix. Each is used up by the requests that it hits. They
+ * are in memory: a restart clears them.
  */
 export type Fault = {
   /** `POST`, or `*` for any. */
@@ -15,10 +15,10 @@ export type Fault = {
   | { readonly kind: 'do_then_error'; readonly status: number }
 );
 
-/** What a fault does around the execution of a request. */
+/** How a fault changes the execution of a request. */
 export interface FaultAround {
   readonly before: () => Promise<void>;
-  /** The status that the caller and its idempotency key get although the request was done. */
+  /** The status that the caller and its idempotency key get although the request was executed. */
   readonly answerInstead: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export class Faults {
     return this.#queued;
   }
 
-  /** The oldest fault for this request, one time of it used up. */
+  /** Takes the oldest fault for this request and uses it up once. */
   take(method: string, path: string): Fault | undefined {
     const index = this.#queued.findIndex(
       (fault) => ['*', method].includes(fault.method) && path.startsWith(fault.path),

@@ -1,6 +1,6 @@
 /**
- * Paying a session on its hosted page, and what becomes of a bank debit afterwards. Paying twice takes the
- * money once: a session that is no longer open is left as it is.
+ * Payment of a session on its hosted page, and the later result of a bank debit. Paying twice takes the money once: a
+ * session that is no longer open does not change.
  */
 import type Stripe from 'stripe';
 import { findSource, refusalOf, type Decline } from '../cards.ts';
@@ -26,7 +26,7 @@ const NOT_ACCEPTED: Decline = {
   message: 'This way of paying is not accepted here.',
 };
 
-/** `number` is what the customer typed, `save` whether the card may be charged again later. */
+/** `number` is the customer's input; `save` allows later charges of the card. */
 export function paySession(
   context: Context,
   id: string,
@@ -57,7 +57,7 @@ export function paySession(
   return { kind: 'done', session };
 }
 
-/** Ends a bank debit that is under way, and tells the session that it belongs to, if any. */
+/** Settles a pending bank debit and updates its session, if any. */
 export function settleDebit(
   context: Context,
   intent: Stripe.PaymentIntent,
@@ -77,7 +77,7 @@ export function settleDebit(
   record(context, `checkout.session.async_payment_${outcome}`, session);
 }
 
-/** The debits that no control settled in time end as their account number says. */
+/** Debits that no control settled in time end as their account number determines. */
 export function settleDueDebits(context: Context): void {
   for (const intent of context.store.due('payment_intent', context.now)) {
     const method = context.store.follow('payment_method', intent.payment_method);
@@ -87,7 +87,7 @@ export function settleDueDebits(context: Context): void {
   }
 }
 
-/** One intent for all attempts on a session; a customer is made with it when a card will be saved. */
+/** One intent for all attempts on a session. Also creates a customer when a card will be saved. */
 function intentOf(
   context: Context,
   session: Stripe.Checkout.Session,

@@ -1,4 +1,4 @@
-/** The hosted page as HTML: the form of an open session, or what became of it. */
+/** The hosted page as HTML: the form of an open session, or the session's result. */
 import type Stripe from 'stripe';
 
 const STYLE = `
@@ -16,7 +16,7 @@ const STYLE = `
   code { white-space: nowrap; }
 `;
 
-/** `unsafe-inline` is for the one style above; there is no script. */
+/** `unsafe-inline` is for the one style above. The page has no script. */
 export const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
@@ -27,7 +27,7 @@ export const PAGE_HEADERS = {
 export interface PageView {
   readonly title: string;
   readonly offersSave: boolean;
-  /** What went wrong with the attempt that this page answers. */
+  /** The error of the attempt that this page answers. */
   readonly problem?: string | undefined;
 }
 
@@ -81,7 +81,7 @@ function completed(session: Stripe.Checkout.Session): string {
   return `<p role="status">${message}</p>${back}`;
 }
 
-/** Where the customer goes after paying, with the session's id in its place. */
+/** The URL for the customer after the payment, with the session's id inserted. */
 export function successUrl(session: Stripe.Checkout.Session): string {
   return (session.success_url ?? '').replaceAll('{CHECKOUT_SESSION_ID}', session.id);
 }

@@ -1,7 +1,7 @@
 /**
- * The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays.
- * The payment and its webhooks are committed before it answers. A client that takes HTML is sent on to
- * the success URL; any other gets JSON, since it would only lose itself there.
+ * The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays. The
+ * payment and its webhooks are committed before it answers. A client that accepts HTML is redirected to the success
+ * URL; any other client gets JSON, because a redirect would not help it.
  */
 import type { Answer } from '../http/answers.ts';
 import { ApiError } from '../http/errors.ts';
@@ -65,7 +65,7 @@ interface Fields {
   readonly save: boolean;
 }
 
-/** From `application/x-www-form-urlencoded` or `multipart/form-data`; no card when it is neither. */
+/** From `application/x-www-form-urlencoded` or `multipart/form-data`; without a card when it is neither. */
 async function fieldsOf({ body, contentType }: PageRequest): Promise<Fields> {
   const response = new Response(body, { headers: { 'Content-Type': contentType } });
   const form = await response.formData().catch(() => new FormData());

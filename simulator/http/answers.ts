@@ -1,6 +1,6 @@
-/** What comes back: a reply of the API, and an answer as it goes out over HTTP. */
+/** A reply of the API, and an answer as sent over HTTP. */
 
-/** A status and what becomes the JSON body. */
+/** A status and the value of the JSON body. */
 export interface Reply {
   readonly status: number;
   readonly body: unknown;

@@ -1,6 +1,6 @@
 /**
- * One request of the API from its text to its answer: key, route, parameters, then the handler in one
- * transaction with the answer that its idempotency key keeps.
+ * One API request from its text to its answer: key, route, parameters, then the handler. One transaction covers the
+ * handler and the answer stored for the idempotency key.
  */
 import type { Answer, Reply } from './answers.ts';
 import { expand } from './expand.ts';
@@ -58,7 +58,7 @@ export async function answerApi(
   }
 }
 
-/** `keep` is called in the transaction, with what the idempotency key is to answer from now on. */
+/** `keep` is called in the transaction with the answer that the idempotency key gives from now on. */
 function execute(
   simulation: Simulation,
   { method, path, form }: ApiRequest,

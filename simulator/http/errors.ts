@@ -1,6 +1,6 @@
 /**
- * Errors in Stripe's shape. What is thrown did nothing: the transaction around it is rolled back.
- * A declined card is not thrown, because the declined attempt is kept; see payment-intents.ts.
+ * Errors in Stripe's shape. A thrown error changes nothing: its transaction is rolled back. A declined card is not
+ * thrown, because the declined attempt is stored; see payment-intents.ts.
  */
 import type { Reply } from './answers.ts';
 
@@ -19,7 +19,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
   readonly body: ErrorBody;
-  /** The request never began: no idempotency key remembers it, so a corrected one may use the key. */
+  /** The request never began. Its idempotency key does not store the error, so a corrected request may use the key. */
   readonly beforeStart: boolean;
 
   constructor(status: number, error: ErrorBody['error'], beforeStart = false) {
@@ -32,17 +32,17 @@ export class ApiError extends Error {
   }
 }
 
-/** A parameter is missing, unknown or malformed: refused before anything is looked at. */
+/** A parameter is missing, unknown or malformed: refused before any look-up. */
 export function invalidParam(param: string, message: string, code?: string): ApiError {
   return new ApiError(400, { type: 'invalid_request_error', message, param, code }, true);
 }
 
-/** The request is well formed, but the state of things forbids it. */
+/** The request is well formed, but the object's state forbids it. */
 export function refused(message: string, code?: string, param?: string): ApiError {
   return new ApiError(400, { type: 'invalid_request_error', message, code, param });
 }
 
-/** `where` is the parameter that named it; in the path that gives 404, elsewhere 400. */
+/** `where` is the parameter with the id. An id in the path gives 404, elsewhere 400. */
 export function noSuch(noun: string, id: string, where = 'id'): ApiError {
   return new ApiError(where === 'id' ? 404 : 400, {
     type: 'invalid_request_error',
@@ -66,7 +66,7 @@ export function unknownRoute(method: string, path: string): ApiError {
   return new ApiError(404, { type: 'invalid_request_error', message }, true);
 }
 
-/** The body that Stripe would send with a status that has nothing to do with the request. */
+/** Stripe's body for a status that does not depend on the request. */
 export function outage(status: number): Reply {
   const error: ErrorBody['error'] =
     status === 429

@@ -1,4 +1,4 @@
-/** `expand[]=payment_intent.latest_charge`: puts objects in the place of their ids, in an answer. */
+/** `expand[]=payment_intent.latest_charge`: replaces ids in an answer by their objects. */
 import { invalidParam } from './errors.ts';
 import type { Store } from '../store.ts';
 

@@ -5,7 +5,7 @@
 import { invalidParam } from './errors.ts';
 
 export type FormValue = string | Form;
-/** Has no prototype, so that no name that a client sends is special. */
+/** Has no prototype, so no name from a client is special. */
 export interface Form {
   [name: string]: FormValue;
 }

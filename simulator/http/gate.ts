@@ -1,7 +1,7 @@
 /**
- * Who may speak to the simulator. It listens on loopback only, but a page in a browser on this machine can get there:
- * by a form or script of another origin, or under a name that its owner lets point here. Neither gets in. The controls
- * ask besides for the token, which other users of the machine do not have either.
+ * Access to the simulator. It listens on loopback only, but a web page in a browser on this machine can reach it: by a
+ * form or script of another origin, or under a host name that its owner points to 127.0.0.1. Both are refused. The
+ * controls also require the token, so other users of the machine cannot use them.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -15,7 +15,7 @@ interface Asked {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Why nothing is done; undefined when the request may go on. */
+/** The reason for a refusal. Undefined when the request may proceed. */
 export function refusalOf({ headers }: Asked): Reply | undefined {
   const { host = '', origin } = headers;
   if (!LOOPBACK_NAMES.has(hostnameOf(`http://${host}`))) {
@@ -27,7 +27,9 @@ export function refusalOf({ headers }: Asked): Reply | undefined {
   return undefined;
 }
 
-/** A header, or `token` in the URL, which is what a start prints. What changes something is JSON. */
+/**
+ * The token is in a header, or in the URL as `token`, which a start prints. Requests that change state must be JSON.
+ */
 export function controlRefusalOf(
   { method, url, headers }: Asked,
   token: string,

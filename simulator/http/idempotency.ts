@@ -1,7 +1,7 @@
 /**
- * Idempotency keys, as on Stripe: the same key and parameters give the first answer again, byte for byte, even
- * an error; other parameters are refused; a second request while the first runs gives 409. An answer
- * is kept in the transaction that it reports, so no crash parts the two. Keys are forgotten after a day.
+ * Idempotency keys, as on Stripe: the same key and parameters give the first answer again, byte for byte, even an
+ * error; other parameters are refused; a second request while the first runs gives 409. An answer is stored in the
+ * transaction that it reports, so no crash separates the two. Keys expire after a day.
  */
 import { createHash } from 'node:crypto';
 import { ApiError } from './errors.ts';
@@ -18,7 +18,7 @@ export class IdempotencyKeys {
     this.#store = store;
   }
 
-  /** The answer that the key has, or `undefined` and the key is the caller's until `release`. */
+  /** The key's stored answer. `undefined` when the key is new; then the caller holds it until `release`. */
   claim(key: string, fingerprint: string): KeptAnswer | undefined {
     if (key.length > KEY_LENGTH_MAX) {
       const message = `Idempotency keys can be up to ${KEY_LENGTH_MAX} characters long.`;
@@ -40,7 +40,7 @@ export class IdempotencyKeys {
   }
 }
 
-/** The same for the same path and parameters, in whatever order they were sent. */
+/** Equal for the same path and parameters, in any order. */
 export function fingerprintOf(path: string, body: string): string {
   const params = new URLSearchParams(body);
   params.sort();

@@ -27,7 +27,7 @@ export function listPage<K extends Kind>(
   };
   const after = cursor('starting_after');
   const before = cursor('ending_before');
-  // One more than asked for tells whether there are more.
+  // Reads one more than requested to know whether more exist.
   const found = store.list(kind, {
     ...createdRange(params),
     where,
@@ -39,7 +39,7 @@ export function listPage<K extends Kind>(
   return { object: 'list', url, has_more: found.length > limit, data };
 }
 
-/** `created=n`, or `created[gt|gte|lt|lte]=n`, as bounds that are both included. */
+/** `created=n`, or `created[gt|gte|lt|lte]=n`, as two inclusive bounds. */
 function createdRange(params: Params): Pick<Page, 'createdMin' | 'createdMax'> {
   if (!params.isObject('created')) {
     const exact = params.integer('created');

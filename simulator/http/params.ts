@@ -1,7 +1,7 @@
 /**
- * Reads a request's parameters by name and kind, and refuses what is malformed. Every parameter must be
- * read (or named as ignored) before `finish`, which refuses the rest as Stripe does: a misspelt parameter
- * never passes unnoticed. An empty string means "not set", as on Stripe.
+ * Reads a request's parameters by name and type, and refuses malformed ones. Every parameter must be read (or named as
+ * ignored) before `finish`, which refuses the rest as Stripe does: a misspelt parameter never passes unnoticed. An
+ * empty string means "not set", as on Stripe.
  */
 import { invalidParam } from './errors.ts';
 import type { Form, FormValue } from './form.ts';
@@ -83,7 +83,7 @@ export class Params {
 
   url(name: string): string | undefined {
     const text = this.string(name);
-    // The place holder stands where the session's id will: braces are no part of a URL.
+    // Replaces the placeholder for the session's id, because braces are not valid in a URL.
     const parsed = text && URL.parse(text.replaceAll('{CHECKOUT_SESSION_ID}', 'id'));
     if (text !== undefined && !/^https?:$/.test((parsed && parsed.protocol) || '')) {
       throw invalidParam(this.pathOf(name), 'Not a valid URL', 'url_invalid');
@@ -91,7 +91,7 @@ export class Params {
     return text;
   }
 
-  /** Three lower-case letters; the simulator settles in dollars only. */
+  /** Three lower-case letters. The simulator supports dollars only. */
   currency(name = 'currency'): 'usd' {
     const text = this.required(name).toLowerCase();
     if (text !== 'usd') {
@@ -121,7 +121,7 @@ export class Params {
     });
   }
 
-  /** `undefined` when it was not sent, or sent empty. */
+  /** `undefined` when the parameter is missing or empty. */
   strings(name: string): string[] | undefined {
     const value = this.#take(name);
     if (value === undefined || value === '') return undefined;
@@ -132,7 +132,7 @@ export class Params {
     });
   }
 
-  /** `before` with what was sent merged into it; a name sent with an empty value is removed. */
+  /** Merges the request's metadata into `before`. A name with an empty value is removed. */
   metadata(before: Record<string, string> = {}): Record<string, string> {
     const value = this.#take('metadata');
     if (value === undefined) return before;
@@ -155,7 +155,7 @@ export class Params {
     return merged;
   }
 
-  /** Parameters that Stripe has and that change nothing here. */
+  /** Accepts parameters of Stripe's that have no effect here. */
   ignore(...names: string[]): void {
     for (const name of names) this.#read.add(name);
   }

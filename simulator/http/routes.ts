@@ -1,4 +1,4 @@
-/** The part of Stripe's API that the simulator has: one row a route. */
+/** The part of Stripe's API that the simulator supports, one row for each route. */
 import {
   listBalanceTransactions,
   retrieveBalanceTransaction,

@@ -21,7 +21,7 @@ interface Received {
   readonly headers: IncomingMessage['headers'];
 }
 
-/** `token`: what the controls ask for. */
+/** `token`: required by the controls. */
 export function createSimulatorServer(simulation: Simulation, token: string): Server {
   const faults = new Faults();
   const keys = new IdempotencyKeys(simulation.store);
@@ -61,7 +61,7 @@ export function createSimulatorServer(simulation: Simulation, token: string): Se
 
   return createServer((incoming, response) => {
     serve(incoming, response).catch((error: unknown) => {
-      // Its sender left before all of it was here (or sends too much): nobody waits for an answer.
+      // The client left before the body was complete, or the body is too large: nobody waits for an answer.
       if (!incoming.complete) return incoming.socket.destroy();
       process.stderr.write(`simulator: ${error instanceof Error ? error.stack : String(error)}\n`);
       if (response.headersSent) incoming.socket.destroy();
@@ -90,7 +90,7 @@ function parseJson(body: Buffer): Record<string, unknown> {
     const value: unknown = JSON.parse(body.toString());
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Falls through to the refusal, like any other body that is no object.
+    // Falls through to the refusal, like any other body that is not an object.
   }
   throw refused('The body must be a JSON object.');
 }

@@ -1,4 +1,4 @@
-/** Balance transactions: one for each movement of money, with the fee that Stripe would take of it. */
+/** Balance transactions: one for each movement of money, with Stripe's fee for it. */
 import type Stripe from 'stripe';
 import { ok } from '../http/answers.ts';
 import type { Context, Handler } from '../context.ts';
@@ -9,7 +9,7 @@ import { listPage } from '../http/lists.ts';
 /** 2.9 % and 30 cents: Stripe's price for a card in the United States. */
 const FEE_RATE = 0.029;
 const FEE_FIXED_CENTS = 30;
-/** What a dispute costs. */
+/** Stripe's fee for a dispute. */
 export const DISPUTE_FEE_CENTS = 1_500;
 
 export function chargeFee(amountCents: number): number {
@@ -22,7 +22,7 @@ export interface Movement {
     'charge' | 'refund' | 'refund_failure' | 'adjustment'
   >;
   readonly category: 'charge' | 'refund' | 'refund_failure' | 'dispute' | 'dispute_reversal';
-  /** Cents; negative when it leaves us. */
+  /** Cents. Negative for outgoing money. */
   readonly amount: number;
   readonly fee: number;
   readonly source: string;

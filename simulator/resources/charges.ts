@@ -73,7 +73,7 @@ export function createCharge(
   return charge;
 }
 
-/** The charge that took an intent's money. */
+/** The successful charge of an intent. */
 export function succeededChargeOf(
   context: Context,
   intent: Stripe.PaymentIntent,
@@ -111,7 +111,7 @@ function outcomeOf(decline: Decline | undefined): Stripe.Charge.Outcome {
   };
 }
 
-/** The part of the details that tells which card or account it was. */
+/** The part of the details that identifies the card or account. */
 function detailsOf({ type, card, us_bank_account }: Stripe.PaymentMethod) {
   const details = card
     ? { brand: card.brand, country: card.country, last4: card.last4, funding: card.funding }

@@ -1,6 +1,6 @@
 /**
- * Checkout sessions: open -> complete (by the hosted page) or expired (by the API, or when its time has come).
- * How the page pays one is in checkout-payment.ts.
+ * Checkout sessions: open -> complete (by the hosted page) or expired (by the API, or when it is due). Payment on the
+ * page is in checkout-payment.ts.
  */
 import type Stripe from 'stripe';
 import { ok } from '../http/answers.ts';
@@ -14,10 +14,10 @@ import type { Params } from '../http/params.ts';
 import { cancel, checkAmount, getIntent } from './payment-intents.ts';
 
 const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
-/** A request that asks for exactly 30 minutes arrives a little later than its clock was read. */
+/** A request for exactly 30 minutes arrives a little after its sender read the clock. */
 const CLOCK_SLACK_SECONDS = 60;
 
-/** What the page needs of a session that the API does not answer. */
+/** Details of a session that the page needs and the API does not return. */
 export interface SessionNotes {
   readonly title: string;
   readonly intentMetadata: Stripe.Metadata;
@@ -97,7 +97,7 @@ export const expireSession: Handler = (context, _params, id) => {
   return ok(session);
 };
 
-/** The session as it is now: one whose time has come is expired first. */
+/** The session's current state. A session that is due expires first. */
 export function getSession(context: Context, id: string): Stripe.Checkout.Session {
   const session = context.store.find('checkout.session', id);
   if (!session) throw noSuch('checkout session', id);
@@ -115,7 +115,7 @@ export function expireDueSessions(context: Context): void {
   }
 }
 
-/** The attempt that was declined, if there was one, ends with the session. */
+/** A declined attempt, if any, ends with the session. */
 function expire(context: Context, session: Stripe.Checkout.Session): void {
   if (typeof session.payment_intent === 'string') {
     cancel(context, getIntent(context, session.payment_intent), 'automatic');

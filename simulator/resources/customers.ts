@@ -1,4 +1,4 @@
-/** Customers: who a saved card belongs to. */
+/** Customers: the owners of saved cards. */
 import type Stripe from 'stripe';
 import { ok } from '../http/answers.ts';
 import type { Context, Handler } from '../context.ts';
@@ -8,7 +8,7 @@ import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
 
-/** `fill` sets what is known of the customer. */
+/** `fill` sets the known details of the customer. */
 export function newCustomer(
   context: Context,
   fill: (customer: Stripe.Customer) => void,

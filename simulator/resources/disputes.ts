@@ -17,10 +17,10 @@ const ANSWER_WITHIN_SECONDS = 14 * 24 * 60 * 60;
 
 export interface DisputeOrder {
   readonly paymentIntent: string;
-  /** Cents; all that is neither refunded nor disputed when left out. */
+  /** Cents. Defaults to the amount that is neither refunded nor disputed. */
   readonly amount: number | undefined;
   readonly reason: string;
-  /** The bank asks first; no money moves until it escalates. */
+  /** An inquiry: no money moves until the bank escalates it. */
   readonly isInquiry: boolean;
 }
 
@@ -45,7 +45,7 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
     created: context.now,
     currency: charge.currency,
     enhanced_eligibility_types: [],
-    // What is submitted to the bank; nothing here reads it.
+    // The evidence for the bank. Nothing here reads it.
     evidence: {} as Stripe.Dispute.Evidence,
     evidence_details: {
       due_by: context.now + ANSWER_WITHIN_SECONDS,
@@ -79,7 +79,7 @@ export function escalateDispute(context: Context, id: string): Stripe.Dispute {
   return dispute;
 }
 
-/** Also one that was lost: banks change their minds. */
+/** A lost dispute can be won later: banks change their minds. */
 export function closeDispute(
   context: Context,
   id: string,

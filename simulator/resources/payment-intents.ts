@@ -1,7 +1,7 @@
 /**
- * Payment intents and their confirmation: requires_payment_method -> requires_confirmation ->
- * (requires_action | processing) -> succeeded, or canceled. A decline leaves its trace (a failed charge,
- * `last_payment_error`, events) and the intent payable with another card.
+ * Payment intents and their confirmation: requires_payment_method -> requires_confirmation -> (requires_action |
+ * processing) -> succeeded, or canceled. A decline is recorded (a failed charge, `last_payment_error`, events), and the
+ * intent can still be paid with another card.
  */
 import type Stripe from 'stripe';
 import { AUTHENTICATION_REQUIRED, EXPIRED, type Decline } from '../cards.ts';
@@ -22,10 +22,10 @@ import {
   usePaymentMethod,
 } from './payment-methods.ts';
 
-/** Stripe's bounds for dollars. */
+/** Stripe's limits for dollars. */
 const AMOUNT_CENTS = { min: 50, max: 99_999_999 } as const;
 
-/** Whether the customer is there to authenticate: on the hosted page yes, with a saved card no. */
+/** Whether the customer can authenticate: on the hosted page yes, with a saved card no. */
 export type Presence = 'on_session' | 'off_session' | 'unknown';
 
 export interface IntentFields {
@@ -34,7 +34,7 @@ export interface IntentFields {
   readonly description: string | null;
   readonly metadata: Stripe.Metadata;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
-  /** The types of payment method that may pay it; cards only when null. */
+  /** The accepted types of payment method. Null accepts cards only. */
   readonly allowedTypes: string[] | null;
 }
 
@@ -90,7 +90,7 @@ export function newIntent(context: Context, fields: IntentFields): Stripe.Paymen
   return intent;
 }
 
-/** Tries to take the amount. Changes `intent`, stores it, and says why when it was declined. */
+/** Tries to take the amount. Changes and stores `intent`, and returns the reason when the payment was declined. */
 export function confirm(
   context: Context,
   intent: Stripe.PaymentIntent,
@@ -271,7 +271,7 @@ export function checkAmount(cents: number, what: string, param?: string): void {
   }
 }
 
-/** A decline is answered, not thrown: the intent and its failed charge stay. */
+/** A decline is returned, not thrown: the intent and its failed charge are kept. */
 function confirmed(
   context: Context,
   intent: Stripe.PaymentIntent,

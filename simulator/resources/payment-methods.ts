@@ -1,4 +1,4 @@
-/** Payment methods: cards (and bank accounts, made by the hosted page only) and whose they are. */
+/** Payment methods: cards (and bank accounts, created only by the hosted page) and their owners. */
 import type Stripe from 'stripe';
 import { findSource, numberOfTestId, type Decline, type Source } from '../cards.ts';
 import { ok } from '../http/answers.ts';
@@ -29,7 +29,7 @@ export function createPaymentMethod(context: Context, source: Source): Stripe.Pa
   return method;
 }
 
-/** The one with this id; Stripe's test ids (`pm_card_visa`) make a new one. */
+/** The payment method with this id. Stripe's test ids (`pm_card_visa`) create a new one. */
 export function usePaymentMethod(
   context: Context,
   id: string,
@@ -48,7 +48,7 @@ export function sourceOfMethod(context: Context, method: Stripe.PaymentMethod): 
   return source;
 }
 
-/** As if its time had come: it stays saved, and every later charge is refused. */
+/** Makes a card expire: it stays saved, and every later charge is refused. */
 export function expireCard(context: Context, id: string): Stripe.PaymentMethod {
   const method = getPaymentMethod(context, id);
   if (!method.card) throw refused(`${id} is no card.`);
@@ -57,7 +57,7 @@ export function expireCard(context: Context, id: string): Stripe.PaymentMethod {
   return method;
 }
 
-/** A card is good until the end of its month. */
+/** A card is valid until the end of its month. */
 export function hasExpired({ now }: Context, { card }: Stripe.PaymentMethod): boolean {
   return card !== undefined && Date.UTC(card.exp_year, card.exp_month) <= now * 1_000;
 }
@@ -75,7 +75,7 @@ export function attachTo(context: Context, method: Stripe.PaymentMethod, custome
   record(context, 'payment_method.attached', method);
 }
 
-/** Saving a card asks its bank, so a card that always declines is refused here already (402). */
+/** Saving a card asks its bank, so a card that always declines is refused here (402). */
 export const attachPaymentMethod: Handler = (context, params, id) => {
   const customer = getCustomer(context, params.required('customer'), 'customer');
   const method = usePaymentMethod(context, id, 'id');

@@ -61,7 +61,7 @@ export const createRefund: Handler = (context, params) => {
   return ok(refund);
 };
 
-/** The bank could not take the money back to the card: it is ours again. */
+/** The card's bank rejected the refund, so the money returns to us. */
 export function failRefund(context: Context, id: string): Stripe.Refund {
   const refund = getRefund(context, id);
   if (refund.status !== 'succeeded') {
