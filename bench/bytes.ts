@@ -1,4 +1,7 @@
-/** What a charge takes in Postgres: charges with idempotency keys, as tool servers send them, then the sizes. */
+/**
+ * The bytes per charge in Postgres: posts charges with idempotency keys, as tool servers send them, then measures
+ * sizes.
+ */
 import { randomUUID } from 'node:crypto';
 import { createLedger, proveWhole, type Ledger } from './ledger.ts';
 import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
@@ -6,10 +9,10 @@ import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
 const CHARGES = 200_000;
 const PER_REQUEST = 500;
 const REQUESTS_AT_ONCE = 4;
-/** Charges of one developer alone would fill his index from left to right, which flatters it. */
+/** Charges of a single developer would fill the index from left to right, which flatters it. */
 const DEVELOPERS = 100;
 
-/** Bytes a charge, of the table and each of its indexes. */
+/** Bytes per charge, for the table and each of its indexes. */
 export interface ChargeSize {
   readonly charges: number;
   readonly bytesPerCharge: number;
@@ -60,7 +63,7 @@ async function chargeWithKeys(ledger: Ledger, api: HttpServer): Promise<void> {
   }
 }
 
-/** Over all partitions; an index goes by the name of its parent. */
+/** Over all partitions. An index has its parent's name. */
 async function sizesOf({ databaseUrl }: Ledger): Promise<Record<string, number>> {
   const { rows } = await withClient(databaseUrl, (client) =>
     client.query<{ name: string; bytes: string }>(`

@@ -1,6 +1,6 @@
 /**
- * The rows about charging: over HTTP in each way that there is, beside what Postgres does alone, what is
- * written by hand, and the limits that Koa and the charge statement set.
+ * The rows about charging: over HTTP in every supported way, compared with Postgres alone, with a hand-written server,
+ * and with the limits of Koa and of the charge statement.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ import { startApi, startRival, type HttpServer, type Stack } from './stack.ts';
 const CONNECTIONS = [64, 128, 256, 512];
 const BATCH_CONNECTIONS = [4, 8, 16];
 const PGBENCH_CLIENTS = [8, 16, 32, 64];
-/** Who waits for one row is served best when few do. */
+/** Connections that contend for one row are fastest when they are few. */
 const PGBENCH_CLIENTS_OF_ONE_ROW = [2, 4, ...PGBENCH_CLIENTS];
 const STATEMENT_CLIENTS = [1, 2, 4];
 const CALLS = 256;
@@ -41,7 +41,7 @@ interface Servers {
   readonly koa: HttpServer;
 }
 
-/** Every row, in the order in which they are measured: next to what they are compared with. */
+/** Every row in the order of measurement, next to the rows that it is compared with. */
 const ROWS: readonly (Omit<Row, 'measure'> & {
   readonly measure: (servers: Servers, effort: Effort) => Promise<Measured>;
 })[] = [
@@ -117,7 +117,7 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
 
 export const CHARGE_ROWS = ROWS.map(({ key }) => key);
 
-/** Only the rows named, on a database of their own, whose books are proved at the end. */
+/** Runs only the named rows, on a separate database, and proves its books at the end. */
 export async function measureCharges(
   stack: Stack,
   keys: readonly string[],
@@ -182,7 +182,7 @@ async function chargeByClient(
   return JSON.parse(stdout) as Measured;
 }
 
-/** The body of an answer, for Koa to repeat. */
+/** The body of a reply, which Koa repeats. */
 async function makeCharge(ledger: Ledger, api: HttpServer): Promise<string> {
   const response = await fetch(`${api.url}/v1/charges`, {
     method: 'POST',
@@ -197,7 +197,7 @@ async function makeCharge(ledger: Ledger, api: HttpServer): Promise<string> {
   return text;
 }
 
-/** What was answered as charged is in the table. */
+/** Checks that every charge that was confirmed is in the table. */
 async function proveAllThere(ledger: Ledger, rows: readonly RowResult[]): Promise<void> {
   const answered = rows
     .filter(({ key }) => key !== 'K')

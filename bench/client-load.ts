@@ -1,12 +1,12 @@
 /**
- * A process of its own that charges through the client library, CONCURRENCY calls at a time, each next call
- * as soon as the one before is answered. Prints what it measured as JSON.
+ * A process of its own that charges through the client library, CONCURRENCY calls at a time, each next call as soon as
+ * the previous one is answered. Prints the measurements as JSON.
  */
 import { readFileSync } from 'node:fs';
 import { Farebox } from '../client/index.js';
 import { latenciesOf } from './latencies.ts';
 
-/** Not measured: the code is compiled, connections are opened. Every other process has run for longer. */
+/** The warm-up, in which code is compiled and connections are opened. All other processes have run for longer. */
 const WARM_UP_SECONDS = 2;
 
 const concurrency = Number(process.env['CONCURRENCY']);

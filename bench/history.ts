@@ -1,6 +1,6 @@
 /**
- * Many consumers and many charges, as a service has them after a month: written by set-based SQL in the
- * order of their time, so that a consumer's charges lie scattered, and consistent to the last micro-dollar.
+ * Many consumers and charges, like a service after a month. Set-based SQL writes them in the order of their time, so a
+ * consumer's charges are scattered, and they are consistent to the last micro-dollar.
  */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -17,13 +17,13 @@ import { withClient } from './stack.ts';
 const CHUNK = 20_000;
 const DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Slots of time that each consumer is charged in; all but the first ten consumers skip the last one. */
+/** The time slots in which each consumer is charged. All but the first ten consumers skip the last one. */
 const TURNS = 10;
-/** The first of them has made half of all charges. */
+/** The first developer has made half of all charges. */
 const DEVELOPERS = 1_000;
 const TOOLS = 10;
 
-/** Sign-ups with a key and a balance each, after those that there are. Their keys go to the file. */
+/** Adds accounts with a key and a balance each to the existing ones. Writes their keys to the file. */
 export async function addConsumers(ledger: Ledger, count: number, keysFile: string): Promise<void> {
   const file = createWriteStream(keysFile);
   file.write(ledger.consumerKeys.join('\n'));
@@ -116,7 +116,7 @@ const CHARGE = `
   order by slot, seq
 `;
 
-/** Counters, names of tools and earnings follow from the rows; then tables are as autovacuum would leave them. */
+/** Derives counters, tool names and earnings from the rows, then vacuums the tables as autovacuum would. */
 async function settle({ databaseUrl }: Ledger, client: Client): Promise<void> {
   await client.query(`
     update farebox.consumers c set spent_micros = h.micros

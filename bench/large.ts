@@ -1,6 +1,6 @@
 /**
- * The same with much data as with little: charging, and what consumers and developers read, on two ledgers
- * in turn. The small one has ten thousand charges, the large one a month of a busy service.
+ * Compares charges and reads with much data and with little, on two ledgers in turn. The small one has ten thousand
+ * charges, the large one a month of a busy service.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,11 +14,11 @@ import { measureInTurn, type RoundsOptions, type Row, type RowResult } from './r
 import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
 
 const CONNECTIONS = [64, 128, 256];
-/** Enough to keep the server busy, few enough that a latency is a request's own. */
+/** Enough to keep the server busy, few enough that latencies contain no queueing. */
 const READERS = [4];
-/** Of the small ledger: a thousand consumers with nine or ten charges, one of them with a few pages instead. */
+/** The small ledger: a thousand consumers with nine or ten charges; one of them has a few pages instead. */
 const SMALL = { consumers: 1_000, hotCharges: 1_000 };
-/** As the schedule is by default. */
+/** The default of the schedule. */
 const ROLL_UP_EVERY_MS = 5_000;
 
 interface Side {
@@ -61,7 +61,7 @@ export async function measureLarge(
   }
 }
 
-/** What the worker does by its schedule: here is no Temporal. Returns how to end it. */
+/** Does the scheduled work of the worker, because the bench runs without Temporal. Returns a function that ends it. */
 function keepRolledUp(databaseUrl: string): () => Promise<void> {
   const stopping = new AbortController();
   const rolling = (async () => {
@@ -78,7 +78,7 @@ function keepRolledUp(databaseUrl: string): () => Promise<void> {
   };
 }
 
-/** Side by side, so that a row is measured right after the one that it is compared with. */
+/** Interleaved, so each row is measured right after the one that it is compared with. */
 async function rowsOf(sides: readonly Side[], allKeysFile: string): Promise<Row[]> {
   const [first = [], second = []] = await Promise.all(sides.map(rowsOfSide));
   const paired = first.flatMap((row, index) => [row, ...second.slice(index, index + 1)]);
@@ -127,13 +127,13 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
     read('earnings', 'earnings of who has half of all', ledger.developerKey, '/v1/earnings'),
     read('tools', 'tools of who has half of all', ledger.developerKey, '/v1/tools'),
     read('top-ups', 'top-ups of who has half of all', ledger.developerKey, '/v1/top-ups'),
-    read('charges', 'charges of who has half of all', ledger.developerKey, '/v1/charges'),
+    read('charges', 'charges of the developer with half of all', ledger.developerKey, '/v1/charges'),
     read('charges of a tool', 'the same, of one tool', ledger.developerKey, byTool),
     read('charges of a consumer', 'the same, of one consumer', ledger.developerKey, byConsumer),
   ];
 }
 
-/** Of the consumer who has ten charges. */
+/** The id of the consumer with ten charges. */
 async function idOfSecond({ databaseUrl }: Ledger): Promise<string> {
   const { rows } = await withClient(databaseUrl, (client) =>
     client.query<{ id: string }>('select id from bench.consumers where n = 2'),
@@ -141,7 +141,7 @@ async function idOfSecond({ databaseUrl }: Ledger): Promise<string> {
   return wireId('consumer', rows[0]?.id ?? '');
 }
 
-/** The cursor of the page that begins in the middle of the first consumer's charges. */
+/** A cursor in the middle of the first consumer's charges. */
 async function middleCursor({ databaseUrl }: Ledger, hotCharges: number): Promise<string> {
   const { rows } = await withClient(databaseUrl, (client) =>
     client.query<{ id: string }>(

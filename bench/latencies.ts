@@ -1,4 +1,4 @@
-/** What is told of many latencies. */
+/** The summary of many latencies. */
 export function latenciesOf(latenciesMs: readonly number[]): { p50Ms: number; p99Ms: number } {
   const sorted = Float64Array.from(latenciesMs).toSorted();
   const at = (share: number) =>

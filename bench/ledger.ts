@@ -1,6 +1,6 @@
 /**
- * A database with funded consumers, made by the code that signs up accounts, and the proof at the end that
- * its books are whole: so nothing that was measured cut a corner.
+ * A database with funded consumers, created by the code that signs up accounts, and the proof at the end that its books
+ * balance: so no measured path cut a corner.
  */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -12,12 +12,12 @@ import { createDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { withClient, type Stack } from './stack.ts';
 
-/** Consumers that are charged, with a key each. */
+/** The charged consumers, with a key each. */
 export const CONSUMERS = 10_000;
 /** Batches of 100 consumers drawn at random, for post-charges.sql. */
 export const BATCHES = 1_000;
 export const LEDGERS = 16;
-/** Enough for every charge that a run can make. */
+/** Enough for all charges of a run. */
 export const BALANCE = asMicros(1_000_000 * MICROS_PER_DOLLAR);
 const BATCH = 100;
 const CLI = join(import.meta.dirname, '../src/cli.ts');
@@ -25,15 +25,15 @@ const CLI = join(import.meta.dirname, '../src/cli.ts');
 export interface Ledger {
   readonly name: string;
   readonly databaseUrl: string;
-  /** Of the first account, which charges in every way that Farebox has. */
+  /** The first account, which charges in every supported way. */
   readonly developerKey: string;
   readonly developerNumber: number;
-  /** Of the second, for whom the baselines debit; nobody else charges for it. */
+  /** The second account, for the baselines' debits only. */
   readonly baselineKey: string;
   readonly baselineNumber: number;
   readonly developerKeys: readonly string[];
   readonly consumerKeys: readonly string[];
-  /** Files with one consumer key a line: all of them, and the first alone. */
+  /** Files with one consumer key per line: all keys, and only the first. */
   readonly keysFile: string;
   readonly hotKeyFile: string;
 }
@@ -44,7 +44,7 @@ export async function createLedger(stack: Stack, name: string, seed: number): Pr
   const accounts = await signUp(databaseUrl);
   await withClient(databaseUrl, async (client) => {
     await client.query('select setseed($1)', [(seed % 1e6) / 1e6]);
-    // By their number, so that SQL can name them: where charges are made by SQL alone.
+    // Consumers by number, for rows that charge by SQL alone.
     await client.query(`
       create schema bench;
       create table bench.consumers (n int primary key, ledger smallint not null, id uuid not null);
@@ -113,7 +113,7 @@ async function signUp(databaseUrl: string) {
   return result.accounts;
 }
 
-/** debit.sql's own consumers, whose ids it can compute: a look-up would cost it what it need not. */
+/** The consumers of debit.sql. It computes their ids, because a look-up would slow it down needlessly. */
 const fundBaseline = `
   with consumers as (
     insert into farebox.consumers (ledger, id, credited_micros)
@@ -129,7 +129,7 @@ const fundBaseline = `
   select ledger, consumer_id, id, 0, amount_micros from movements
 `;
 
-/** Notes in the tails what the baselines debited, as Farebox does with each charge and they do not. */
+/** Adds the baselines' debits to the tails. Farebox does this with each charge, the baselines do not. */
 export function noteBaseline({ databaseUrl, baselineNumber }: Ledger): Promise<void> {
   return withClient(databaseUrl, async (client) => {
     for (const statement of NOTE_CHARGES) await client.query(statement, [baselineNumber]);
@@ -151,7 +151,7 @@ const NOTE_CHARGES = [
    ) c group by chunk`,
 ];
 
-/** Charges that there are, by any way. */
+/** The number of charges, however they were made. */
 export function countCharges(ledger: Ledger): Promise<number> {
   return withClient(ledger.databaseUrl, async (client) => {
     const { rows } = await client.query<{ count: string }>('select count(*) from farebox.charges');
@@ -159,7 +159,7 @@ export function countCharges(ledger: Ledger): Promise<number> {
   });
 }
 
-/** Throws, with what is off, unless `farebox doctor` says that the books are whole. */
+/** Throws with the findings unless `farebox doctor` passes. */
 export async function proveWhole(ledger: Ledger): Promise<void> {
   const env = { PATH: process.env['PATH'], DATABASE_URL: ledger.databaseUrl };
   const command = [CLI, 'doctor', '--no-processor'];

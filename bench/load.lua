@@ -1,5 +1,5 @@
--- What wrk sends, by KIND: `charge` and `batch` charge 0.0001 dollars to consumers drawn at random from
--- KEYS_FILE, PER_REQUEST of them a request; `read` gets the path of wrk's own URL with KEY.
+-- What wrk sends, by KIND: `charge` and `batch` charge $0.0001 to consumers drawn at random from KEYS_FILE, PER_REQUEST
+-- of them per request; `read` gets the path of wrk's own URL with KEY.
 local kind = os.getenv('KIND')
 local per_request = tonumber(os.getenv('PER_REQUEST'))
 local key = os.getenv('KEY')
@@ -30,7 +30,7 @@ else
     for i = 1, per_request do members[i] = charge() end
     return post('/v1/charges/batch', '{"charges":[' .. table.concat(members, ',') .. ']}')
   end
-  -- Each member has a status of its own. For single charges wrk counts those that are not 2xx itself.
+  -- Each charge of a batch has its own status. For single charges, wrk itself counts responses other than 2xx.
   function response(_, _, body)
     local _, made = body:gsub('"status":201', '')
     not_made = not_made + per_request - made

@@ -1,6 +1,6 @@
 /**
- * Load over HTTP, each connection waiting for its answer before it asks again: by wrk where there is one,
- * because it costs the measured machine least, else by autocannon. Any refusal fails the run.
+ * Load over HTTP. Each connection waits for its answer before it sends the next request. Uses wrk where it is
+ * installed, because it costs the measured machine least, otherwise autocannon. Any refusal fails the run.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,9 +11,9 @@ import type { Effort, Measured } from './rounds.ts';
 
 const run = promisify(execFile);
 
-/** How many charges a request carries to `/v1/charges/batch`. */
+/** Charges per request to `/v1/charges/batch`. */
 export const BATCH = 100;
-/** A machine that stalls is slow, not broken. */
+/** A stalled machine is slow, not broken. */
 const TIMEOUT_SECONDS = 20;
 
 const wrkVersion = spawnSync('wrk', ['--version'], { encoding: 'utf8' }).stdout as string | null;
@@ -24,7 +24,7 @@ export const loadGenerator = wrkVersion
 export interface ChargedServer {
   readonly url: string;
   readonly developerKey: string;
-  /** A file with one consumer key a line; each charge draws one. */
+  /** A file with one consumer key per line. Each charge draws one at random. */
   readonly keysFile: string;
 }
 
@@ -41,7 +41,7 @@ export function chargeOverHttp(server: ChargedServer, effort: Effort): Promise<M
   return generate({ ...server, key: server.developerKey, kind: 'charge', perRequest: 1 }, effort);
 }
 
-/** Charges in batches of `BATCH`; latencies are those of whole requests. */
+/** Charges in batches of `BATCH`; latencies are per request. */
 export function chargeInBatches(server: ChargedServer, effort: Effort): Promise<Measured> {
   return generate(
     { ...server, key: server.developerKey, kind: 'batch', perRequest: BATCH },

@@ -1,11 +1,11 @@
-/** The command line. Whatever makes a run smaller makes it partial, and what is partial is not published. */
+/** The command line. Every option that makes a run smaller makes it partial, and partial runs are not published. */
 import { parseArgs } from 'node:util';
 import { CHARGE_ROWS } from './charges.ts';
 import { CONSUMERS } from './ledger.ts';
 import { withRivals } from './targets.ts';
 
 export interface Options {
-  /** Rows of charges.ts; empty: none. */
+  /** Rows of charges.ts. Empty for none. */
   readonly chargeRows: readonly string[];
   readonly measuresBytes: boolean;
   readonly measuresLarge: boolean;

@@ -1,5 +1,5 @@
--- The charge statement alone, 100 charges a call, as src/store/charges/post-charges.ts calls it. The consumers were
--- drawn beforehand (bench.batches), so that drawing them costs one probe.
+-- The charge statement alone, with 100 charges per call, as src/store/charges/post-charges.ts calls it. The consumers
+-- are drawn beforehand (bench.batches), so reading them costs one probe.
 \set n random(1, :batches)
 select p.ord, p.outcome, p.charge_id, p.amount, p.balance, p.signed_by
 from bench.batches b cross join lateral farebox.post_charges(

@@ -1,7 +1,7 @@
 /**
- * Lists, statements and exports over millions of charges, with three years of months, one reader at a time, and
- * the most memory that an API process took meanwhile. One developer has half of the charges and one consumer
- * has half of them; the others have the rest. Balance, a probe of one row, is there to compare with.
+ * Lists, statements and exports over millions of charges, with three years of months, one reader at a time, and the
+ * peak memory of an API process. One developer has half of the charges and one consumer has half of them; the others
+ * have the rest. The balance, a probe of one row, is the baseline.
  */
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -24,7 +24,7 @@ const REQUESTS = Number(options.requests);
 const DAYS = 30;
 const MONTHS = 36;
 const DAY_MS = 86_400_000;
-/** Charges for tools that are seldom used, each in an hour of its own. */
+/** Charges for rarely used tools, each in a different hour. */
 const RARE = 10;
 const SELDOM = 500;
 const TARGET_P99_MS = 30;

@@ -1,4 +1,4 @@
-/** What a run found, as Markdown for people and as JSON for whoever compares runs. */
+/** The results of a run, as Markdown for people and as JSON for comparing runs. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ import { TARGETS, type Results, type Target } from './targets.ts';
 
 const README = join(import.meta.dirname, 'README.md');
 const RESULTS = join(import.meta.dirname, 'results');
-/** Those of large.ts: they have a table of their own, which a run without them leaves. */
+/** The results of large.ts. They have a separate table, which a run without them does not change. */
 const LARGE_ROWS = /^(small|large) /;
 
 export interface Report extends Results {
@@ -22,7 +22,7 @@ export interface Report extends Results {
   readonly context: ReturnType<typeof contextOf>;
 }
 
-/** Where, when and with what. */
+/** The machine, the time and the versions. */
 export function contextOf(stack: Stack, { rounds, seconds, seed }: Options) {
   return {
     date: new Date().toISOString(),
@@ -53,7 +53,7 @@ function versionOf(name: string): string {
   return (createRequire(import.meta.url)(`${name}/package.json`) as { version: string }).version;
 }
 
-/** Undefined outside of a clone. */
+/** Undefined outside a clone. */
 function commit(): string | undefined {
   try {
     const args = ['describe', '--always', '--dirty'];
@@ -136,7 +136,7 @@ function cells(...values: readonly (string | number)[]): string {
   return `| ${values.join(' | ')} |`;
 }
 
-/** Into results/ and, between its marks, into the README. Returns the file's name. */
+/** Writes to results/ and, between the marks, to the README. Returns the file's name. */
 export async function publish(report: Report): Promise<string> {
   const { context, ...measured } = report;
   const large = report.rows.filter(({ key }) => LARGE_ROWS.test(key));

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:resolve`: how long `POST /resolve` takes among 100,000 agents, over HTTP, by one API process.
- * Words are made up and as unevenly used as words are: a few in every other agent, most in a handful.
+ * `npm run bench:resolve`: the latency of `POST /resolve` among 100,000 agents, over HTTP, with one API process. The
+ * words are invented and as unevenly distributed as real ones: a few in every other agent, most in a handful.
  */
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -23,18 +23,18 @@ const AGENTS = Number(options.agents);
 const SECONDS = Number(options.seconds);
 const REGISTERING = 8;
 const WARM_UP = 200;
-/** Callers that each wait for the answer before they ask again. */
+/** Concurrent callers. Each waits for the answer before its next request. */
 const CALLERS = [1, 2, 4];
 const TARGET_P99_MS = 50;
 const WORDS = 20_000;
-/** In this share of places one of these stands. */
+/** This share of the words is drawn from `COMMON`. */
 const COMMON_SHARE = 0.1;
 const COMMON = ['agent', 'assistant', 'data', 'search', 'service', 'smart', 'tool', 'text'];
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
 let state = Number(options.seed);
-/** From 0 to 1, the same in every run of a seed. */
+/** From 0 to 1, the same in every run with the same seed. */
 function random(): number {
   state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
   return (state >>> 8) / 0x80_0000;
@@ -75,7 +75,7 @@ function madeUpAgent(n: number) {
   };
 }
 
-/** One to five words of an agent; of three queries one has a typing error. */
+/** One to five words of an agent. A third of the queries have a typo. */
 function madeUpQuery(): string {
   const { name, description, capabilities } = pick(asked);
   const known = [name, description, ...capabilities].join(' ').split(' ');
@@ -85,7 +85,7 @@ function madeUpQuery(): string {
   return random() < 1 / 3 ? query.slice(0, at) + query.slice(at + 1) : query;
 }
 
-/** So many callers, each of whom waits for the answer before he goes on, until there is no more to do. */
+/** Runs this many callers, each of which waits for its answer before it continues, until all work is done. */
 async function byCallers(count: number, next: () => (() => Promise<void>) | undefined) {
   const work = async () => {
     for (let step = next(); step; step = next()) await step();
@@ -93,7 +93,7 @@ async function byCallers(count: number, next: () => (() => Promise<void>) | unde
   await Promise.all(Array.from({ length: count }, work));
 }
 
-/** Registers all agents, by the code of the API, and gives a key to ask with. */
+/** Registers all agents with the API's own code, and returns a key for queries. */
 async function registerAgents(databaseUrl: string): Promise<string> {
   const database = await createDatabase(databaseUrl, {
     maxPoolSize: REGISTERING,

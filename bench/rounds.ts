@@ -1,6 +1,6 @@
 /**
- * Rows measured in turn, several rounds: whatever else the machine does meets all of them alike. A row has
- * several connection counts, and the one with the highest median is its best.
+ * Measures rows in turn for several rounds, so other load on the machine affects all of them alike. A row has several
+ * connection counts; the one with the highest median is its best.
  */
 export interface Effort {
   readonly connections: number;
@@ -9,10 +9,10 @@ export interface Effort {
 }
 
 export interface Measured {
-  /** How many were done. */
+  /** The number of operations. */
   readonly count: number;
   readonly perSecond: number;
-  /** Undefined where each single one is not timed. */
+  /** Undefined when operations are not timed individually. */
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
 }
@@ -43,8 +43,8 @@ export interface RoundsOptions {
 }
 
 /**
- * The first round is not counted: until what is hot is compiled and the tables have some rows, the longer a
- * row's code is, the slower it looks.
+ * The first round is not counted: until hot code is compiled and the tables have some rows, rows with more code look
+ * slower.
  */
 export async function measureInTurn(
   rows: readonly Row[],

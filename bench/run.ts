@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: charging measured beside what Postgres does alone and what is written by hand, on one
- * machine in one run. Only the ratios mean anything on another machine. README.md says what the rows are.
+ * `npm run bench`: compares charging with Postgres alone and with a hand-written server, on one machine in one run. On
+ * another machine, only the ratios are meaningful. README.md explains the rows.
  */
 import { measureBytes } from './bytes.ts';
 import { measureCharges } from './charges.ts';

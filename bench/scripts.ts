@@ -1,6 +1,6 @@
 /**
- * What Postgres alone does: a script (debit.sql, post-charges.sql) by pgbench with prepared statements where
- * there is one, else the same loop by `pg`.
+ * Postgres alone: runs a script (debit.sql, post-charges.sql) by pgbench with prepared statements where it is
+ * installed, otherwise the same loop by `pg`.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -15,12 +15,12 @@ const run = promisify(execFile);
 
 export interface Script {
   readonly databaseUrl: string;
-  /** Of this directory. */
+  /** A file of this directory. */
   readonly file: 'debit.sql' | 'post-charges.sql';
   readonly variables: Readonly<Record<string, string | number>>;
 }
 
-/** Debian keeps it off the PATH. */
+/** Debian does not put pgbench on PATH. */
 const PGBENCH = ['pgbench', ...['18', '17', '16', '15'].map(debianPath)].find(
   (path) => spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0,
 );
@@ -33,7 +33,7 @@ export const scriptRunner = PGBENCH
   ? `pgbench ${/[\d.]+/.exec(spawnSync(PGBENCH, ['--version'], { encoding: 'utf8' }).stdout)?.[0]}`
   : 'pg';
 
-/** Runs of the script per second. Each one is timed only for a client that is alone: it costs. */
+/** Runs of the script per second. Individual runs are timed only with a single client, because timing costs. */
 export function runScript(script: Script, effort: Effort): Promise<Measured> {
   return PGBENCH ? withPgbench(PGBENCH, script, effort) : withPg(script, effort);
 }
@@ -80,7 +80,7 @@ function figure(text: string, pattern: RegExp): number {
   return Number(found);
 }
 
-/** The third field of a line is how long the transaction took, in microseconds. */
+/** The third field of a line is the transaction's duration in microseconds. */
 async function readLog(directory: string): Promise<number[]> {
   const [file = ''] = await readdir(directory);
   const lines = (await readFile(join(directory, file), 'utf8')).trim().split('\n');
@@ -110,7 +110,7 @@ async function withPg(script: Script, { connections, seconds }: Effort): Promise
   };
 }
 
-/** Our scripts draw one number `n` and ask one statement, which is all of pgbench's language read here. */
+/** Our scripts draw one number `n` and run one statement. This reads no more of pgbench's language. */
 async function parse({ file, variables }: Script): Promise<{ text: string; draw: () => number }> {
   const script = await readFile(join(import.meta.dirname, file), 'utf8');
   const bound = /^\\set n random\(1, :(\w+)\)$/m.exec(script)?.[1] ?? '';

@@ -1,6 +1,6 @@
 /**
- * The processes that are measured, on a temporary data directory: PostgreSQL as `npm start` runs it, with
- * fsync, and API processes beside it.
+ * The measured processes, on a temporary data directory: PostgreSQL as `npm start` runs it, with fsync, and API
+ * processes.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { choosePort } from '../src/embedded/ports.ts';
 import { randomPasswords } from '../src/embedded/data-dir.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 
-/** Of every server that is measured. */
+/** For every measured server. */
 export const API_PROCESSES = apiProcesses(process.env);
 
 const ROOT = join(import.meta.dirname, '..');
@@ -21,18 +21,18 @@ const ROOT = join(import.meta.dirname, '..');
 export interface Stack {
   readonly directory: string;
   readonly postgresVersion: string;
-  /** The settings of PostgreSQL that decide what a commit costs. */
+  /** The settings of PostgreSQL that determine the cost of a commit. */
   readonly postgresSettings: Readonly<Record<string, string>>;
   /** An empty database on this server. */
   createDatabase(name: string): Promise<string>;
-  /** Once, however often it is asked: an interrupt may come while the run ends. */
+  /** Stops only once: an interrupt may arrive while the run ends. */
   stop(): Promise<void>;
 }
 
 export interface HttpServer {
   readonly url: string;
   stop(): Promise<void>;
-  /** The most memory that the process has had, where the system tells. */
+  /** The peak memory of the process, where the system tells. */
   peakMemoryMiB(): Promise<number | undefined>;
 }
 
@@ -46,10 +46,10 @@ export async function startStack(): Promise<Stack> {
     env: process.env,
     port: await choosePort(),
     passwords: randomPasswords(),
-    // The baseline's 64 clients come on top of everybody else's connections.
+    // The baseline's 64 clients are in addition to all other connections.
     settings: { max_connections: '200' },
   });
-  // Scenarios begin with a checkpoint, so that none pays for another's.
+  // Each scenario begins with a checkpoint, so none pays for another's.
   await withClient(postgres.superuserUrl, (client) =>
     client.query('grant pg_checkpoint to farebox'),
   );
@@ -84,7 +84,7 @@ async function settingsOf(databaseUrl: string): Promise<Record<string, string>> 
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
-/** A connection for as long as the work takes. */
+/** Opens a connection for the duration of `work`. */
 export async function withClient<T>(
   databaseUrl: string,
   work: (client: Client) => Promise<T>,
@@ -105,7 +105,7 @@ export function startApi(stack: Stack, databaseUrl: string): Promise<HttpServer>
     DATABASE_URL: databaseUrl,
     SHARE_PORT: 'true',
     MASTER_SECRET: randomBytes(32).toString('base64url'),
-    // Charging needs neither; both are set because an API process asks for them.
+    // Charging needs neither, but an API process requires both.
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     STRIPE_SECRET_KEY: 'sk_test_bench',
     STRIPE_WEBHOOK_SECRET: 'whsec_bench',
@@ -121,7 +121,7 @@ export function startRival(
   return startServers(stack, name, [join(import.meta.dirname, `servers/${name}.ts`)], env);
 }
 
-/** As many processes on one port for each server, so that it is the code that is compared. */
+/** Every server gets as many processes on one port, so the comparison is between the code. */
 async function startServers(
   stack: Stack,
   name: string,

@@ -1,24 +1,24 @@
 /**
- * What the bench is held against: ratios of rows of the same round, and two plain figures. A target that is
- * missed is said, and fails nothing.
+ * The targets of the bench: ratios of rows of the same round, and two absolute figures. The report names missed
+ * targets, but they fail nothing.
  */
 import { bestOf, type RowResult } from './rounds.ts';
 
 export interface Results {
   readonly rows: readonly RowResult[];
-  /** Figures that are no rate. Undefined: not measured. */
+  /** Figures other than rates. Undefined when not measured. */
   readonly bytesPerCharge?: number | undefined;
   readonly apiPeakMemoryMiB?: number | undefined;
 }
 
 export interface Target {
   readonly name: string;
-  /** Rows without which there is nothing to compare. */
+  /** The rows that the comparison needs. */
   readonly rows: readonly string[];
   readonly bound: 'at least' | 'at most';
   readonly goal: number;
   readonly digits: number;
-  /** One a round; none when something it needs was not measured. */
+  /** One per round. Empty when a row that it needs was not measured. */
   readonly values: (results: Results) => readonly number[];
 }
 
@@ -59,8 +59,8 @@ export const TARGETS: readonly Target[] = [
 ];
 
 /**
- * Over several rows: beside what is made when each charge takes the machine whole for one of them and then
- * whole for the next.
+ * Over several rows: compared with the rate at which each charge uses the whole machine for one of them and then the
+ * whole machine for the next.
  */
 function ratio(
   name: string,
@@ -87,7 +87,7 @@ function ratio(
   };
 }
 
-/** What one in a hundred waits at most. */
+/** The 99th percentile. */
 function wait(name: string, of: string, goal: number): Target {
   return {
     name,
@@ -115,7 +115,7 @@ function figure(name: string, which: 'bytesPerCharge' | 'apiPeakMemoryMiB', goal
   };
 }
 
-/** Those rows and what their targets compare them with. */
+/** The given rows, plus the rows that their targets compare them with. */
 export function withRivals(keys: readonly string[]): string[] {
   const rivals = TARGETS.flatMap(({ rows: [of, ...overs] }) =>
     of !== undefined && keys.includes(of) ? overs : [],

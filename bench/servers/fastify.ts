@@ -1,7 +1,7 @@
 /**
- * What a competent developer writes by hand: Fastify with schemas for body and answer, a pool of `pg`, keys
- * cached by hash, and one prepared statement that debits the consumer and inserts the charge. Everything
- * that Farebox does and this does not (idempotency keys, tools, revocation in a second, batches) is left out.
+ * A competent hand-written server: Fastify with schemas for body and answer, a `pg` pool, keys cached by hash, and one
+ * prepared statement that debits the consumer and inserts the charge. It omits Farebox's other features (idempotency
+ * keys, tools, revocation within a second, batches).
  */
 import { createHash, createHmac, randomUUIDv7 } from 'node:crypto';
 import Fastify from 'fastify';
@@ -21,7 +21,7 @@ interface Owner {
   readonly developer_number: number;
 }
 
-/** Of 8, 16 and 32, tried in turn on two cores, the best by a little. */
+/** Slightly the best of 8, 16 and 32 on two cores, tried in turn. */
 const CONNECTIONS = 16;
 const RECEIPT_SECRET = process.env['MASTER_SECRET'] ?? '';
 
@@ -49,7 +49,7 @@ async function findOwner(key: string, kind: 'consumer' | 'developer'): Promise<O
   return rows[0];
 }
 
-/** The statement of debit.sql. Resolves with the balance, or nothing when it does not suffice. */
+/** The statement of debit.sql. Resolves with the balance, or undefined when it is too low. */
 async function debit(
   consumer: Owner,
   charge: { id: string; developerNumber: number; tool: string; micros: number },

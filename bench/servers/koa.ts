@@ -1,6 +1,6 @@
 /**
- * A limit: what Koa does that reads the same bodies and answers with as many bytes, and nothing else. No key
- * is looked at, nothing is stored.
+ * An upper limit: Koa reads the same bodies, answers with as many bytes, and does nothing else. It checks no key and
+ * stores nothing.
  */
 import type { IncomingMessage } from 'node:http';
 import Koa from 'koa';

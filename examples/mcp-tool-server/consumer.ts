@@ -1,7 +1,6 @@
 /**
- * A consumer's day: uses a paid MCP tool until the balance is used up, is refused, tops up through the
- * hosted checkout, goes on. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when anything
- * is not as it should be.
+ * A consumer's day: uses a paid MCP tool until the balance is used up, is refused, tops up through the hosted checkout,
+ * continues. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when a check fails.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +11,7 @@ const TOOL = 'summarize';
 const CALLS_MAX = 50;
 const TOP_UP_DOLLARS = 5;
 const CREDIT_TIMEOUT_MS = 60_000;
-/** The test card that pays, at the payment simulator and in Stripe's test mode. */
+/** A test card that pays, in the payment simulator and in Stripe's test mode. */
 const CARD = '4242424242424242';
 
 const TEXT = `An otter is a mammal that lives in the water. Most otters eat fish. A sea otter
@@ -69,7 +68,7 @@ assert.equal(listed?.receipt, charge.receipt, 'the usage list shows another rece
 say(`The usage list has ${charge.id} with the same receipt:\n${charge.receipt}`);
 await client.close();
 
-/** Calls the tool until the balance does not cover it; answers with the refusal. */
+/** Calls the tool until the balance is too low. Returns the refusal. */
 async function useUntilRefused() {
   for (let calls = 0; calls < CALLS_MAX; calls += 1) {
     const outcome = await callTool();
@@ -80,7 +79,7 @@ async function useUntilRefused() {
   throw new Error(`not refused in ${CALLS_MAX} calls; take an account with a smaller balance`);
 }
 
-/** One paid call: its charge, or why it was refused. */
+/** Makes one paid call. Returns its charge, or the reason of its refusal. */
 async function callTool() {
   const {
     isError,
@@ -98,7 +97,7 @@ async function callTool() {
   return charge;
 }
 
-/** Pays a hosted checkout as a person with a browser would, and waits for the credit. */
+/** Pays a hosted checkout like a person with a browser, and waits for the credit. */
 async function topUp() {
   const before = await balance();
   const { sessionUrl, topUpId } = Checkout.parse(
@@ -139,7 +138,7 @@ async function farebox(method: string, path: string, body?: object): Promise<unk
   return JSON.parse(text);
 }
 
-/** Sums of dollars as binary fractions are not exact; whole micro-dollars are. */
+/** Sums of dollars as binary fractions are not exact; sums of whole micro-dollars are. */
 function micros(dollars: number): number {
   return Math.round(dollars * 1_000_000);
 }

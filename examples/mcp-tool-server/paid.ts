@@ -1,11 +1,11 @@
 /**
- * Makes a tool a paid one: the consumer is charged, then the tool runs. When the charge fails the tool
- * does not run and the model is told why. (Specification sections 4.3 and 7.)
+ * Makes a tool a paid one: first charges the consumer, then runs the tool. When the charge fails, the tool does not run
+ * and the model gets the reason. (Specification sections 4.3 and 7.)
  */
 import { FareboxError, serviceKeyOf, type PricedFarebox } from '@farebox/client';
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 
-/** Where a result carries its charge: `{ id, amount, balance, receipt }`. */
+/** The key of the charge in a result's `_meta`: `{ id, amount, balance, receipt }`. */
 const CHARGE_META = 'farebox/charge';
 
 type ToolOutput = Record<string, unknown>;
@@ -39,12 +39,12 @@ function refusal(tool: string, error: FareboxError): CallToolResult {
   return {
     isError: true,
     content: [{ type: 'text', text: explain(tool, error) }],
-    // The round trip through JSON leaves out what is undefined.
+    // The round trip through JSON removes undefined members.
     structuredContent: { error: JSON.parse(JSON.stringify(facts)) as ToolOutput },
   };
 }
 
-/** For the model: what happened, what helps, and whether trying again does. */
+/** For the model: the problem, the remedy, and whether a retry helps. */
 function explain(tool: string, error: FareboxError): string {
   switch (error.code) {
     case 'insufficient_balance':
@@ -63,7 +63,7 @@ function explain(tool: string, error: FareboxError): string {
         ? `${tool} did not run: the billing service did not answer in time. It may have been paid.`
         : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try later.`;
     default:
-      // The operator's affair: a wrong secret key, a price that cannot be charged.
+      // For the operator: a wrong secret key, a price that cannot be charged.
       process.stderr.write(`${tool}: ${error.code}: ${error.message}\n`);
       return `${tool} did not run: it cannot be billed (${error.code}). Calling again does not help.`;
   }

@@ -19,7 +19,7 @@ import { countWords, summarize } from './text.ts';
 /** Dollars per call. */
 const prices = new Farebox().withPrices({ word_count: 0.01, summarize: 2 });
 
-/** Arguments are checked before the handler runs, so a call that cannot work is never charged. */
+/** Arguments are validated before the handler runs, so a call with invalid arguments is never charged. */
 const text = z.string().min(1).max(100_000).describe('Plain English text');
 
 function toolServer(): McpServer {
@@ -46,7 +46,7 @@ function toolServer(): McpServer {
 }
 
 const handleMcp = toNodeHandler(createMcpHandler(toolServer));
-// A web page that the user visits must not be able to call tools on this machine.
+// Web pages that the user visits must not call tools on this machine.
 const isHostAllowed = localhostHostValidation();
 const isOriginAllowed = localhostOriginValidation();
 
@@ -56,7 +56,7 @@ const http = createServer((request, response) => {
     response.writeHead(404).end();
     return;
   }
-  // The package's type of a request does not fit node's own under exactOptionalPropertyTypes.
+  // The package's type of a request does not match Node's under exactOptionalPropertyTypes.
   void handleMcp(request as NodeIncomingMessageLike, response);
 });
 

@@ -1,4 +1,4 @@
-/** The work that the paid tools do: counting, and picking the sentences that say most. Pure. */
+/** The work of the paid tools: counts words and picks the most informative sentences. Pure functions. */
 export interface WordCount extends Record<string, unknown> {
   readonly words: number;
   readonly sentences: number;
@@ -9,7 +9,7 @@ const WORDS = new Intl.Segmenter('en', { granularity: 'word' });
 const SENTENCES = new Intl.Segmenter('en', { granularity: 'sentence' });
 const CHARACTERS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Shorter words ("the", "of") are in every sentence and say nothing about which one matters. */
+/** Shorter words ("the", "of") are in every sentence and carry no weight. */
 const TELLING_WORD_LENGTH = 4;
 
 export function countWords(text: string): WordCount {
@@ -20,7 +20,7 @@ export function countWords(text: string): WordCount {
   };
 }
 
-/** The sentences whose words are the commonest in the text, at most `count`, in their own order. */
+/** At most `count` sentences, those with the most common words of the text, in their original order. */
 export function summarize(text: string, count: number): string {
   const frequency = new Map<string, number>();
   for (const word of tellingWordsOf(text)) frequency.set(word, (frequency.get(word) ?? 0) + 1);
@@ -28,7 +28,7 @@ export function summarize(text: string, count: number): string {
   const ranked = sentencesOf(text).map((sentence, position) => {
     const words = tellingWordsOf(sentence);
     const total = words.reduce((sum, word) => sum + (frequency.get(word) ?? 0), 0);
-    // The average, not the sum: a sentence does not matter more because it is long.
+    // The average, not the sum: a long sentence is not more important.
     return { sentence, position, score: total / Math.max(1, words.length) };
   });
   return ranked
@@ -50,7 +50,7 @@ function tellingWordsOf(text: string): string[] {
 }
 
 function sentencesOf(text: string): string[] {
-  // A line break within a paragraph ends no sentence.
+  // A line break within a paragraph does not end a sentence.
   return [...SENTENCES.segment(text.replace(/\s+/g, ' '))]
     .map(({ segment }) => segment.trim())
     .filter((sentence) => sentence !== '');
