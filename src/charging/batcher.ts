@@ -5,9 +5,9 @@
  * A consumer belongs to one lane and a lane has one flush in flight, so a consumer's charges are decided
  * in order of arrival, and two flushes of a process never wait for each other's locks.
  */
-import { ApiError } from '../domain/errors.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
-import { failureOf } from './flush-failure.ts';
+import { classifyFailure } from '../store/failures.ts';
+import { ChargeFailure } from './charge-failure.ts';
 
 export interface BatcherOptions {
   /** Makes the drafts that it can in one statement; those it leaves, undefined, go to `decide`. */
@@ -68,13 +68,13 @@ export class ChargeBatcher {
 
   /**
    * Resolves when the charge is decided and durable. `requester` is asked just before it is sent: a
-   * charge whose client has gone is dropped. Rejects with an ApiError whose code says what is known:
-   * `service_unavailable` (nothing happened), `idempotency_key_in_use` or `outcome_unknown`.
+   * charge whose client has gone is dropped. Rejects with a ChargeFailure, or with the database's error
+   * when the database cannot take the charge's data; then nothing happened either.
    */
   post(draft: ChargeDraft, requester: Requester): Promise<ChargeOutcome> {
     const lane = this.#laneOf(draft);
     if (lane.queue.length >= this.#options.queueMax) {
-      return Promise.reject(unavailable('Too many charges are waiting; try again shortly.'));
+      return Promise.reject(new ChargeFailure('not_made', 'Too many charges are waiting.'));
     }
     return new Promise((resolve, reject) => {
       lane.queue.push({ draft, requester, since: performance.now(), resolve, reject });
@@ -117,7 +117,7 @@ export class ChargeBatcher {
       const waiting = lane.queue[at] as Waiting;
       const key = waiting.draft.idempotencyHash;
       if (waiting.requester.isAbandoned()) {
-        waiting.reject(unavailable('The client closed the connection.'));
+        waiting.reject(new ChargeFailure('not_made', 'The client closed the connection.'));
       } else if (waiting.since < oldest) {
         waiting.reject(expired(key !== null && lane.keysInFlight.has(key)));
       } else if (key !== null && keys.has(key)) {
@@ -138,7 +138,7 @@ export class ChargeBatcher {
     if (left.length > 0) await this.#send(lane, left, this.#options.decide);
   }
 
-  /** Settles what the statement decided, or all of the batch when it failed; returns what it left. */
+  /** Resolves the charges that the statement decided, or all of the batch when it failed; returns what it left. */
   async #send(
     lane: Lane,
     batch: readonly Waiting[],
@@ -154,58 +154,51 @@ export class ChargeBatcher {
       );
       // Where more waits it is sent first, in this turn of the event loop: the database works on it while
       // these are answered.
-      if (lane.queue.length > 0) setImmediate(settle, batch, outcomes);
-      else settle(batch, outcomes);
+      if (lane.queue.length > 0) setImmediate(resolveBatch, batch, outcomes);
+      else resolveBatch(batch, outcomes);
       return batch.filter((_, index) => !outcomes[index]);
     } catch (error) {
       this.#options.onFailure(error, batch.length);
-      const failure = failureOf(error, isSent);
+      const failure = classifyFailure(error, isSent);
       // A statement that the data broke did nothing at all; each charge alone shows which one it was,
       // and its neighbours are made.
       if (failure === 'rejected' && batch.length > 1) {
         for (const waiting of batch) await this.#flush(lane, [waiting]);
       } else {
-        for (const waiting of batch) waiting.reject(apiErrorOf(failure, error));
+        for (const waiting of batch) waiting.reject(rejectionFor(failure, error));
       }
       return [];
     }
   }
 }
 
-function settle(batch: readonly Waiting[], outcomes: readonly (ChargeOutcome | undefined)[]): void {
+function resolveBatch(
+  batch: readonly Waiting[],
+  outcomes: readonly (ChargeOutcome | undefined)[],
+): void {
   for (const [index, waiting] of batch.entries()) {
     const outcome = outcomes[index];
     if (outcome) waiting.resolve(outcome);
   }
 }
 
-function apiErrorOf(failure: ReturnType<typeof failureOf>, cause: unknown): ApiError {
+function rejectionFor(failure: ReturnType<typeof classifyFailure>, cause: unknown): unknown {
   switch (failure) {
     case 'not_executed':
-      return unavailable('The ledger cannot be reached; nothing was charged.', cause);
+      return new ChargeFailure('not_made', 'The database cannot be reached.', cause);
     case 'unknown':
-      return new ApiError(
+      return new ChargeFailure(
         'outcome_unknown',
-        'The line to the ledger was lost; whether the charge was made is not known. ' +
-          'Send it again with the same Idempotency-Key to find out.',
-        {},
+        'The connection to the database was lost.',
         cause,
       );
     case 'rejected':
-      return new ApiError('internal_error', 'The charge could not be made.', {}, cause);
+      return cause;
   }
 }
 
-function unavailable(message: string, cause?: unknown): ApiError {
-  return new ApiError('service_unavailable', message, { retryAfterSeconds: 1 }, cause);
-}
-
-function expired(isKeyInFlight: boolean): ApiError {
+function expired(isKeyInFlight: boolean): ChargeFailure {
   return isKeyInFlight
-    ? new ApiError(
-        'idempotency_key_in_use',
-        'A charge with this Idempotency-Key is still in flight; try again for its outcome.',
-        { retryAfterSeconds: 1 },
-      )
-    : unavailable('The charge waited too long and was not made; try again shortly.');
+    ? new ChargeFailure('key_in_flight', 'Another charge with this key is being decided.')
+    : new ChargeFailure('not_made', 'The charge waited too long.');
 }

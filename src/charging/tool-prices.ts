@@ -9,14 +9,13 @@ import {
   type ToolName,
 } from '../store/earnings/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
+import { TOOLS_CACHED_MAX } from './limits.ts';
 
 export interface KnownTool {
   /** Undefined: it has none, a charge must name its amount. */
   readonly price: Micros | undefined;
   readonly isArchived: boolean;
 }
-
-const ENTRIES_MAX = 10_000;
 
 export class ToolPrices {
   readonly #database: Database;
@@ -25,7 +24,7 @@ export class ToolPrices {
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
     this.#cache = new FreshCache<KnownTool>({
-      entriesMax: ENTRIES_MAX,
+      entriesMax: TOOLS_CACHED_MAX,
       load: async (names) => byName(await findPricedTools(database, names.map(parsed))),
       findChanged: async () => (await findChangedTools(database)).map(nameOf),
       onError,

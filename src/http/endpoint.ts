@@ -6,6 +6,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
 import type { Static, TSchema } from 'typebox';
 import type { Requester } from '../charging/batcher.ts';
+import { whenKnown } from '../charging/maybe-promise.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
@@ -53,8 +54,8 @@ interface Writing<T extends TSchema> {
   readonly role: Role;
   readonly body: T;
   readonly bodyBytesMax?: number;
-  /** It changes nothing, or says by itself what is not known. */
-  readonly isSafe?: true;
+  /** Changes nothing, or tells callers itself when an outcome is unknown: a lost connection needs no mapping. */
+  readonly reportsOwnOutcome?: true;
   readonly handle: Handle<Static<T>>;
 }
 
@@ -85,17 +86,16 @@ export function csv(path: string, { role, handle }: Exporting): Endpoint {
 
 export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
   const validate = bodyValidator(route.body);
-  const handle = route.isSafe ? route.handle : orUnknown(route.handle);
+  const handle = route.reportsOwnOutcome ? route.handle : orUnknown(route.handle);
   return {
     method: 'post',
     path,
-    middleware: (api) => async (ctx) => {
-      // The caller first: a stranger learns nothing, and nothing of his is parsed.
-      const found = authenticate(api, ctx.req, route.role);
-      const caller = found instanceof Promise ? await found : found;
-      const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
-    },
+    // Authentication comes first: a stranger learns nothing, and no stranger's body is parsed.
+    middleware: (api) => async (ctx) =>
+      whenKnown(authenticate(api, ctx.req, route.role), async (caller) => {
+        const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
+        respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
+      }),
   };
 }
 

@@ -29,12 +29,17 @@ import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-up
 
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
-  post('/v1/charges', { role: 'developer', body: ChargeBody, isSafe: true, handle: postCharge }),
+  post('/v1/charges', {
+    role: 'developer',
+    body: ChargeBody,
+    reportsOwnOutcome: true,
+    handle: postCharge,
+  }),
   post('/v1/charges/batch', {
     role: 'developer',
     body: ChargeBatchBody,
     bodyBytesMax: BATCH_BYTES_MAX,
-    isSafe: true,
+    reportsOwnOutcome: true,
     handle: postChargeBatch,
   }),
   get('/v1/charges', { role: 'developer', handle: listCharges }),
@@ -44,7 +49,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/receipts/verify', {
     role: 'either',
     body: VerifyBody,
-    isSafe: true,
+    reportsOwnOutcome: true,
     handle: verifyReceipt,
   }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
@@ -68,11 +73,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/statements/:month', { role: 'either', handle: getStatement }),
   // Agents, legacy (section 4.4)
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
-  post('/resolve', { role: 'legacy', body: ResolveBody, isSafe: true, handle: postResolve }),
+  post('/resolve', {
+    role: 'legacy',
+    body: ResolveBody,
+    reportsOwnOutcome: true,
+    handle: postResolve,
+  }),
   post('/intent/preview', {
     role: 'legacy',
     body: IntentBody,
-    isSafe: true,
+    reportsOwnOutcome: true,
     handle: postIntentPreview,
   }),
   post('/grant', { role: 'legacy', body: GrantBody, handle: postGrant }),

@@ -1,7 +1,6 @@
-/** What handlers work with: made once by the composition root (main.ts). */
+/** What handlers work with: made once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
-import type { ChargeBatcher } from '../charging/batcher.ts';
-import type { ChargingDeps } from '../charging/charging.ts';
+import type { ChargingDeps } from '../charging/charge.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
@@ -14,7 +13,6 @@ export interface Api extends ChargingDeps {
   readonly log: Logger;
   /** For reads and rare writes; charges have connections of their own. */
   readonly database: Database;
-  readonly batcher: ChargeBatcher;
   readonly receipts: ReceiptSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;

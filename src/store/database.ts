@@ -118,6 +118,14 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
+const oneRow = row(Type.Object({ one: Type.Integer() }));
+
+/** Resolves to true once Postgres answers; rejects when it cannot. */
+export async function isDatabaseUp(connection: Connection): Promise<boolean> {
+  await connection.one(sql.type(oneRow)`select 1 as one`);
+  return true;
+}
+
 /** An instant in milliseconds, as Postgres takes it. */
 export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { ChargeBatcher, type BatcherOptions } from '../../src/charging/batcher.ts';
-import { ApiError, type ErrorCode } from '../../src/domain/errors.ts';
+import { ChargeFailure, type ChargeFailureKind } from '../../src/charging/charge-failure.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges/post-charges.ts';
 
@@ -84,21 +84,24 @@ function postgresError(code: string): Error {
   return new Error('query failed', { cause: Object.assign(new Error('refused'), { code }) });
 }
 
-async function assertRefused(promise: Promise<unknown>, code: ErrorCode): Promise<ApiError> {
+async function assertFails(
+  promise: Promise<unknown>,
+  kind: ChargeFailureKind,
+): Promise<ChargeFailure> {
   const error: unknown = await promise.then(
-    () => assert.fail('it was not refused'),
+    () => assert.fail('it did not fail'),
     (reason: unknown) => reason,
   );
-  assert.ok(error instanceof ApiError, String(error));
-  assert.equal(error.code, code);
+  assert.ok(error instanceof ChargeFailure, String(error));
+  assert.equal(error.kind, kind);
   return error;
 }
 
-async function assertAllRefused(
+async function assertAllFail(
   promises: readonly Promise<unknown>[],
-  code: ErrorCode,
-): Promise<ApiError[]> {
-  return Promise.all(promises.map((promise) => assertRefused(promise, code)));
+  kind: ChargeFailureKind,
+): Promise<ChargeFailure[]> {
+  return Promise.all(promises.map((promise) => assertFails(promise, kind)));
 }
 
 async function assertPosted(promise: Promise<ChargeOutcome>, { id }: ChargeDraft): Promise<void> {
@@ -180,7 +183,7 @@ describe('ChargeBatcher', () => {
     });
     const answers = [post(made), post(left)] as const;
     await assertPosted(answers[0], made);
-    await assertRefused(answers[1], 'service_unavailable');
+    await assertFails(answers[1], 'not_made');
   });
 
   it('has one statement in flight for a lane, and lanes that do not wait for each other', async () => {
@@ -225,13 +228,12 @@ describe('ChargeBatcher', () => {
     await Promise.all(answers);
   });
 
-  it('refuses at once what the queue has no room for, and says when to come again', async () => {
+  it('refuses a charge at once when the queue is full', async () => {
     const { post, flush, flushes } = open({ queueMax: 2 });
     const inFlight = post(draft('in flight'));
     const one = await flush(0);
     const waiting = [post(draft('a')), post(draft('b'))];
-    const error = await assertRefused(post(draft('too many')), 'service_unavailable');
-    assert.ok((error.details.retryAfterSeconds ?? 0) >= 1);
+    await assertFails(post(draft('too many')), 'not_made');
     assert.equal(flushes.length, 1);
     one.succeed();
     (await flush(1)).succeed();
@@ -245,7 +247,7 @@ describe('ChargeBatcher', () => {
     const { post, flush, flushes } = open();
     const abandoned = post(draft('abandoned'), gone);
     const waiting = post(draft('waiting'));
-    await assertRefused(abandoned, 'service_unavailable');
+    await assertFails(abandoned, 'not_made');
     const one = await flush(0);
     assert.deepEqual(one.tools, ['waiting']);
     one.succeed();
@@ -255,8 +257,7 @@ describe('ChargeBatcher', () => {
 
   it('never sends a charge that waited past the deadline', async () => {
     const { post, flushes } = open({ deadlineMs: 0 });
-    const error = await assertRefused(post(draft('expired')), 'service_unavailable');
-    assert.equal(error.details.retryAfterSeconds, 1);
+    await assertFails(post(draft('expired')), 'not_made');
     assert.equal(flushes.length, 0);
   });
 
@@ -270,8 +271,8 @@ describe('ChargeBatcher', () => {
     one.succeed();
     await Promise.all([
       first,
-      assertRefused(retry, 'idempotency_key_in_use'),
-      assertRefused(stranger, 'service_unavailable'),
+      assertFails(retry, 'key_in_flight'),
+      assertFails(stranger, 'not_made'),
     ]);
     assert.equal(flushes.length, 1);
   });
@@ -281,9 +282,8 @@ describe('ChargeBatcher', () => {
     const answers = [post(draft('a')), post(draft('b'))];
     const failure = new Error('connect ECONNREFUSED');
     (await flush(0)).fail(failure);
-    for (const error of await assertAllRefused(answers, 'service_unavailable')) {
+    for (const error of await assertAllFail(answers, 'not_made')) {
       assert.equal(error.cause, failure);
-      assert.equal(error.details.retryAfterSeconds, 1);
     }
     assert.deepEqual(failures, [failure]);
   });
@@ -301,7 +301,7 @@ describe('ChargeBatcher', () => {
       const one = await flush(0);
       one.sent();
       one.fail(failure);
-      await assertAllRefused(answers, 'outcome_unknown');
+      await assertAllFail(answers, 'outcome_unknown');
       assert.equal(flushes.length, 1);
     }
   });
@@ -313,26 +313,27 @@ describe('ChargeBatcher', () => {
       const one = await flush(0);
       one.sent();
       one.fail(postgresError(code));
-      await assertAllRefused(answers, 'service_unavailable');
+      await assertAllFail(answers, 'not_made');
       assert.equal(flushes.length, 1, code);
     }
   });
 
   it('lets a charge that the database cannot take fail alone', async () => {
     const { post, flush, flushes } = open();
+    const refused = postgresError('22P05');
     const [good, poison, better] = [draft('good'), draft('poison'), draft('better')];
     const verdicts = Promise.all([
       assertPosted(post(good), good),
-      assertRefused(post(poison), 'internal_error'),
+      assert.rejects(post(poison), refused),
       assertPosted(post(better), better),
     ]);
     const together = await flush(0);
     together.sent();
-    together.fail(postgresError('22P05'));
+    together.fail(refused);
     for (let index = 1; index <= 3; index += 1) {
       const alone = await flush(index);
       alone.sent();
-      if (alone.tools[0] === 'poison') alone.fail(postgresError('22P05'));
+      if (alone.tools[0] === 'poison') alone.fail(refused);
       else alone.succeed();
     }
     await verdicts;
@@ -344,7 +345,7 @@ describe('ChargeBatcher', () => {
 
   it('goes on after a failure', async () => {
     const { post, flush } = open();
-    const refused = assertRefused(post(draft('failed')), 'service_unavailable');
+    const refused = assertFails(post(draft('failed')), 'not_made');
     const one = await flush(0);
     const next = draft('next');
     const answer = post(next);

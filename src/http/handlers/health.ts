@@ -1,11 +1,8 @@
 /** For whatever watches the process: is it alive, and can it take charges. */
 import type { Middleware } from 'koa';
-import { Type } from 'typebox';
-import { row, sql, type Database } from '../../store/database.ts';
+import { isDatabaseUp } from '../../store/database.ts';
 import type { Api } from '../services.ts';
 import { respondJson } from '../respond.ts';
-
-const oneRow = row(Type.Object({ one: Type.Integer() }));
 
 /** A dependency that has not answered by then counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
@@ -33,11 +30,6 @@ export function getReadiness(api: Api): Middleware {
 }
 
 const stateOf = (isUp: boolean) => (isUp ? 'up' : 'down');
-
-async function isDatabaseUp(database: Database): Promise<boolean> {
-  await database.one(sql.type(oneRow)`select 1 as one`);
-  return true;
-}
 
 async function inTime(probe: Promise<boolean>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

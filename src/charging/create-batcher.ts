@@ -1,0 +1,56 @@
+/** The batcher over the charge connections: the two charge statements, and the limits they run under. */
+import { uuidFloor } from '../domain/ids.ts';
+import {
+  postCharges,
+  postFittingCharges,
+  type ChargeDraft,
+  type ReplayWindow,
+} from '../store/charges/post-charges.ts';
+import type { Connection, Database } from '../store/database.ts';
+import { ChargeBatcher } from './batcher.ts';
+import {
+  BATCH_MAX,
+  CLOCK_AHEAD_MS_MAX,
+  IDEMPOTENCY_RETENTION_MS,
+  QUEUE_DEADLINE_MS,
+  QUEUE_MAX,
+} from './limits.ts';
+
+type ChargeStatement<Outcome> = (
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+) => Promise<Outcome[]>;
+
+/** `chargePool` has a connection for each lane. `receiptKey` is the number of the secret that signs. */
+export function createBatcher(
+  chargePool: Database,
+  laneCount: number,
+  receiptKey: number,
+  onFailure: (error: unknown) => void,
+): ChargeBatcher {
+  const send =
+    <Outcome>(statement: ChargeStatement<Outcome>) =>
+    (drafts: readonly ChargeDraft[], onSent: () => void) =>
+      chargePool.connect((connection) => {
+        onSent();
+        return statement(connection, drafts, receiptKey, replayWindow(Date.now()));
+      });
+  return new ChargeBatcher({
+    execute: send(postFittingCharges),
+    decide: send(postCharges),
+    onFailure,
+    laneCount,
+    batchMax: BATCH_MAX,
+    queueMax: QUEUE_MAX,
+    deadlineMs: QUEUE_DEADLINE_MS,
+  });
+}
+
+function replayWindow(nowMs: number): ReplayWindow {
+  return {
+    fromId: uuidFloor(nowMs - IDEMPOTENCY_RETENTION_MS),
+    toId: uuidFloor(nowMs + CLOCK_AHEAD_MS_MAX),
+  };
+}
