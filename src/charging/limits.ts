@@ -22,6 +22,9 @@ export const QUEUE_DEADLINE_MS = 5_000;
 /** Below the client library's timeout of 5 s, so that callers get an answer rather than a timeout. */
 export const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
 
+/** A charge connection that stays silent for longer is given up, and another one is opened. */
+export const CHARGE_SILENCE_MS_MAX = 5_000;
+
 /** Clients are promised 60 days for an idempotency key; two more for slow retries and clocks. */
 export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 

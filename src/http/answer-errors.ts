@@ -72,7 +72,7 @@ function outcomeUnknown(cause: unknown): ApiError {
 
 function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   const { retryAfterSeconds } = error.details;
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...error.details.headers };
   if (error.details.allow !== undefined) headers['Allow'] = error.details.allow;
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';

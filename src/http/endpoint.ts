@@ -11,7 +11,8 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
-import { readJson } from './body.ts';
+import { bodyBytesOf, readJson } from './body.ts';
+import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { requestIdOf, respondJson, type Answer } from './respond.ts';
@@ -54,6 +55,8 @@ interface Writing<T extends TSchema> {
   readonly role: Role;
   readonly body: T;
   readonly bodyBytesMax?: number;
+  /** How much of it an account may have in progress. Not set: any amount. */
+  readonly share?: Share;
   /** Changes nothing, or tells callers itself when an outcome is unknown: a lost connection needs no mapping. */
   readonly reportsOwnOutcome?: true;
   readonly handle: Handle<Static<T>>;
@@ -65,7 +68,11 @@ export function get(path: string, { role, handle }: Reading): Endpoint {
     path,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
-      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, undefined)));
+      const headers = await api.rateLimits.reads.count(caller.accountId);
+      const answer = await api.shares.reads.run(caller.accountId, 1, () =>
+        handle(api, new CheckedRequest(ctx, caller, undefined)),
+      );
+      respondJson(ctx, { ...answer, headers: { ...headers, ...answer.headers } });
     },
   };
 }
@@ -77,8 +84,12 @@ export function csv(path: string, { role, handle }: Exporting): Endpoint {
     path,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, role);
-      await respondCsv(ctx, handle(api, new CheckedRequest(ctx, caller, undefined)), (error) =>
-        api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+      await api.rateLimits.reads.count(caller.accountId);
+      const request = new CheckedRequest(ctx, caller, undefined);
+      await api.shares.exports.run(caller.accountId, 1, () =>
+        respondCsv(ctx, handle(api, request), (error) =>
+          api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+        ),
       );
     },
   };
@@ -93,8 +104,21 @@ export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoi
     // Authentication comes first: a stranger learns nothing, and no stranger's body is parsed.
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, route.role), async (caller) => {
-        const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-        respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
+        const { share } = route;
+        const headers =
+          share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
+        const respond = async () => {
+          const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
+          const answer = await handle(api, new CheckedRequest(ctx, caller, body));
+          respondJson(
+            ctx,
+            headers ? { ...answer, headers: { ...headers, ...answer.headers } } : answer,
+          );
+        };
+        if (!share) return respond();
+        // A body that has to wait is not read: it stays with its sender.
+        const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
+        return api.shares[share].run(caller.accountId, weight, respond);
       }),
   };
 }

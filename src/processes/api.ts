@@ -6,12 +6,15 @@ import type { Logger } from 'pino';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
-import { CHARGE_STATEMENT_TIMEOUT_MS, LANES } from '../charging/limits.ts';
+import { CHARGE_SILENCE_MS_MAX, CHARGE_STATEMENT_TIMEOUT_MS, LANES } from '../charging/limits.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { RollupFallback } from '../charging/rollup-fallback.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
 import { createApp } from '../http/app.ts';
+import { createFairShares } from '../http/fair-shares.ts';
+import { createRateLimits } from '../http/rate-limits.ts';
+import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
@@ -21,7 +24,23 @@ import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Turns } from '../temporal/turns.ts';
 
-const READ_CONNECTIONS = 8;
+/** Connections of one API process besides its charge lanes, and how long they may be waited for and used. */
+const READS = {
+  maxPoolSize: 8,
+  statementTimeoutMs: 5_000,
+  silenceMsMax: 6_000,
+  waitMsMax: 1_000,
+} as const;
+/**
+ * For keys, prices, what changed of them, and readiness: charges wait for these, so they never wait for
+ * what others read.
+ */
+const LOOK_UPS = {
+  maxPoolSize: 3,
+  statementTimeoutMs: 1_000,
+  silenceMsMax: 2_000,
+  waitMsMax: 1_000,
+} as const;
 
 export interface Running {
   readonly port: number;
@@ -33,14 +52,13 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const onError = warn('a connection to Postgres broke');
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
-  const database = await createDatabase(config.databaseUrl, {
-    maxPoolSize: READ_CONNECTIONS,
-    onError,
-  });
+  const database = await createDatabase(config.databaseUrl, { ...READS, onError });
+  const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
   const chargePool = await createDatabase(config.databaseUrl, {
     maxPoolSize: laneCount,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
@@ -50,8 +68,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts.activeKey,
     warn('could not post charges'),
   );
-  const keys = createKeyCache(database, warn('could not read changed keys'));
-  const tools = new ToolPrices(database, warn('could not read changed tools'));
+  const keys = createKeyCache(lookUps, warn('could not read changed keys'));
+  const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start()]);
@@ -76,7 +94,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
-    isTemporalUp: () => temporal.isUp(),
+    shares: createFairShares(),
+    rateLimits: createRateLimits(config.rateLimits),
+    readiness: new Readiness(lookUps, () => temporal.isUp()),
   });
   const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
   return {
@@ -89,6 +109,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       await lastUsed.stop();
       await temporal.close();
       await chargePool.end();
+      await lookUps.end();
       await database.end();
     },
   };

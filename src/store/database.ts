@@ -3,6 +3,7 @@
  * integer (or an error), timestamptz as an ISO 8601 UTC string, uuid and text as strings.
  * Never set session state on a connection: it is handed on as it is.
  */
+import { createPgDriverFactory } from '@slonik/pg-driver';
 import {
   createPool,
   createSqlTag,
@@ -14,6 +15,8 @@ import {
 } from 'slonik';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
+import { boundWaiting } from './bounded-pool.ts';
+import { withDeadline } from './statement-deadline.ts';
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
 export type Connection = CommonQueryMethods;
@@ -26,12 +29,28 @@ export interface DatabaseOptions {
   readonly onError: (error: unknown) => void;
   /** Bounds a statement, not the COMMIT. */
   readonly statementTimeoutMs?: number;
+  /** How long a caller may wait for a connection; past it, a PoolBusyError. Not set: as long as it takes. */
+  readonly waitMsMax?: number;
+  /**
+   * How long Postgres may take to answer before the connection counts as dead and is destroyed. Longer
+   * than the statement timeout, which tells more. Not set: for ever, as the checks of all the books need.
+   */
+  readonly silenceMsMax?: number;
 }
 
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** A caller past this many others would not get its turn in time anyway. */
+const WAITING_MAX = 1_000;
+
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const pool = await createPool(withTimeouts(url), {
-    maxPoolSize: options.maxPoolSize,
-    statementTimeout: options.statementTimeoutMs ?? 10_000,
+  const { maxPoolSize, waitMsMax, silenceMsMax } = options;
+  const driver = createPgDriverFactory();
+  const pool = await createPool(withSessionOptions(url), {
+    driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    // A connection past its deadline has had its time.
+    gracefulTerminationTimeout: 50,
+    maxPoolSize,
+    statementTimeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idleInTransactionSessionTimeout: 15_000,
     idleTimeout: 'DISABLE_TIMEOUT',
     connectionRetryLimit: 0,
@@ -52,15 +71,31 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     ],
   });
   pool.on('error', options.onError);
-  return pool;
+  if (waitMsMax === undefined) return pool;
+  return boundWaiting(pool, { maxPoolSize, waitMsMax, waitingMax: WAITING_MAX });
 }
 
 /** What waits for a lock longer than this gives up, well before its caller does. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-function withTimeouts(text: string): string {
+/**
+ * The server asks quiet connections for a sign of life, so that firewalls do not forget them, and gives up
+ * those that do not answer, with the locks that they hold.
+ */
+const SESSION_OPTIONS = {
+  lock_timeout: LOCK_TIMEOUT_MS,
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 15_000,
+};
+
+function withSessionOptions(text: string): string {
   const url = new URL(text);
-  url.searchParams.set('options', `-c lock_timeout=${LOCK_TIMEOUT_MS}`);
+  const settings = Object.entries(SESSION_OPTIONS).map(([name, value]) => `-c ${name}=${value}`);
+  const given = url.searchParams.get('options');
+  // What the operator put into the URL comes last, and so counts.
+  url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
   return url.href;
 }
 

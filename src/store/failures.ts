@@ -4,6 +4,7 @@ import {
   BackendTerminatedUnexpectedlyError,
   ConnectionError,
 } from 'slonik';
+import { PoolBusyError } from './bounded-pool.ts';
 
 export type StatementFailure =
   /** Nothing happened: no connection, or rolled back for want of a lock, time or memory. */
