@@ -6,6 +6,7 @@ import {
   type ChargeDraft,
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
+import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import { ChargeBatcher } from './batcher.ts';
 import {
@@ -14,6 +15,7 @@ import {
   IDEMPOTENCY_RETENTION_MS,
   QUEUE_DEADLINE_MS,
   QUEUE_MAX,
+  QUEUE_MAX_BY_DEVELOPER,
 } from './limits.ts';
 
 type ChargeStatement<Outcome> = (
@@ -23,7 +25,7 @@ type ChargeStatement<Outcome> = (
   replay: ReplayWindow,
 ) => Promise<Outcome[]>;
 
-/** `chargePool` has a connection for each lane. `receiptKey` is the number of the secret that signs. */
+/** `chargePool` has a connection for each lane, exceptions included. `receiptKey` is the number of the secret that signs. */
 export function createBatcher(
   chargePool: Database,
   laneCount: number,
@@ -40,10 +42,12 @@ export function createBatcher(
   return new ChargeBatcher({
     execute: send(postFittingCharges),
     decide: send(postCharges),
+    findLocked: (drafts) => findLockedConsumers(chargePool, drafts),
     onFailure,
     laneCount,
     batchMax: BATCH_MAX,
     queueMax: QUEUE_MAX,
+    queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,
   });
 }

@@ -6,7 +6,13 @@ import type { Logger } from 'pino';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
-import { CHARGE_SILENCE_MS_MAX, CHARGE_STATEMENT_TIMEOUT_MS, LANES } from '../charging/limits.ts';
+import {
+  CHARGE_LOCK_TIMEOUT_MS,
+  CHARGE_SILENCE_MS_MAX,
+  CHARGE_STATEMENT_TIMEOUT_MS,
+  EXCEPTION_LANES,
+  LANES,
+} from '../charging/limits.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { RollupFallback } from '../charging/rollup-fallback.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
@@ -56,7 +62,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
   const chargePool = await createDatabase(config.databaseUrl, {
-    maxPoolSize: laneCount,
+    maxPoolSize: laneCount + EXCEPTION_LANES,
+    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,

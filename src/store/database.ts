@@ -29,6 +29,8 @@ export interface DatabaseOptions {
   readonly onError: (error: unknown) => void;
   /** Bounds a statement, not the COMMIT. */
   readonly statementTimeoutMs?: number;
+  /** What waits for a lock longer than this gives up, well before its caller does. */
+  readonly lockTimeoutMs?: number;
   /** How long a caller may wait for a connection; past it, a PoolBusyError. Not set: as long as it takes. */
   readonly waitMsMax?: number;
   /**
@@ -45,7 +47,7 @@ const WAITING_MAX = 1_000;
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax } = options;
   const driver = createPgDriverFactory();
-  const pool = await createPool(withSessionOptions(url), {
+  const pool = await createPool(withSessionOptions(url, options.lockTimeoutMs), {
     driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
     // A connection past its deadline has had its time.
     gracefulTerminationTimeout: 50,
@@ -75,7 +77,6 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
   return boundWaiting(pool, { maxPoolSize, waitMsMax, waitingMax: WAITING_MAX });
 }
 
-/** What waits for a lock longer than this gives up, well before its caller does. */
 const LOCK_TIMEOUT_MS = 5_000;
 
 /**
@@ -83,16 +84,16 @@ const LOCK_TIMEOUT_MS = 5_000;
  * those that do not answer, with the locks that they hold.
  */
 const SESSION_OPTIONS = {
-  lock_timeout: LOCK_TIMEOUT_MS,
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 15_000,
 };
 
-function withSessionOptions(text: string): string {
+function withSessionOptions(text: string, lockTimeoutMs = LOCK_TIMEOUT_MS): string {
   const url = new URL(text);
-  const settings = Object.entries(SESSION_OPTIONS).map(([name, value]) => `-c ${name}=${value}`);
+  const options = { ...SESSION_OPTIONS, lock_timeout: lockTimeoutMs };
+  const settings = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`);
   const given = url.searchParams.get('options');
   // What the operator put into the URL comes last, and so counts.
   url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));

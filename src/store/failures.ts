@@ -19,6 +19,8 @@ const SESSION_LOST = /^(08|57P|58|XX)/;
 /** Serialization and deadlock, lock not available, cancelled (statement_timeout), out of resources. */
 const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014)/;
 
+const LOCK_NOT_AVAILABLE = '55P03';
+
 export function classifyFailure(error: unknown, isSent: boolean): StatementFailure {
   if (!isSent) return 'not_executed';
   const state = sqlStateOf(error);
@@ -40,6 +42,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     isConnectionLost(error) ||
     classifyFailure(error, true) === 'not_executed'
   );
+}
+
+/** The statement gave up waiting for a row that somebody else has locked, and was rolled back. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
 /** The SQLSTATE of a database error, which Slonik keeps as the cause of its own. */

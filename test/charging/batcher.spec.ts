@@ -36,10 +36,12 @@ function open(options: Partial<BatcherOptions> = {}) {
         });
       }),
     decide: () => assert.fail('nothing was left to decide'),
+    findLocked: async () => new Set(),
     onFailure: (error) => failures.push(error),
     laneCount: 1,
     batchMax: 100,
     queueMax: 100,
+    queueMaxByDeveloper: 100,
     deadlineMs: 60_000,
     ...options,
   });
@@ -56,13 +58,20 @@ function open(options: Partial<BatcherOptions> = {}) {
 }
 
 /** Of the consumer with this number; `tool` tells the charges of a test apart. */
-function draft(tool: string, { consumer = 0, key }: { consumer?: number; key?: string } = {}) {
+function draft(
+  tool: string,
+  {
+    consumer = 0,
+    developer = 1,
+    key,
+  }: { consumer?: number; developer?: number; key?: string } = {},
+) {
   return {
     id: randomUUID(),
     ledger: 0,
     consumerId: `01900000-0000-7000-8000-00000000${consumer.toString(16).padStart(4, '0')}`,
-    developerId: '01900000-0000-7000-8000-000000000001',
-    developerNumber: 1,
+    developerId: `01900000-0000-7000-8000-00000000000${developer}`,
+    developerNumber: developer,
     tool,
     amountMicros: asMicros(1),
     idempotencyHash: key ?? null,
@@ -178,7 +187,7 @@ describe('ChargeBatcher', () => {
       execute: async (drafts) => drafts.map((each) => (each === left ? undefined : posted(each))),
       decide: async (_, onSent) => {
         onSent();
-        throw postgresError('55P03');
+        throw postgresError('57014');
       },
     });
     const answers = [post(made), post(left)] as const;
@@ -211,6 +220,104 @@ describe('ChargeBatcher', () => {
     }
     assert.deepEqual(sizes, [2, 2, 1]);
     await Promise.all(answers);
+  });
+
+  it('serves developers in turn, however much one of them has waiting', async () => {
+    const { post, flush } = open({ batchMax: 4 });
+    const first = post(draft('first'));
+    const inFlight = await flush(0);
+    const flood = Array.from({ length: 9 }, (_, n) => post(draft(`flood ${n}`)));
+    const other = post(draft('other', { developer: 2, consumer: 1 }));
+    const third = post(draft('third', { developer: 3, consumer: 2 }));
+    inFlight.succeed();
+    const next = await flush(1);
+    assert.deepEqual(next.tools, ['flood 0', 'other', 'third', 'flood 1']);
+    next.succeed();
+    await Promise.all([first, other, third]);
+    for (const index of [2, 3]) (await flush(index)).succeed();
+    await Promise.all(flood);
+  });
+
+  it('refuses a developer whose share of the queue is full, and nobody else', async () => {
+    const { post, flush } = open({ queueMaxByDeveloper: 2 });
+    const answers = [post(draft('in flight'))];
+    const inFlight = await flush(0);
+    answers.push(post(draft('a')), post(draft('b')));
+    await assertFails(post(draft('too many')), 'not_made');
+    answers.push(post(draft('other', { developer: 2 })));
+    inFlight.succeed();
+    (await flush(1)).succeed();
+    await Promise.all(answers);
+  });
+
+  it('goes on charging others while one charge is decided by itself, and keeps its consumer’s order', async () => {
+    const decided: string[] = [];
+    const waiting = Promise.withResolvers<void>();
+    const sent: string[][] = [];
+    const { post } = open({
+      execute: async (drafts) => {
+        sent.push(drafts.map(({ tool }) => tool));
+        return drafts.map((each) => (each.tool === 'left' ? undefined : posted(each)));
+      },
+      decide: async (drafts) => {
+        await waiting.promise;
+        decided.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(posted);
+      },
+    });
+    const left = post(draft('left'));
+    while (sent.length < 1) await turn();
+    const after = post(draft('after'));
+    const other = draft('other', { consumer: 1 });
+    await assertPosted(post(other), other);
+    assert.deepEqual(decided, []);
+    waiting.resolve();
+    await Promise.all([left, after]);
+    assert.deepEqual(decided, ['left', 'after']);
+    const again = draft('again');
+    await assertPosted(post(again), again);
+    assert.deepEqual(sent.flat(), ['left', 'other', 'again']);
+  });
+
+  it('charges the neighbours of a locked consumer without it, and it as soon as it can', async () => {
+    const lockedId = draft('').consumerId;
+    let isLocked = true;
+    const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
+      onSent();
+      await turn();
+      if (isLocked && drafts.some(({ consumerId }) => consumerId === lockedId)) {
+        throw postgresError('55P03');
+      }
+      return drafts.map(posted);
+    };
+    const { post, failures } = open({
+      execute: attempt,
+      decide: attempt,
+      findLocked: async () => new Set(isLocked ? [lockedId] : []),
+    });
+    const held = draft('held');
+    const answer = post(held);
+    const free = [1, 2, 3].map((consumer) => draft('free', { consumer }));
+    await Promise.all(free.map((each) => assertPosted(post(each), each)));
+    isLocked = false;
+    await assertPosted(answer, held);
+    assert.deepEqual(failures, []);
+  });
+
+  it('lets a charge of a consumer that stays locked go unmade after the deadline', async () => {
+    const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
+      onSent();
+      await turn();
+      throw postgresError('55P03');
+    };
+    const only = draft('held');
+    const { post } = open({
+      execute: refuse,
+      decide: refuse,
+      findLocked: async () => new Set([only.consumerId]),
+      deadlineMs: 50,
+    });
+    await assertFails(post(only), 'not_made');
   });
 
   it('never sends an idempotency key twice in one statement', async () => {
@@ -307,7 +414,7 @@ describe('ChargeBatcher', () => {
   });
 
   it('says that nothing happened when the database rolled back for want of a lock, time or memory', async () => {
-    for (const code of ['40001', '40P01', '53200', '55P03', '57014']) {
+    for (const code of ['40001', '40P01', '53200', '57014']) {
       const { post, flush, flushes } = open();
       const answers = [post(draft('a')), post(draft('b'))];
       const one = await flush(0);
