@@ -3,11 +3,13 @@
  * batcher. Refusals are data. A charge that could not be decided throws: a ChargeFailure says what is known.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
-import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import { kindOfKey } from '../domain/api-keys.ts';
+import { asMicros, CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import type { ChargeBatcher, Requester } from './batcher.ts';
+import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
@@ -17,6 +19,7 @@ export interface ChargingDeps extends KeyDeps {
   readonly batcher: ChargeBatcher;
   readonly lastUsed: LastUsedRecorder;
   readonly tools: ToolPrices;
+  readonly earlier: EarlierCharges;
 }
 
 export interface ChargeRequest {
@@ -35,11 +38,16 @@ export interface ChargeRefusal {
     | 'tool_archived';
 }
 
-export type ChargeResult =
-  | { readonly kind: 'decided'; readonly draft: ChargeDraft; readonly outcome: ChargeOutcome }
-  | ChargeRefusal;
+/** Decided by the ledger: now, or before, when the idempotency key was used. */
+export interface DecidedCharge {
+  readonly kind: 'decided';
+  readonly draft: Pick<ChargeDraft, 'consumerId' | 'developerId' | 'tool' | 'amountMicros'>;
+  readonly outcome: ChargeOutcome;
+}
 
-type PreparedCharge = { readonly kind: 'ready'; readonly draft: ChargeDraft } | ChargeRefusal;
+export type ChargeResult = DecidedCharge | ChargeRefusal;
+
+type PreparedCharge = { readonly kind: 'ready'; readonly draft: ChargeDraft } | ChargeResult;
 
 /** Resolves once the charge is refused, or decided and durable. */
 export async function charge(
@@ -83,7 +91,7 @@ function prepare(deps: ChargingDeps, request: ChargeRequest): MaybePromise<Prepa
   const { apiKey } = request.body;
   if (typeof apiKey !== 'string') return { kind: 'invalid_api_key' };
   return whenKnown(findKeyOwner(deps, apiKey, 'consumer'), (consumer) =>
-    consumer ? prepareFor(deps, request, consumer) : { kind: 'invalid_api_key' },
+    consumer ? prepareFor(deps, request, consumer) : refuseKey(deps, request, apiKey),
   );
 }
 
@@ -95,7 +103,9 @@ function prepareFor(
   const { amount, tool } = request.body;
   deps.lastUsed.add(consumer.keyId);
   const named = amount === undefined ? undefined : parseAmount(amount);
-  if (amount !== undefined && named === undefined) return { kind: 'invalid_amount' };
+  if (amount !== undefined && named === undefined) {
+    return refuse(deps, request, consumer, 'invalid_amount');
+  }
   const known = deps.tools.peek(request.developer.developerId, tool);
   const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
   // Nothing is refused from memory: another process may have given the tool a price just now.
@@ -116,12 +126,48 @@ async function prepareFromDatabase(
   const tool = await deps.tools.find(developerId, name);
   if (named !== undefined) {
     const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
-    return isKnown ? draftCharge(request, consumer, named) : { kind: 'unknown_tool' };
+    return isKnown
+      ? draftCharge(request, consumer, named)
+      : refuse(deps, request, consumer, 'unknown_tool');
   }
-  if (!tool) return { kind: 'unknown_tool' };
-  if (tool.isArchived) return { kind: 'tool_archived' };
-  if (tool.price === undefined) return { kind: 'amount_required' };
+  if (!tool) return refuse(deps, request, consumer, 'unknown_tool');
+  if (tool.isArchived) return refuse(deps, request, consumer, 'tool_archived');
+  if (tool.price === undefined) return refuse(deps, request, consumer, 'amount_required');
   return draftCharge(request, consumer, tool.price);
+}
+
+/** A retry of a charge that was made gets its outcome, even if the charge could not be made any more. */
+async function refuse(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  kind: ChargeRefusal['kind'],
+): Promise<ChargeResult> {
+  const identity = hashIdentity(request, consumer.consumerId);
+  const outcome = identity && (await deps.earlier.find(identity));
+  if (!outcome) return { kind };
+  const { developerId } = request.developer;
+  const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
+  const draft = {
+    consumerId: consumer.consumerId,
+    developerId,
+    tool: request.body.tool,
+    amountMicros,
+  };
+  return { kind: 'decided', draft, outcome };
+}
+
+/** The same for a consumer key that has ended since. */
+async function refuseKey(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  apiKey: string,
+): Promise<ChargeResult> {
+  const mayBeRetry =
+    request.idempotencyKey !== undefined && kindOfKey(deps.keyPrefix, apiKey) === 'consumer';
+  const former = mayBeRetry ? await deps.earlier.findFormerOwner(apiKey) : undefined;
+  if (!former) return { kind: 'invalid_api_key' };
+  return refuse(deps, request, former, 'invalid_api_key');
 }
 
 function draftCharge(
@@ -130,7 +176,7 @@ function draftCharge(
   amountMicros: Micros,
 ): PreparedCharge {
   const { developer, body } = request;
-  const { idempotencyHash, fingerprint } = hashIdentity(request, consumerId);
+  const identity = hashIdentity(request, consumerId);
   return {
     kind: 'ready',
     draft: {
@@ -141,8 +187,8 @@ function draftCharge(
       developerNumber: developer.developerNumber,
       tool: body.tool,
       amountMicros,
-      idempotencyHash,
-      fingerprint,
+      idempotencyHash: identity?.idempotencyHash ?? null,
+      fingerprint: identity?.fingerprint ?? null,
       metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
     },
   };
@@ -155,11 +201,13 @@ function parseAmount(dollars: number): Micros | undefined {
 
 /**
  * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request
- * as sent, not the resulting amount: a price that changed meanwhile does not turn a retry into another request.
+ * as sent, not the resulting amount: a price that changed meanwhile does not turn a retry into another
+ * request, and neither does another order of the metadata's members.
  */
 function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consumerId: string) {
-  if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
-  const sent = JSON.stringify([body.tool, body.amount ?? null, body.metadata ?? null]);
+  if (idempotencyKey === undefined) return undefined;
+  const metadata = body.metadata && Object.entries(body.metadata).toSorted(byName);
+  const sent = JSON.stringify([body.tool, body.amount ?? null, metadata ?? null]);
   return {
     idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
       0,
@@ -167,4 +215,8 @@ function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consum
     ),
     fingerprint: hash('sha256', sent).slice(0, 10),
   };
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
 }

@@ -1,5 +1,4 @@
 /** The batcher over the charge connections: the two charge statements, and the limits they run under. */
-import { uuidFloor } from '../domain/ids.ts';
 import {
   postCharges,
   postFittingCharges,
@@ -9,14 +8,9 @@ import {
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import { ChargeBatcher } from './batcher.ts';
-import {
-  BATCH_MAX,
-  CLOCK_AHEAD_MS_MAX,
-  IDEMPOTENCY_RETENTION_MS,
-  QUEUE_DEADLINE_MS,
-  QUEUE_MAX,
-  QUEUE_MAX_BY_DEVELOPER,
-} from './limits.ts';
+import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import { replayWindow } from './replay-window.ts';
 
 type ChargeStatement<Outcome> = (
   connection: Connection,
@@ -30,14 +24,16 @@ export function createBatcher(
   chargePool: Database,
   laneCount: number,
   receiptKey: number,
+  clock: DatabaseClock,
   onFailure: (error: unknown) => void,
 ): ChargeBatcher {
   const send =
     <Outcome>(statement: ChargeStatement<Outcome>) =>
     (drafts: readonly ChargeDraft[], onSent: () => void) =>
       chargePool.connect((connection) => {
+        const window = replayWindow(clock.checkedNowMs());
         onSent();
-        return statement(connection, drafts, receiptKey, replayWindow(Date.now()));
+        return statement(connection, drafts, receiptKey, window);
       });
   return new ChargeBatcher({
     execute: send(postFittingCharges),
@@ -50,11 +46,4 @@ export function createBatcher(
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,
   });
-}
-
-function replayWindow(nowMs: number): ReplayWindow {
-  return {
-    fromId: uuidFloor(nowMs - IDEMPOTENCY_RETENTION_MS),
-    toId: uuidFloor(nowMs + CLOCK_AHEAD_MS_MAX),
-  };
 }

@@ -40,7 +40,10 @@ export const CHARGE_SILENCE_MS_MAX = 5_000;
 /** Clients are promised 60 days for an idempotency key; two more for slow retries and clocks. */
 export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 
-/** How far the clock of another API process may be ahead of this one's: its charges are searched too. */
+/** How far a process's clock may be from Postgres'. Past it, the process makes no charges. */
+export const CLOCK_SKEW_MS_MAX = 300_000;
+
+/** How far ahead of Postgres' time charges are searched: far more than a process's clock may be. */
 export const CLOCK_AHEAD_MS_MAX = DAY_MS;
 
 /** Keys whose owners are kept in memory. */

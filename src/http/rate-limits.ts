@@ -41,7 +41,7 @@ export class RateLimit {
     const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1_000));
     return new ApiError(
       'rate_limited',
-      `At most ${this.#quota} ${this.#name} a second; try again after Retry-After seconds.`,
+      `At most ${this.#quota} ${this.#name.replace('-', ' ')} a second; try again after Retry-After seconds.`,
       { retryAfterSeconds, headers: this.#headers(state) },
     );
   }
@@ -68,6 +68,6 @@ export function createRateLimits(settings: RateLimitSettings): RateLimits {
     reads: new RateLimit('reads', readsPerSecond),
     refunds: new RateLimit('refunds', refundsPerSecond),
     failedKeys:
-      failedKeysPerSecond === 0 ? undefined : new RateLimit('failed-keys', failedKeysPerSecond),
+      failedKeysPerSecond === 0 ? undefined : new RateLimit('failed-authentications', failedKeysPerSecond),
   };
 }

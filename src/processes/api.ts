@@ -4,6 +4,8 @@
  */
 import type { Logger } from 'pino';
 import { createBatcher } from '../charging/create-batcher.ts';
+import { DatabaseClock } from '../charging/database-clock.ts';
+import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import {
@@ -69,17 +71,19 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
+  const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
   const batcher = createBatcher(
     chargePool,
     laneCount,
     receipts.activeKey,
+    clock,
     warn('could not post charges'),
   );
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
-  await Promise.all([keys.start(), tools.start()]);
+  await Promise.all([clock.start(), keys.start(), tools.start()]);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
@@ -92,6 +96,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keys,
     lastUsed,
     tools,
+    earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
@@ -110,6 +115,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     port: server.port,
     stop: async () => {
       await server.close();
+      clock.stop();
       keys.stop();
       tools.stop();
       await rollupFallback.stop();

@@ -162,6 +162,15 @@ export async function isDatabaseUp(connection: Connection): Promise<boolean> {
   return true;
 }
 
+const timeRow = row(Type.Object({ timeMs: Type.Integer() }));
+
+/** Postgres' clock, in milliseconds since 1970. */
+export function readClock(connection: Connection): Promise<number> {
+  return connection.oneFirst(sql.type(timeRow)`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::int8 as "timeMs"
+  `);
+}
+
 /** An instant in milliseconds, as Postgres takes it. */
 export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;

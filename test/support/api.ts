@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { startApi, createTestDatabase, type Environment, type Server } from './stack.ts';
+import { startApi, createTestDatabase, WITHOUT_RATE_LIMITS, type Environment, type Server } from './stack.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
@@ -31,7 +31,10 @@ export interface TestApi extends Server {
   changingNothing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
+export async function startTestApi({
+  processes = 1,
+  env: more = {},
+}: { processes?: number; env?: Environment } = {}): Promise<TestApi> {
   const database = await createTestDatabase();
   const env: Environment = {
     DATABASE_URL: database.url,
@@ -41,11 +44,13 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
     STRIPE_SECRET_KEY: 'sk_test_none',
     STRIPE_WEBHOOK_SECRET: 'whsec_none',
     MASTER_SECRET: randomBytes(32).toString('base64url'),
+    ...WITHOUT_RATE_LIMITS,
+    ...more,
   };
   const servers = await Promise.all(Array.from({ length: processes }, () => startApi({ env })));
   const sql = new Client({ connectionString: database.url });
   await sql.connect();
-  const [first, ...more] = servers;
+  const [first, ...others] = servers;
   if (!first) throw new Error('a test API has at least one process');
   const books = async () => {
     const { rows } = await sql.query<Books>(`
@@ -59,7 +64,7 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
   };
   return {
     ...first,
-    processes: [first, ...more],
+    processes: [first, ...others],
     env,
     databaseUrl: database.url,
     sql,
