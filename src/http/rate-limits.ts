@@ -68,6 +68,8 @@ export function createRateLimits(settings: RateLimitSettings): RateLimits {
     reads: new RateLimit('reads', readsPerSecond),
     refunds: new RateLimit('refunds', refundsPerSecond),
     failedKeys:
-      failedKeysPerSecond === 0 ? undefined : new RateLimit('failed-authentications', failedKeysPerSecond),
+      failedKeysPerSecond === 0
+        ? undefined
+        : new RateLimit('failed-authentications', failedKeysPerSecond),
   };
 }

@@ -5,7 +5,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { startApi, createTestDatabase, WITHOUT_RATE_LIMITS, type Environment, type Server } from './stack.ts';
+import {
+  startApi,
+  createTestDatabase,
+  WITHOUT_RATE_LIMITS,
+  type Environment,
+  type Server,
+} from './stack.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
