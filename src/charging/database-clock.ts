@@ -38,8 +38,8 @@ export class DatabaseClock {
   /** Throws a ClockSkewError when the clocks differ too much. */
   async start(): Promise<void> {
     await this.#measure();
-    this.#measureLater();
     this.checkedNowMs();
+    this.#measureLater();
   }
 
   stop(): void {

@@ -60,8 +60,15 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const onError = warn('a connection to Postgres broke');
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
-  const database = await createDatabase(config.databaseUrl, { ...READS, onError });
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
+  const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
+  // Open connections would keep the process that cannot start from ending.
+  await clock.start().catch(async (error: unknown) => {
+    clock.stop();
+    await lookUps.end();
+    throw error;
+  });
+  const database = await createDatabase(config.databaseUrl, { ...READS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
   const chargePool = await createDatabase(config.databaseUrl, {
     maxPoolSize: laneCount + EXCEPTION_LANES,
@@ -71,7 +78,6 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
-  const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
   const batcher = createBatcher(
     chargePool,
     laneCount,
@@ -83,7 +89,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
-  await Promise.all([clock.start(), keys.start(), tools.start()]);
+  await Promise.all([keys.start(), tools.start()]);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 

@@ -69,7 +69,10 @@ describe('more charges than can wait', () => {
     await held.release();
     const statuses = (await Promise.all(many)).flat();
     const made = statuses.filter((status) => status === 201).length;
-    assert.deepEqual(new Set(statuses).difference(new Set([201, 503])), new Set());
+    assert.deepEqual(
+      statuses.filter((status) => ![201, 503].includes(status)),
+      [],
+    );
     assert.equal(Number((await api.books()).charges), made + 2 + NEIGHBOURS_CHARGES);
   });
 

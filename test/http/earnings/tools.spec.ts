@@ -40,6 +40,8 @@ describe('/v1/tools', () => {
   it('is not known to be registered when the line to the database breaks meanwhile', async () => {
     const tool = { name: 'search', description: 'Looks for otters' };
     await api.sql.query('begin');
+    // Else the transaction sees pg_stat_activity as it was at its first look.
+    await api.sql.query('set local stats_fetch_consistency = none');
     await api.sql.query('lock table farebox.tools in share row exclusive mode');
     const asked = post(tool);
     const backend = await until(api.waitingBackend);
