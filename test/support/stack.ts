@@ -129,6 +129,13 @@ async function temporal(...args: readonly string[]): Promise<void> {
   await run(given('TEST_TEMPORAL_PROGRAM'), [...args, '--address', address]);
 }
 
+/** As they are where nobody set them. */
+export const WITH_RATE_LIMITS = {
+  READS_PER_SECOND: '100',
+  REFUNDS_PER_SECOND: '50',
+  FAILED_KEYS_PER_SECOND: '100',
+};
+
 /** Tests ask faster than any client. */
 export const WITHOUT_RATE_LIMITS = {
   READS_PER_SECOND: '1000000',
