@@ -1,7 +1,7 @@
 /** API processes whose clock is wrong: they make no charges, rather than charge a retry twice. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, charge } from '../support/http.ts';
 import { startApi, until } from '../support/stack.ts';
@@ -41,7 +41,7 @@ describe('a clock that is wrong', () => {
     try {
       const keyed = (server: { readonly url: string }) =>
         charge(server, account, {}, { 'idempotency-key': 'once' });
-      const first = bodyOf(await keyed(process), 201, ChargeAnswer);
+      const first = bodyOf(await keyed(process), 201, ChargeReply);
       process.kill('SIGUSR2');
       const refused = await until(async () => {
         const answer = await charge(process, account, { amount: 0.01 });
@@ -49,10 +49,10 @@ describe('a clock that is wrong', () => {
       });
       assertError(refused, 503, 'service_unavailable');
       assert.equal((await keyed(process)).status, 503);
-      assert.deepEqual(bodyOf(await keyed(right), 201, ChargeAnswer), first);
+      assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
       process.kill('SIGUSR2');
       await until(async () => (await keyed(process)).status === 201);
-      assert.deepEqual(bodyOf(await keyed(process), 201, ChargeAnswer), first);
+      assert.deepEqual(bodyOf(await keyed(process), 201, ChargeReply), first);
     } finally {
       await process.stop();
     }

@@ -4,7 +4,7 @@
  * `bin/farebox exec node test/faults/floods-long.ts [--seconds 10] [--connections 256]`
  */
 import { parseArgs } from 'node:util';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import { startTestApi } from '../support/api.ts';
 import { bodyOf, charge } from '../support/http.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
@@ -27,7 +27,7 @@ try {
   const api = await startTestApi({ env: WITH_RATE_LIMITS });
   const [attacker, victim, poor] = await Promise.all([10_000, 1_000, 1].map(api.createAccount));
   if (!attacker || !victim || !poor) throw new Error('no accounts');
-  const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeAnswer);
+  const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
   // What is compiled first is slow, and is not measured.
   await measure(api, victim, undefined, options);
   const lines: Measured[] = [];

@@ -1,6 +1,6 @@
 /** Floods of one developer, in their short form: no charge of another one is refused, and none waits for long. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
@@ -23,7 +23,7 @@ describe('a flood of one developer', () => {
     attacker = await api.createAccount(1_000);
     victim = await api.createAccount(1_000);
     const poor = await api.createAccount(1);
-    const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeAnswer);
+    const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
     floods = floodsOf(attacker, poor, id);
     await measure(api, victim, undefined, OPTIONS);
   });

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { bodyOf, charge } from '../support/http.ts';
 
@@ -106,7 +106,7 @@ export async function measure(
     const sentAt = performance.now();
     const answer = await charge(server, victim, { amount: 0.000001 });
     tookMs.push(performance.now() - sentAt);
-    if (answer.status === 201) bodyOf(answer, 201, ChargeAnswer);
+    if (answer.status === 201) bodyOf(answer, 201, ChargeReply);
     else refused += 1;
   }
   await Promise.all(attack);

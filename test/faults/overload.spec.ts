@@ -1,11 +1,11 @@
 /** More charges than a process lets wait: those past the bound are refused, and nothing else suffers. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer, ChargeBatchAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply, ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 const BATCHES = 6;
 const BATCH = 1_000;
@@ -22,7 +22,7 @@ describe('more charges than can wait', () => {
     api = await startTestApi();
     account = await api.createAccount(10);
     neighbour = await accountInSameLane();
-    for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeAnswer);
+    for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeReply);
   });
   after(() => api?.stop());
 
@@ -51,7 +51,7 @@ describe('more charges than can wait', () => {
       assert.equal(answer.headers.get('retry-after'), '1');
       return [];
     }
-    return bodyOf(answer, 200, ChargeBatchAnswer).results.map(({ status }) => status);
+    return bodyOf(answer, 200, ChargeBatchReply).results.map(({ status }) => status);
   }
 
   it('refuses a charge that would wait too long, and charges others of its lane meanwhile', async () => {
@@ -60,7 +60,7 @@ describe('more charges than can wait', () => {
     await held.waited(1);
     const refusal = charge(account);
     for (let n = 0; n < NEIGHBOURS_CHARGES; n += 1) {
-      bodyOf(await charge(neighbour), 201, ChargeAnswer);
+      bodyOf(await charge(neighbour), 201, ChargeReply);
     }
     assert.equal((await call(api, 'GET', '/readyz')).status, 200);
     const refused = await refusal;
@@ -77,7 +77,7 @@ describe('more charges than can wait', () => {
   });
 
   it('takes charges again when there is room', async () => {
-    bodyOf(await charge(account), 201, ChargeAnswer);
+    bodyOf(await charge(account), 201, ChargeReply);
   });
 
   it('leaves the books whole', () => proveBooks(api.env, { processor: false }));

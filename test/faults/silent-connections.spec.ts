@@ -1,8 +1,8 @@
 /** Connections to Postgres that go silent instead of breaking: charging comes back by itself. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../src/schemas/consumers.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { BalanceReply } from '../../src/schemas/balance.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -31,7 +31,7 @@ describe('connections to Postgres that go silent', () => {
 
   it('charge again within 10 seconds, and the charge that met the silence is made once', async () => {
     const account = await direct.createAccount(10);
-    bodyOf(await charge(proxied, account), 201, ChargeAnswer);
+    bodyOf(await charge(proxied, account), 201, ChargeReply);
     const key = randomUUID();
     const keyed = () => charge(proxied, account, {}, { 'idempotency-key': key });
     proxy.swallow();
@@ -45,13 +45,13 @@ describe('connections to Postgres that go silent', () => {
     const { status } = await caught;
     assert.ok([500, 503].includes(status), `${status}`);
     if (status === 500) assertError(await caught, 500, 'outcome_unknown');
-    const settled = bodyOf(await keyed(), 201, ChargeAnswer);
-    assert.deepEqual(bodyOf(await keyed(), 201, ChargeAnswer), settled);
+    const settled = bodyOf(await keyed(), 201, ChargeReply);
+    assert.deepEqual(bodyOf(await keyed(), 201, ChargeReply), settled);
     await until(async () => (await call(proxied, 'GET', '/readyz')).status === 200);
     bodyOf(
       await call(proxied, 'GET', '/v1/balance', { key: account.consumerKey }),
       200,
-      BalanceAnswer,
+      BalanceReply,
     );
     await proveBooks(direct.env, { processor: false });
   }).timeout(60_000);

@@ -1,7 +1,7 @@
 /** What one caller may take: past it, it is told to wait, and nobody else notices. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -25,7 +25,7 @@ describe('limits', () => {
     });
     account = await api.createAccount(10);
     other = await api.createAccount(10);
-    for (const each of [account, other]) bodyOf(await charge(api, each), 201, ChargeAnswer);
+    for (const each of [account, other]) bodyOf(await charge(api, each), 201, ChargeReply);
   });
   after(() => api?.stop());
 
@@ -48,12 +48,12 @@ describe('limits', () => {
       assert.equal(answer.headers.get('retry-after'), '1');
     }
     assert.equal((await balance(other)).status, 200);
-    bodyOf(await charge(api, account), 201, ChargeAnswer);
+    bodyOf(await charge(api, account), 201, ChargeReply);
     await until(async () => (await balance(account)).status === 200);
   });
 
   it('count refunds of an account', async () => {
-    const { id } = bodyOf(await charge(api, account), 201, ChargeAnswer);
+    const { id } = bodyOf(await charge(api, account), 201, ChargeReply);
     const refund = () =>
       call(api, 'POST', `/v1/charges/${id}/refund`, {
         key: account.developerKey,
@@ -87,7 +87,7 @@ describe('limits', () => {
     await until(api.waitingBackend);
     try {
       for (let n = 0; n < 10; n += 1) {
-        for (const each of [account, other]) bodyOf(await charge(api, each), 201, ChargeAnswer);
+        for (const each of [account, other]) bodyOf(await charge(api, each), 201, ChargeReply);
       }
       const sent = performance.now();
       assert.equal((await balance(other)).status, 200);

@@ -1,6 +1,6 @@
 /** Retries of a charge that was made, after everything changed: they get the charge's answer, never a refusal. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -35,12 +35,12 @@ describe('a retry of a charge that was made', () => {
       const tool = `tool-${what.replaceAll(' ', '-')}`;
       const id = await register(tool);
       const key = newKey();
-      const first = bodyOf(await byPrice(tool, key), 201, ChargeAnswer);
+      const first = bodyOf(await byPrice(tool, key), 201, ChargeReply);
       const { developerKey } = account;
       await call(api, 'PATCH', `/v1/tools/${id}`, { key: developerKey, body: changes });
       await api.changingNothing(async () => {
         const again = await byPrice(tool, key);
-        assert.deepEqual(bodyOf(again, 201, ChargeAnswer), first);
+        assert.deepEqual(bodyOf(again, 201, ChargeReply), first);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
         assert.equal((await byPrice(tool, newKey())).status, 400);
         const other = { tool, amount: undefined, metadata: { other: true } };
@@ -57,7 +57,7 @@ describe('a retry of a charge that was made', () => {
     const payer = { ...account, consumerKey: consumer.consumerKey };
     const key = newKey();
     const keyed = () => charge(api, payer, {}, { 'idempotency-key': key });
-    const first = bodyOf(await keyed(), 201, ChargeAnswer);
+    const first = bodyOf(await keyed(), 201, ChargeReply);
     await api.sql.query(
       `update farebox.api_keys k set revoked_at = now(), changed_at = now() from farebox.accounts a
        where a.id = k.account_id and a.email = $1 and k.kind = 'consumer'`,
@@ -65,7 +65,7 @@ describe('a retry of a charge that was made', () => {
     );
     await until(async () => (await charge(api, payer)).status === 401);
     await api.changingNothing(async () => {
-      assert.deepEqual(bodyOf(await keyed(), 201, ChargeAnswer), first);
+      assert.deepEqual(bodyOf(await keyed(), 201, ChargeReply), first);
       const fresh = await charge(api, payer, {}, { 'idempotency-key': newKey() });
       assertError(fresh, 401, 'invalid_api_key', 'apiKey');
     });
@@ -75,7 +75,7 @@ describe('a retry of a charge that was made', () => {
     const headers = { 'idempotency-key': newKey() };
     const first = await charge(api, account, { metadata: { x: 1, y: 'two' } }, headers);
     const again = await charge(api, account, { metadata: { y: 'two', x: 1 } }, headers);
-    assert.deepEqual(bodyOf(again, 201, ChargeAnswer), bodyOf(first, 201, ChargeAnswer));
+    assert.deepEqual(bodyOf(again, 201, ChargeReply), bodyOf(first, 201, ChargeReply));
     const other = await charge(api, account, { metadata: { x: 'two', y: 1 } }, headers);
     assertError(other, 422, 'idempotency_key_reused');
   });

@@ -1,11 +1,16 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
 import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { BatchedCharge, type ChargeBatchBody } from '../../../schemas/charges.ts';
+import {
+  BatchedCharge,
+  type BatchMember,
+  type ChargeBatchEnvelope,
+  type ChargeBatchReply,
+} from '../../../schemas/charges.ts';
 import { apiErrorOf, errorBody } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import { chargeReply } from './charges.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import { checkedKey } from '../../idempotency-key.ts';
 import { bodyValidator } from '../../validation.ts';
 
@@ -17,8 +22,8 @@ const validate = bodyValidator(BatchedCharge);
 /** 200 whatever the members' outcomes are; each has the status that it would have had alone. */
 export async function postChargeBatch(
   api: Api,
-  request: Request<ChargeBatchBody>,
-): Promise<Answer> {
+  request: Request<ChargeBatchEnvelope>,
+): Promise<Reply<ChargeBatchReply>> {
   if (request.idempotencyKey !== undefined) {
     throw new ApiError(
       'invalid_idempotency_key',
@@ -28,7 +33,7 @@ export async function postChargeBatch(
   const members = request.body.charges.map((member) => parseMember(request.caller, member));
   const wellFormed = members.filter((each): each is ChargeRequest => !(each instanceof ApiError));
   const settled = (await chargeAll(api, wellFormed, request)).values();
-  const results = members.map((member) => {
+  const results = members.map((member): BatchMember => {
     const outcome = member instanceof ApiError ? undefined : settled.next().value;
     try {
       if (member instanceof ApiError) throw member;
@@ -58,7 +63,11 @@ function parseMember(
 }
 
 /** An error with the status that the charge would have had alone. */
-function errorResult(api: Api, { requestId }: Request<ChargeBatchBody>, error: unknown): object {
+function errorResult(
+  api: Api,
+  { requestId }: Request<ChargeBatchEnvelope>,
+  error: unknown,
+): BatchMember {
   const known = apiErrorOf(error);
   if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
   const docsUrl = `${api.config.baseUrl}/docs/errors`;

@@ -4,24 +4,36 @@ import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
-import type { ChargeBody } from '../../../schemas/charges.ts';
+import type {
+  ChargeBody,
+  ChargeReply,
+  ChargesQuery,
+  ChargesReply,
+  DeveloperChargeReply,
+  ListedCharge,
+} from '../../../schemas/charges.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { developerChargeFilterOf, paged, pageOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { developerChargeFilterOf } from '../../filters.ts';
+import { listPage } from '../../pagination.ts';
+import { REPLAYED } from '../../respond.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
-export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
+export async function postCharge(
+  api: Api,
+  request: Request<ChargeBody>,
+): Promise<Reply<ChargeReply, 201>> {
   const { caller, body, idempotencyKey } = request;
   const result = await charge(api, { developer: caller, body, idempotencyKey }, request);
   const made = chargeReply(api, result);
   return {
     status: 201,
-    ...(made.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    ...(made.isReplay ? { headers: REPLAYED } : {}),
     body: made.body,
   };
 }
@@ -30,7 +42,7 @@ export async function postCharge(api: Api, request: Request<ChargeBody>): Promis
 export function chargeReply(
   api: Api,
   result: ChargeResult,
-): { readonly isReplay: boolean; readonly body: object } {
+): { readonly isReplay: boolean; readonly body: ChargeReply } {
   if (result.kind !== 'decided') throw refusalError(result.kind);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
@@ -121,7 +133,7 @@ function insufficientBalance(api: Api, balance: Micros, required: Micros): ApiEr
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
   stored: Omit<StoredCharge, 'metadata' | 'refundedMicros'>,
-): object {
+): Omit<ListedCharge, 'refunded'> {
   const payload = receiptPayload(stored);
   return {
     id: payload.id,
@@ -134,35 +146,33 @@ export function wireCharge(
 }
 
 /** The same, and what became of it. */
-export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): object {
+export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): ListedCharge {
   return { ...wireCharge(api, stored), refunded: dollarsOf(asMicros(stored.refundedMicros)) };
 }
 
 export async function listCharges(
   api: Api,
-  { caller, query }: Request<undefined>,
-): Promise<Answer> {
-  const page = pageOf(query, 'charge');
+  { caller, query }: Request<undefined, ChargesQuery>,
+): Promise<Reply<ChargesReply>> {
   const filter = developerChargeFilterOf(query);
-  const rows = await listDeveloperCharges(api.database, caller, filter, {
-    ...page,
-    limit: page.limit + 1,
-  });
-  const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
-  return {
-    status: 200,
-    body: { charges: charges.map((found) => developerView(api, found)), ...marks },
-  };
+  const { rows, hasMore, nextCursor } = await listPage(query, 'charge', (page) =>
+    listDeveloperCharges(api.database, caller, filter, page),
+  );
+  const charges = rows.map((found) => developerView(api, found));
+  return { status: 200, body: { charges, hasMore, nextCursor } };
 }
 
-export async function getCharge(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+export async function getCharge(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<DeveloperChargeReply>> {
   const id = uuidOf('charge', params['id'] ?? '');
   const found = id && (await findDeveloperCharge(api.database, caller, id));
   if (!found) throw new ApiError('not_found', 'There is no such charge.');
   return { status: 200, body: developerView(api, found) };
 }
 
-function developerView(api: Api, stored: StoredCharge): object {
+function developerView(api: Api, stored: StoredCharge): DeveloperChargeReply {
   return {
     ...listedCharge(api, stored),
     consumerId: wireId('consumer', stored.consumerId),
