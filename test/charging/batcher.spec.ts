@@ -1,141 +1,34 @@
 /** The batcher against a ledger that answers when the test says so: order, bounds, and honest failures. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { ChargeBatcher, type BatcherOptions } from '../../src/charging/batcher.ts';
-import { ChargeFailure, type ChargeFailureKind } from '../../src/charging/charge-failure.ts';
 import { asMicros } from '../../src/domain/money.ts';
-import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges/post-charges.ts';
-
-/** A statement that the batcher has asked for, to be answered by the test. */
-interface Flush {
-  readonly drafts: readonly ChargeDraft[];
-  readonly tools: readonly string[];
-  readonly sent: () => void;
-  /** Decides every draft as posted. */
-  readonly succeed: () => void;
-  readonly fail: (error: unknown) => void;
-}
-
-const stays = { isAbandoned: () => false };
-const gone = { isAbandoned: () => true };
-
-function open(options: Partial<BatcherOptions> = {}) {
-  const flushes: Flush[] = [];
-  const failures: unknown[] = [];
-  const batcher = new ChargeBatcher({
-    execute: (drafts, onSent) =>
-      new Promise((resolve, reject) => {
-        flushes.push({
-          drafts,
-          tools: drafts.map(({ tool }) => tool),
-          sent: onSent,
-          succeed: () => resolve(drafts.map(posted)),
-          fail: reject,
-        });
-      }),
-    decide: () => assert.fail('nothing was left to decide'),
-    findLocked: async () => new Set(),
-    onFailure: (error) => failures.push(error),
-    laneCount: 1,
-    batchMax: 100,
-    queueMax: 100,
-    queueMaxByDeveloper: 100,
-    deadlineMs: 60_000,
-    ...options,
-  });
-  return {
-    flushes,
-    failures,
-    post: (draft: ChargeDraft, requester = stays) => batcher.post(draft, requester),
-    /** The n-th statement, once it is asked for. */
-    flush: async (index: number): Promise<Flush> => {
-      while (!flushes[index]) await turn();
-      return flushes[index];
-    },
-  };
-}
-
-/** Of the consumer with this number; `tool` tells the charges of a test apart. */
-function draft(
-  tool: string,
-  {
-    consumer = 0,
-    developer = 1,
-    key,
-  }: { consumer?: number; developer?: number; key?: string } = {},
-) {
-  return {
-    id: randomUUID(),
-    ledger: 0,
-    consumerId: `01900000-0000-7000-8000-00000000${consumer.toString(16).padStart(4, '0')}`,
-    developerId: `01900000-0000-7000-8000-00000000000${developer}`,
-    developerNumber: developer,
-    tool,
-    amountMicros: asMicros(1),
-    idempotencyHash: key ?? null,
-    fingerprint: key === undefined ? null : '0000000001',
-    metadata: null,
-  };
-}
-
-function posted({ id, amountMicros }: ChargeDraft): ChargeOutcome {
-  return { kind: 'posted', id, amountMicros, balanceMicros: asMicros(0), receiptKey: 1 };
-}
-
-function withoutKey(drafts: readonly ChargeDraft[], consumerId: string): ChargeDraft[] {
-  return drafts.filter((d) => d.consumerId === consumerId && d.idempotencyHash === null);
-}
-
-function postgresError(code: string): Error {
-  // Slonik wraps what Postgres said.
-  return new Error('query failed', { cause: Object.assign(new Error('refused'), { code }) });
-}
-
-async function assertFails(
-  promise: Promise<unknown>,
-  kind: ChargeFailureKind,
-): Promise<ChargeFailure> {
-  const error: unknown = await promise.then(
-    () => assert.fail('it did not fail'),
-    (reason: unknown) => reason,
-  );
-  assert.ok(error instanceof ChargeFailure, String(error));
-  assert.equal(error.kind, kind);
-  return error;
-}
-
-async function assertAllFail(
-  promises: readonly Promise<unknown>[],
-  kind: ChargeFailureKind,
-): Promise<ChargeFailure[]> {
-  return Promise.all(promises.map((promise) => assertFails(promise, kind)));
-}
-
-async function assertPosted(promise: Promise<ChargeOutcome>, { id }: ChargeDraft): Promise<void> {
-  const outcome = await promise;
-  assert.equal('id' in outcome && outcome.id, id);
-}
-
-/** Until so much time is over: the batcher's clock is the real one. */
-async function waitFor(ms: number): Promise<void> {
-  const end = performance.now() + ms;
-  while (performance.now() < end) await turn();
-}
+import type { ChargeDraft } from '../../src/store/charges/post-charges.ts';
+import {
+  openBatcher,
+  newDraft,
+  gone,
+  posted,
+  withoutKey,
+  postgresError,
+  assertFails,
+  assertAllFail,
+  assertPosted,
+  waitFor,
+} from '../support/scripted-batcher.ts';
 
 describe('ChargeBatcher', () => {
   it('sends a charge at once when nothing is in flight', async () => {
-    const { post, flush } = open();
-    const only = draft('only');
+    const { post, flush } = openBatcher();
+    const only = newDraft('only');
     const answer = post(only);
     (await flush(0)).succeed();
     await assertPosted(answer, only);
   });
 
   it('sends together, in order of arrival, what came while a statement was in flight', async () => {
-    const { post, flush, flushes } = open();
-    const drafts = ['a', 'b', 'c', 'd'].map((tool) => draft(tool));
+    const { post, flush, flushes } = openBatcher();
+    const drafts = ['a', 'b', 'c', 'd'].map((tool) => newDraft(tool));
     const first = post(drafts[0]!);
     const one = await flush(0);
     const rest = drafts.slice(1).map((each) => post(each));
@@ -151,10 +44,10 @@ describe('ChargeBatcher', () => {
   });
 
   it('sends what waits before it answers what is decided', async () => {
-    const { post, flush, flushes } = open();
-    const first = post(draft('first')).then(() => flushes.length);
+    const { post, flush, flushes } = openBatcher();
+    const first = post(newDraft('first')).then(() => flushes.length);
     const one = await flush(0);
-    const second = post(draft('second')).then(() => flushes.length);
+    const second = post(newDraft('second')).then(() => flushes.length);
     one.succeed();
     assert.equal(await first, 2);
     flushes[1]!.succeed();
@@ -163,12 +56,12 @@ describe('ChargeBatcher', () => {
 
   it('has what the first statement left decided by the second, and nothing else', async () => {
     const decided: string[] = [];
-    const [a, b, c] = ['a', 'b', 'c'].map((tool) => draft(tool)) as [
+    const [a, b, c] = ['a', 'b', 'c'].map((tool) => newDraft(tool)) as [
       ChargeDraft,
       ChargeDraft,
       ChargeDraft,
     ];
-    const { post } = open({
+    const { post } = openBatcher({
       execute: async (drafts) => drafts.map((each) => (each === b ? undefined : posted(each))),
       decide: async (drafts) => {
         decided.push(...drafts.map(({ tool }) => tool));
@@ -182,8 +75,8 @@ describe('ChargeBatcher', () => {
   });
 
   it('keeps what the first statement made when the second one fails', async () => {
-    const [made, left] = [draft('made'), draft('left')];
-    const { post } = open({
+    const [made, left] = [newDraft('made'), newDraft('left')];
+    const { post } = openBatcher({
       execute: async (drafts) => drafts.map((each) => (each === left ? undefined : posted(each))),
       decide: async (_, onSent) => {
         onSent();
@@ -196,11 +89,11 @@ describe('ChargeBatcher', () => {
   });
 
   it('has one statement in flight for a lane, and lanes that do not wait for each other', async () => {
-    const { post, flush, flushes } = open({ laneCount: 2 });
-    const answers = [0, 1, 0, 1].map((consumer) => post(draft('x', { consumer })));
+    const { post, flush, flushes } = openBatcher({ laneCount: 2 });
+    const answers = [0, 1, 0, 1].map((consumer) => post(newDraft('x', { consumer })));
     const [even, odd] = [await flush(0), await flush(1)];
     assert.equal(even.drafts.length, 2);
-    answers.push(post(draft('later', { consumer: 0 })));
+    answers.push(post(newDraft('later', { consumer: 0 })));
     await turn();
     assert.equal(flushes.length, 2);
     even.succeed();
@@ -210,8 +103,8 @@ describe('ChargeBatcher', () => {
   });
 
   it('sends no more in one statement than it may', async () => {
-    const { post, flush } = open({ batchMax: 2 });
-    const answers = ['a', 'b', 'c', 'd', 'e'].map((tool) => post(draft(tool)));
+    const { post, flush } = openBatcher({ batchMax: 2 });
+    const answers = ['a', 'b', 'c', 'd', 'e'].map((tool) => post(newDraft(tool)));
     const sizes: number[] = [];
     for (let index = 0; index < 3; index += 1) {
       const { drafts, succeed } = await flush(index);
@@ -222,107 +115,11 @@ describe('ChargeBatcher', () => {
     await Promise.all(answers);
   });
 
-  it('serves developers in turn, however much one of them has waiting', async () => {
-    const { post, flush } = open({ batchMax: 4 });
-    const first = post(draft('first'));
-    const inFlight = await flush(0);
-    const flood = Array.from({ length: 9 }, (_, n) => post(draft(`flood ${n}`)));
-    const other = post(draft('other', { developer: 2, consumer: 1 }));
-    const third = post(draft('third', { developer: 3, consumer: 2 }));
-    inFlight.succeed();
-    const next = await flush(1);
-    assert.deepEqual(next.tools, ['flood 0', 'other', 'third', 'flood 1']);
-    next.succeed();
-    await Promise.all([first, other, third]);
-    for (const index of [2, 3]) (await flush(index)).succeed();
-    await Promise.all(flood);
-  });
-
-  it('refuses a developer whose share of the queue is full, and nobody else', async () => {
-    const { post, flush } = open({ queueMaxByDeveloper: 2 });
-    const answers = [post(draft('in flight'))];
-    const inFlight = await flush(0);
-    answers.push(post(draft('a')), post(draft('b')));
-    await assertFails(post(draft('too many')), 'not_made');
-    answers.push(post(draft('other', { developer: 2 })));
-    inFlight.succeed();
-    (await flush(1)).succeed();
-    await Promise.all(answers);
-  });
-
-  it('goes on charging others while one charge is decided by itself, and keeps its consumer’s order', async () => {
-    const decided: string[] = [];
-    const waiting = Promise.withResolvers<void>();
-    const sent: string[][] = [];
-    const { post } = open({
-      execute: async (drafts) => {
-        sent.push(drafts.map(({ tool }) => tool));
-        return drafts.map((each) => (each.tool === 'left' ? undefined : posted(each)));
-      },
-      decide: async (drafts) => {
-        await waiting.promise;
-        decided.push(...drafts.map(({ tool }) => tool));
-        return drafts.map(posted);
-      },
-    });
-    const left = post(draft('left'));
-    while (sent.length < 1) await turn();
-    const after = post(draft('after'));
-    const other = draft('other', { consumer: 1 });
-    await assertPosted(post(other), other);
-    assert.deepEqual(decided, []);
-    waiting.resolve();
-    await Promise.all([left, after]);
-    assert.deepEqual(decided, ['left', 'after']);
-    const again = draft('again');
-    await assertPosted(post(again), again);
-    assert.deepEqual(sent.flat(), ['left', 'other', 'again']);
-  });
-
-  it('charges the neighbours of a locked consumer without it, and it as soon as it can', async () => {
-    const lockedId = draft('').consumerId;
-    let isLocked = true;
-    const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
-      onSent();
-      await turn();
-      if (isLocked && drafts.some(({ consumerId }) => consumerId === lockedId)) {
-        throw postgresError('55P03');
-      }
-      return drafts.map(posted);
-    };
-    const { post, failures } = open({
-      execute: attempt,
-      decide: attempt,
-      findLocked: async () => new Set(isLocked ? [lockedId] : []),
-    });
-    const held = draft('held');
-    const answer = post(held);
-    const free = [1, 2, 3].map((consumer) => draft('free', { consumer }));
-    await Promise.all(free.map((each) => assertPosted(post(each), each)));
-    isLocked = false;
-    await assertPosted(answer, held);
-    assert.deepEqual(failures, []);
-  });
-
-  it('lets a charge of a consumer that stays locked go unmade after the deadline', async () => {
-    const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
-      onSent();
-      await turn();
-      throw postgresError('55P03');
-    };
-    const only = draft('held');
-    const { post } = open({
-      execute: refuse,
-      decide: refuse,
-      findLocked: async () => new Set([only.consumerId]),
-      deadlineMs: 50,
-    });
-    await assertFails(post(only), 'not_made');
-  });
-
   it('never sends an idempotency key twice in one statement', async () => {
-    const { post, flush } = open();
-    const answers = ['k', 'k', 'other', 'k'].map((key, index) => post(draft(`${index}`, { key })));
+    const { post, flush } = openBatcher();
+    const answers = ['k', 'k', 'other', 'k'].map((key, index) =>
+      post(newDraft(`${index}`, { key })),
+    );
     const first = await flush(0);
     assert.deepEqual(first.tools, ['0', '2']);
     first.succeed();
@@ -336,24 +133,24 @@ describe('ChargeBatcher', () => {
   });
 
   it('refuses a charge at once when the queue is full', async () => {
-    const { post, flush, flushes } = open({ queueMax: 2 });
-    const inFlight = post(draft('in flight'));
+    const { post, flush, flushes } = openBatcher({ queueMax: 2 });
+    const inFlight = post(newDraft('in flight'));
     const one = await flush(0);
-    const waiting = [post(draft('a')), post(draft('b'))];
-    await assertFails(post(draft('too many')), 'not_made');
+    const waiting = [post(newDraft('a')), post(newDraft('b'))];
+    await assertFails(post(newDraft('too many')), 'not_made');
     assert.equal(flushes.length, 1);
     one.succeed();
     (await flush(1)).succeed();
     await Promise.all([inFlight, ...waiting]);
-    const after = post(draft('room again'));
+    const after = post(newDraft('room again'));
     (await flush(2)).succeed();
     await after;
   });
 
   it('never sends a charge whose client has gone', async () => {
-    const { post, flush, flushes } = open();
-    const abandoned = post(draft('abandoned'), gone);
-    const waiting = post(draft('waiting'));
+    const { post, flush, flushes } = openBatcher();
+    const abandoned = post(newDraft('abandoned'), gone);
+    const waiting = post(newDraft('waiting'));
     await assertFails(abandoned, 'not_made');
     const one = await flush(0);
     assert.deepEqual(one.tools, ['waiting']);
@@ -363,17 +160,17 @@ describe('ChargeBatcher', () => {
   });
 
   it('never sends a charge that waited past the deadline', async () => {
-    const { post, flushes } = open({ deadlineMs: 0 });
-    await assertFails(post(draft('expired')), 'not_made');
+    const { post, flushes } = openBatcher({ deadlineMs: 0 });
+    await assertFails(post(newDraft('expired')), 'not_made');
     assert.equal(flushes.length, 0);
   });
 
   it('cannot say that a charge did nothing while its key was in flight', async () => {
-    const { post, flush, flushes } = open({ deadlineMs: 100 });
-    const first = post(draft('first', { key: 'k' }));
+    const { post, flush, flushes } = openBatcher({ deadlineMs: 100 });
+    const first = post(newDraft('first', { key: 'k' }));
     const one = await flush(0);
-    const retry = post(draft('retry', { key: 'k' }));
-    const stranger = post(draft('stranger', { key: 'other' }));
+    const retry = post(newDraft('retry', { key: 'k' }));
+    const stranger = post(newDraft('stranger', { key: 'other' }));
     await waitFor(101);
     one.succeed();
     await Promise.all([
@@ -385,8 +182,8 @@ describe('ChargeBatcher', () => {
   });
 
   it('says that nothing happened when the statement was never sent', async () => {
-    const { post, flush, failures } = open();
-    const answers = [post(draft('a')), post(draft('b'))];
+    const { post, flush, failures } = openBatcher();
+    const answers = [post(newDraft('a')), post(newDraft('b'))];
     const failure = new Error('connect ECONNREFUSED');
     (await flush(0)).fail(failure);
     for (const error of await assertAllFail(answers, 'not_made')) {
@@ -403,8 +200,8 @@ describe('ChargeBatcher', () => {
       postgresError('XX000'),
     ];
     for (const failure of errors) {
-      const { post, flush, flushes } = open();
-      const answers = [post(draft('a')), post(draft('b'))];
+      const { post, flush, flushes } = openBatcher();
+      const answers = [post(newDraft('a')), post(newDraft('b'))];
       const one = await flush(0);
       one.sent();
       one.fail(failure);
@@ -415,8 +212,8 @@ describe('ChargeBatcher', () => {
 
   it('says that nothing happened when the database rolled back for want of a lock, time or memory', async () => {
     for (const code of ['40001', '40P01', '53200', '57014']) {
-      const { post, flush, flushes } = open();
-      const answers = [post(draft('a')), post(draft('b'))];
+      const { post, flush, flushes } = openBatcher();
+      const answers = [post(newDraft('a')), post(newDraft('b'))];
       const one = await flush(0);
       one.sent();
       one.fail(postgresError(code));
@@ -426,9 +223,9 @@ describe('ChargeBatcher', () => {
   });
 
   it('lets a charge that the database cannot take fail alone', async () => {
-    const { post, flush, flushes } = open();
+    const { post, flush, flushes } = openBatcher();
     const refused = postgresError('22P05');
-    const [good, poison, better] = [draft('good'), draft('poison'), draft('better')];
+    const [good, poison, better] = [newDraft('good'), newDraft('poison'), newDraft('better')];
     const verdicts = Promise.all([
       assertPosted(post(good), good),
       assert.rejects(post(poison), refused),
@@ -451,10 +248,10 @@ describe('ChargeBatcher', () => {
   });
 
   it('goes on after a failure', async () => {
-    const { post, flush } = open();
-    const refused = assertFails(post(draft('failed')), 'not_made');
+    const { post, flush } = openBatcher();
+    const refused = assertFails(post(newDraft('failed')), 'not_made');
     const one = await flush(0);
-    const next = draft('next');
+    const next = newDraft('next');
     const answer = post(next);
     one.fail(new Error('connect ECONNREFUSED'));
     await refused;
@@ -475,7 +272,7 @@ describe('ChargeBatcher', () => {
         async (arrivals, laneCount) => {
           const inFlight = new Set<number>();
           const decided: ChargeDraft[] = [];
-          const { post } = open({
+          const { post } = openBatcher({
             laneCount,
             batchMax: 4,
             execute: async (drafts) => {
@@ -494,7 +291,10 @@ describe('ChargeBatcher', () => {
           const answers: Promise<void>[] = [];
           for (const { consumer, key, turns } of arrivals) {
             for (let n = 0; n < turns; n += 1) await turn();
-            const each = draft('x', { consumer, ...(key === undefined ? {} : { key: `${key}` }) });
+            const each = newDraft('x', {
+              consumer,
+              ...(key === undefined ? {} : { key: `${key}` }),
+            });
             sent.push(each);
             answers.push(assertPosted(post(each), each));
           }
