@@ -31,7 +31,7 @@ export class FreshCache<T extends object> {
   #trustedUntil = 0;
   #misses: Misses<T> | undefined;
   /** Settles when the latest query does. */
-  #loading: Promise<void> = Promise.resolve();
+  #loading: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -82,10 +82,7 @@ export class FreshCache<T extends object> {
       }
       return found;
     });
-    this.#loading = rows.then(
-      () => {},
-      () => {},
-    );
+    this.#loading = rows.catch(() => {});
     return { keys, rows };
   }
 

@@ -2,7 +2,9 @@
  * How much one account may have in progress at a time. What is past it waits for its own account's work to
  * end, and takes nothing from others: neither connections nor the event loop.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../domain/errors.ts';
+import { REFUSAL_MS } from './rate-limits.ts';
 
 export interface AccountGateOptions {
   /** The weight that an account may have in progress. A single piece of work may be heavier. */
@@ -50,7 +52,10 @@ export class AccountGate {
       entry.inProgress += weight;
       return entry;
     }
-    if (entry.waiting.size >= this.#options.waitingMax) throw tooMany();
+    if (entry.waiting.size >= this.#options.waitingMax) {
+      await delay(REFUSAL_MS);
+      throw tooMany();
+    }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting = { weight, resolve };
     const { waiting: queue } = entry;

@@ -3,8 +3,15 @@
  * account, and of requests with a bad key from an address. Charges have no limit of this kind, they have
  * fair shares (batcher.ts).
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from '../domain/errors.ts';
+
+/**
+ * A refusal takes this long, and so a client that sends its next request at the answer to its last one cannot
+ * keep the process busy with refusals. It is told to wait for a second anyway.
+ */
+export const REFUSAL_MS = 1_000;
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
@@ -32,8 +39,9 @@ export class RateLimit {
     try {
       return this.#headers(await this.#limiter.consume(key));
     } catch (state) {
-      if (state instanceof RateLimiterRes) throw this.#refusal(state);
-      throw state;
+      if (!(state instanceof RateLimiterRes)) throw state;
+      await delay(REFUSAL_MS);
+      throw this.#refusal(state);
     }
   }
 

@@ -39,6 +39,7 @@ export function isConnectionLost(error: unknown): boolean {
 export function isDatabaseUnavailable(error: unknown): boolean {
   return (
     error instanceof ConnectionError ||
+    error instanceof PoolBusyError ||
     isConnectionLost(error) ||
     classifyFailure(error, true) === 'not_executed'
   );

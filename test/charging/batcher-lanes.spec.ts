@@ -5,12 +5,17 @@ import type { ChargeDraft } from '../../src/store/charges/post-charges.ts';
 import {
   openBatcher,
   newDraft,
-  stays,
   posted,
   postgresError,
   assertFails,
   assertPosted,
 } from '../support/scripted-batcher.ts';
+
+const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
+  onSent();
+  await turn();
+  throw postgresError('55P03');
+};
 
 describe('the lanes of ChargeBatcher', () => {
   it('serves developers in turn, however much one of them has waiting', async () => {
@@ -96,11 +101,6 @@ describe('the lanes of ChargeBatcher', () => {
   });
 
   it('lets a charge of a consumer that stays locked go unmade after the deadline', async () => {
-    const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
-      onSent();
-      await turn();
-      throw postgresError('55P03');
-    };
     const only = newDraft('held');
     const { post } = openBatcher({
       execute: refuse,

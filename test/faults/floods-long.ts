@@ -25,7 +25,9 @@ const options = {
 await mochaGlobalSetup();
 try {
   const api = await startTestApi({ env: WITH_RATE_LIMITS });
-  const [attacker, victim, poor] = await Promise.all([10_000, 1_000, 1].map(api.createAccount));
+  const [attacker, victim, poor] = await Promise.all(
+    [10_000, 1_000, 1].map((dollars) => api.createAccount(dollars)),
+  );
   if (!attacker || !victim || !poor) throw new Error('no accounts');
   const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
   // What is compiled first is slow, and is not measured.
