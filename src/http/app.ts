@@ -5,7 +5,7 @@ import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
-import { getOpenApi } from './handlers/openapi.ts';
+import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
@@ -24,6 +24,7 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
+    { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     { method: 'get', path: '/top-up', middleware: topUpPage },
     { method: 'get', path: '/top-up.js', middleware: topUpScript },
