@@ -127,7 +127,12 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
     read('earnings', 'earnings of who has half of all', ledger.developerKey, '/v1/earnings'),
     read('tools', 'tools of who has half of all', ledger.developerKey, '/v1/tools'),
     read('top-ups', 'top-ups of who has half of all', ledger.developerKey, '/v1/top-ups'),
-    read('charges', 'charges of the developer with half of all', ledger.developerKey, '/v1/charges'),
+    read(
+      'charges',
+      'charges of the developer with half of all',
+      ledger.developerKey,
+      '/v1/charges',
+    ),
     read('charges of a tool', 'the same, of one tool', ledger.developerKey, byTool),
     read('charges of a consumer', 'the same, of one consumer', ledger.developerKey, byConsumer),
   ];

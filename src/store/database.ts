@@ -3,6 +3,7 @@
  * error), timestamptz as an ISO 8601 UTC string, uuid and text as strings. Never set session state on a connection: the
  * pool does not reset it.
  */
+import { createPgDriverFactory } from '@slonik/pg-driver';
 import {
   createPool,
   createSqlTag,
@@ -14,6 +15,8 @@ import {
 } from 'slonik';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
+import { boundWaiting } from './bounded-pool.ts';
+import { withDeadline } from './statement-deadline.ts';
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
 export type Connection = CommonQueryMethods;
@@ -26,12 +29,30 @@ export interface DatabaseOptions {
   readonly onError: (error: unknown) => void;
   /** Limits each statement, but not the COMMIT. */
   readonly statementTimeoutMs?: number;
+  /** A statement fails when it waits longer than this for a lock, well before its caller gives up. */
+  readonly lockTimeoutMs?: number;
+  /** How long a caller may wait for a connection before a PoolBusyError. Unlimited when not set. */
+  readonly waitMsMax?: number;
+  /**
+   * How long Postgres may take to answer before the connection counts as dead and is destroyed. Longer than the
+   * statement timeout, whose error is more precise. Unlimited when not set, which the checks of all the books need.
+   */
+  readonly silenceMsMax?: number;
 }
 
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** A caller behind this many others would not get its turn in time. */
+const WAITING_MAX = 1_000;
+
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const pool = await createPool(withTimeouts(url), {
-    maxPoolSize: options.maxPoolSize,
-    statementTimeout: options.statementTimeoutMs ?? 10_000,
+  const { maxPoolSize, waitMsMax, silenceMsMax } = options;
+  const driver = createPgDriverFactory();
+  const pool = await createPool(withSessionOptions(url, options.lockTimeoutMs), {
+    driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    // A connection past its deadline needs no more time.
+    gracefulTerminationTimeout: 50,
+    maxPoolSize,
+    statementTimeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idleInTransactionSessionTimeout: 15_000,
     idleTimeout: 'DISABLE_TIMEOUT',
     connectionRetryLimit: 0,
@@ -52,15 +73,30 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     ],
   });
   pool.on('error', options.onError);
-  return pool;
+  if (waitMsMax === undefined) return pool;
+  return boundWaiting(pool, { maxPoolSize, waitMsMax, waitingMax: WAITING_MAX });
 }
 
-/** A statement fails when it waits longer than this for a lock, well before its caller gives up. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-function withTimeouts(text: string): string {
+/**
+ * The server probes idle connections, so that firewalls keep them open, and closes those that do not answer, which
+ * releases their locks.
+ */
+const SESSION_OPTIONS = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 15_000,
+};
+
+function withSessionOptions(text: string, lockTimeoutMs = LOCK_TIMEOUT_MS): string {
   const url = new URL(text);
-  url.searchParams.set('options', `-c lock_timeout=${LOCK_TIMEOUT_MS}`);
+  const options = { ...SESSION_OPTIONS, lock_timeout: lockTimeoutMs };
+  const settings = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`);
+  const given = url.searchParams.get('options');
+  // The operator's options in the URL come last, so they win.
+  url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
   return url.href;
 }
 
@@ -117,6 +153,23 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
+
+const oneRow = row(Type.Object({ one: Type.Integer() }));
+
+/** Resolves to true once Postgres answers; rejects when it cannot. */
+export async function isDatabaseUp(connection: Connection): Promise<boolean> {
+  await connection.one(sql.type(oneRow)`select 1 as one`);
+  return true;
+}
+
+const timeRow = row(Type.Object({ timeMs: Type.Integer() }));
+
+/** Postgres's clock, in milliseconds since 1970. */
+export function readClock(connection: Connection): Promise<number> {
+  return connection.oneFirst(sql.type(timeRow)`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::int8 as "timeMs"
+  `);
+}
 
 /** An instant in milliseconds as a Postgres timestamptz. */
 export function timestampOf(timeMs: number) {
