@@ -59,7 +59,7 @@ export interface RefusalDetails {
   readonly retryAfterSeconds?: number;
   /** The methods that the path supports. */
   readonly allow?: string;
-  /** Sent beside the body: what remains of a rate limit. */
+  /** Headers of the response: the remaining rate limit. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -33,17 +33,14 @@ import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Turns } from '../temporal/turns.ts';
 
-/** Connections of one API process besides its charge lanes, and how long they may be waited for and used. */
+/** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
   maxPoolSize: 8,
   statementTimeoutMs: 5_000,
   silenceMsMax: 6_000,
   waitMsMax: 1_000,
 } as const;
-/**
- * For keys, prices, what changed of them, and readiness: charges wait for these, so they never wait for
- * what others read.
- */
+/** For keys, prices, their changes, and readiness. Charges wait for these, so they must not queue behind reads. */
 const LOOK_UPS = {
   maxPoolSize: 3,
   statementTimeoutMs: 1_000,
@@ -63,7 +60,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
-  // Open connections would keep the process that cannot start from ending.
+  // Open connections would keep a process alive that cannot start.
   await clock.start().catch(async (error: unknown) => {
     clock.stop();
     await lookUps.end();

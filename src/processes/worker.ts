@@ -39,7 +39,9 @@ export interface RunningWorker {
 }
 
 const DATABASE_CONNECTIONS = 10;
-/** Past the statement timeout of 10 s: the connection is dead, and the step is tried again on another. */
+/**
+ * Longer than the statement timeout of 10 s. Past it the connection is dead, and the activity is retried on another.
+ */
 const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */

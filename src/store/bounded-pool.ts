@@ -1,6 +1,6 @@
 /**
- * A pool whose queue is bounded in length and in time. Slonik's own queue is neither: whoever comes while
- * all connections are busy would wait for as long as that lasts, unanswered.
+ * A pool whose queue is bounded in length and in time. Slonik's own queue has no bounds: while all connections are
+ * busy, callers would wait without an answer.
  */
 import type { DatabasePool } from 'slonik';
 

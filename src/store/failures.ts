@@ -1,4 +1,4 @@
-/** What a database error means. Anything uncertain counts as uncertain: a wrong guess would charge twice. */
+/** Classifies database errors. In doubt the outcome is unknown, because a wrong guess would charge twice. */
 import {
   BackendTerminatedError,
   BackendTerminatedUnexpectedlyError,
@@ -7,14 +7,14 @@ import {
 import { PoolBusyError } from './bounded-pool.ts';
 
 export type StatementFailure =
-  /** Nothing happened: no connection, or rolled back for want of a lock, time or memory. */
+  /** Nothing happened: no connection, or rolled back for lack of a lock, time or memory. */
   | 'not_executed'
   /** Rolled back because of its data. */
   | 'rejected'
   /** The connection broke after the statement was sent: it may have committed. */
   | 'unknown';
 
-/** Classes of SQLSTATE after which the session is gone, and so the commit may have happened. */
+/** Classes of SQLSTATE that end the session, so the commit may have happened. */
 const SESSION_LOST = /^(08|57P|58|XX)/;
 /** Serialization and deadlock, lock not available, cancelled (statement_timeout), out of resources. */
 const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014)/;
@@ -28,14 +28,14 @@ export function classifyFailure(error: unknown, isSent: boolean): StatementFailu
   return ROLLED_BACK_FOR_NOW.test(state) ? 'not_executed' : 'rejected';
 }
 
-/** The connection broke while a statement was under way, which may or may not have committed. */
+/** The connection broke during a statement, which may have committed. */
 export function isConnectionLost(error: unknown): boolean {
   return (
     error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError
   );
 }
 
-/** Postgres cannot be reached, or rolled the statement back for reasons that pass: try again later. */
+/** Postgres cannot be reached, or rolled the statement back for a temporary reason: try again later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return (
     error instanceof ConnectionError ||
@@ -45,12 +45,12 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   );
 }
 
-/** The statement gave up waiting for a row that somebody else has locked, and was rolled back. */
+/** The statement timed out waiting for a row that another transaction has locked, and was rolled back. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
-/** The SQLSTATE of a database error, which Slonik keeps as the cause of its own. */
+/** The SQLSTATE of a database error, which Slonik keeps as the cause of its own error. */
 function sqlStateOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code))

@@ -1,8 +1,7 @@
 /**
- * The client's own deadline for each statement. `statement_timeout` is the server's, and a server that has gone
- * silent (a firewall that forgot the connection, a failover) can neither keep it nor say so: without this,
- * whoever waits for such a connection waits for ever. Past the deadline the connection is destroyed, and the
- * pool opens another one.
+ * The client's own deadline for each statement. `statement_timeout` is enforced by the server, and a silent server (a
+ * firewall that forgot the connection, a failover) cannot enforce or report it: without this deadline, callers on such
+ * a connection would wait forever. Past the deadline the connection is destroyed, and the pool opens another one.
  */
 import { BackendTerminatedError, type DriverFactory } from 'slonik';
 
@@ -23,7 +22,7 @@ export function withDeadline(createDriver: DriverFactory, deadlineMs: number): D
                   new Error(`Postgres did not answer within ${deadlineMs} ms`),
                 ),
               );
-              // From here on every other statement on this connection fails at once, its ROLLBACK too.
+              // From here on, every other statement on this connection fails immediately, including its ROLLBACK.
               void client.destroy().catch(() => {});
             }, deadlineMs);
             client.query(text, values, queryOptions).then(resolve, reject);

@@ -63,7 +63,7 @@ export async function lockConsumer(
 
 const idRow = row(Type.Object({ id: Type.String() }));
 
-/** Which of these consumers somebody else has locked now. Waits for none of them. */
+/** The consumers that another transaction has locked now. Does not wait for locks. */
 export async function findLockedConsumers(
   connection: Connection,
   consumers: readonly ConsumerRef[],
