@@ -21,7 +21,10 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> {
   maxRetries?: number | undefined;
   /** Default `fail`. A refusal always raises, whatever this says. */
   onUnavailable?: Mode | undefined;
-  /** Default true: concurrent charges go together in one request (`POST /v1/charges/batch`). */
+  /**
+   * Whether concurrent charges go together in one request (`POST /v1/charges/batch`). Default: true under
+   * Node, Bun and Deno; false in edge runtimes such as Workers, where calls cannot share a request.
+   */
   coalesce?: boolean | undefined;
   /**
    * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as

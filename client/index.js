@@ -3,6 +3,7 @@
  * when charge() resolves with `paid: true`. One charge() has one idempotency key for all of its
  * attempts, so it takes the money at most once, whatever the network does. index.d.ts documents all.
  */
+import { CAN_SHARE_REQUESTS } from '#send';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError, errorOf } from './errors.js';
@@ -40,7 +41,7 @@ export class Farebox {
     this.#timeoutMs = settings.checkInteger('timeoutMs', options.timeoutMs ?? 5_000, 1);
     this.#maxRetries = settings.checkInteger('maxRetries', options.maxRetries ?? 2, 0);
     this.#onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
-    if (settings.checkCoalesce(options.coalesce ?? true)) {
+    if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
       this.#coalescer = new Coalescer(
         postCharges.bind(undefined, this.#transport),
         this.#timeoutMs,

@@ -2,6 +2,9 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
+/** A bundle for Workers may have been made with Node's conditions. */
+export const CAN_SHARE_REQUESTS = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+
 export function send(url, { method, headers, body, timeoutMs }) {
   return new Promise((resolve, reject) => {
     // By the process's own agent, which keeps connections and knows its proxy. It follows no redirect.
