@@ -4,7 +4,7 @@
  * into Postgres and not through Temporal, whose histories keep what they see.
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type { InvocationView } from '../workflows/messages.ts';
+import type { InvocationView } from '../src/domain/invocation.ts';
 import { callAgent } from '../src/agents/call.ts';
 import type { Database } from '../src/store/database.ts';
 import {
@@ -14,7 +14,7 @@ import {
   recordFailedAttempt,
   recordResult,
   type AgentCall,
-} from '../src/store/invocations.ts';
+} from '../src/store/agents/invocations.ts';
 import { viewOf } from './invocations.ts';
 import { rowIdOf } from './row-id.ts';
 

@@ -1,10 +1,26 @@
-/** What went wrong in a step, as an operator reads it in the Temporal UI, and when the processor may be asked again. */
+/**
+ * Turns an error of any step into one that an operator understands in the Temporal UI, with the delay that Stripe
+ * asked for.
+ */
 import { ApplicationFailure } from '@temporalio/activity';
+import type { ActivityInterceptors } from '@temporalio/worker';
 import { Stripe } from 'stripe';
-import { PaymentMismatchError } from '../src/processor/verdict.ts';
+import { PaymentMismatchError } from '../src/stripe/verdict.ts';
 
-/** Types are our error codes where one fits. */
-export function failureFor(error: unknown): unknown {
+/** The interceptor that every worker installs. */
+export function explainFailures(): ActivityInterceptors {
+  return {
+    inbound: {
+      execute: (input, next) =>
+        next(input).catch((error: unknown) => {
+          throw failureFor(error);
+        }),
+    },
+  };
+}
+
+/** The type is one of our error codes where one fits. */
+function failureFor(error: unknown): unknown {
   if (error instanceof PaymentMismatchError) {
     return ApplicationFailure.create({
       type: 'payment_mismatch',

@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { GrantStatus, GrantType } from '../src/domain/grant.ts';
 import type { Database } from '../src/store/database.ts';
-import { settleGrant } from '../src/store/grants.ts';
+import { settleGrant } from '../src/store/agents/grants.ts';
 import { rowIdOf } from './row-id.ts';
 
 /** What a workflow needs to know of a grant; no personal data, since histories keep it. */

@@ -1,14 +1,17 @@
 /** The steps of an invocation that write to Postgres. Each may run twice: conditions on the row decide. */
 import { ApplicationFailure } from '@temporalio/activity';
-import { INVOCATION_ERRORS, type InvocationErrorCode } from '../src/domain/invocation.ts';
+import {
+  INVOCATION_ERRORS,
+  type InvocationErrorCode,
+  type InvocationView,
+} from '../src/domain/invocation.ts';
 import type { Database } from '../src/store/database.ts';
 import {
   beginInvocation,
   failInvocation,
   findInvocation,
   type Invocation,
-} from '../src/store/invocations.ts';
-import type { InvocationView } from '../workflows/messages.ts';
+} from '../src/store/agents/invocations.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface InvocationDeps {

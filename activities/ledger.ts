@@ -1,11 +1,15 @@
 /** The steps that write to Postgres. Each may run twice: its statement is what makes it happen once. */
 import { wireId } from '../src/domain/ids.ts';
 import { dollarsOf } from '../src/domain/money.ts';
-import type { TopUpFailure, TopUpMethod, TopUpStatus } from '../src/domain/top-up.ts';
-import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
-import { creditTopUp } from '../src/store/credits.ts';
+import type {
+  AutoTopUpState,
+  TopUpFailure,
+  TopUpMethod,
+  TopUpStatus,
+} from '../src/domain/top-up.ts';
+import { creditTopUp } from '../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../src/store/database.ts';
-import { expireTopUp, failTopUp, openTopUp } from '../src/store/top-ups.ts';
+import { expireTopUp, failTopUp, openTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface LedgerDeps {

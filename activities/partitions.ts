@@ -1,5 +1,5 @@
 /** The step that makes partitions ahead: it makes what is missing, so it is safe to run twice or at once. */
-import { ensureChargePartitions } from '../src/store/partitions.ts';
+import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 
 export type PartitionActivities = ReturnType<typeof createPartitionActivities>;
 

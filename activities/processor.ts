@@ -3,26 +3,26 @@
  * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
  */
 import type { Stripe } from 'stripe';
+import type { Verdict } from '../src/domain/verdict.ts';
 import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,
   recordProcessorCustomer,
-} from '../src/store/processor-customers.ts';
+} from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
   planSession,
   recordPaymentIntent,
   recordSession,
   type TopUp,
-} from '../src/store/top-ups.ts';
-import * as calls from '../src/processor/stripe.ts';
+} from '../src/store/top-ups/top-ups.ts';
+import * as calls from '../src/stripe/calls.ts';
 import {
   failureOf,
   isUnconfirmed,
   verdictOfIntent,
   verdictOfSession,
-  type Verdict,
-} from '../src/processor/verdict.ts';
+} from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface ProcessorDeps {

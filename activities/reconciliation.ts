@@ -2,20 +2,14 @@
  * The steps of a reconciliation, each a bounded part of it and safe to run twice: what differs is written down
  * as it is now, and a workflow that is nudged asks for itself.
  */
-import {
-  examine,
-  readPage,
-  type Books,
-  type Suspect,
-  type Walk,
-} from '../src/processor/reconciliation.ts';
+import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
 import {
   getWalkStart,
   listDiffering,
   listUnsettled,
   recordWalk,
-} from '../src/store/reconciliation.ts';
-import { findTopUp, type TopUp } from '../src/store/top-ups.ts';
+} from '../src/store/audit/reconciliation.ts';
+import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
   /** Have the workflow of a top-up look again; start it where it is gone. */

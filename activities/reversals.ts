@@ -5,16 +5,16 @@
 import type { Stripe } from 'stripe';
 import { dollarsOf } from '../src/domain/money.ts';
 import type { TopUpStatus } from '../src/domain/top-up.ts';
-import { makeRefund, readReversals } from '../src/processor/reversals.ts';
+import { makeRefund, readReversals } from '../src/stripe/reversals.ts';
 import type { Database } from '../src/store/database.ts';
-import { failRefund, listRequestedRefunds } from '../src/store/refunds.ts';
+import { failRefund, listRequestedRefunds } from '../src/store/top-ups/request-refund.ts';
 import {
   getClaims,
   getReversalsVersion,
   recordReversals,
   type ReportedReversal,
-} from '../src/store/reversals.ts';
-import { getTopUp } from '../src/store/top-ups.ts';
+} from '../src/store/top-ups/reversals.ts';
+import { getTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface ReversalDeps {

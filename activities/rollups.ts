@@ -1,6 +1,6 @@
 /** The step that moves earnings from the tails into sums: bounded, and safe to run twice or at once. */
 import type { Database } from '../src/store/database.ts';
-import { rollUp, type RollupStep } from '../src/store/rollups.ts';
+import { rollUp, type RollupStep } from '../src/store/earnings/rollups.ts';
 
 export type RollupActivities = ReturnType<typeof createRollupActivities>;
 

@@ -7,10 +7,10 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import type { Client } from 'pg';
 import { composeKey } from '../src/domain/api-keys.ts';
-import { hashOfKey } from '../src/store/accounts.ts';
+import { hashOfKey } from '../src/store/accounts/accounts.ts';
 import { createDatabase } from '../src/store/database.ts';
-import { ensureChargePartitions } from '../src/store/partitions.ts';
-import { rebuildRollups } from '../src/store/rollups.ts';
+import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
+import { rebuildRollups } from '../src/store/earnings/rollups.ts';
 import { BALANCE, LEDGERS, type Ledger } from './ledger.ts';
 import { withClient } from './stack.ts';
 

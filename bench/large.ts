@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { wireId } from '../src/domain/ids.ts';
 import { createDatabase } from '../src/store/database.ts';
-import { rollUp } from '../src/store/rollups.ts';
+import { rollUp } from '../src/store/earnings/rollups.ts';
 import { addCharges, addConsumers } from './history.ts';
 import { CONSUMERS, createLedger, proveWhole, type Ledger } from './ledger.ts';
 import { chargeOverHttp, readOverHttp } from './load.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { asMicros, MICROS_PER_DOLLAR } from '../src/domain/money.ts';
-import { createAccounts } from '../src/store/accounts.ts';
+import { createAccounts } from '../src/store/accounts/accounts.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { withClient, type Stack } from './stack.ts';

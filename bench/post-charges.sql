@@ -1,4 +1,4 @@
--- The charge statement alone, 100 charges a call, as src/store/charges.ts calls it. The consumers were
+-- The charge statement alone, 100 charges a call, as src/store/charges/post-charges.ts calls it. The consumers were
 -- drawn beforehand (bench.batches), so that drawing them costs one probe.
 \set n random(1, :batches)
 select p.ord, p.outcome, p.charge_id, p.amount, p.balance, p.signed_by

@@ -4,7 +4,8 @@
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { changedAttribute } from './changed-attribute.ts';
-import type { InvocationProgress, InvocationView } from './messages.ts';
+import type { InvocationProgress } from './messages.ts';
+import type { InvocationView } from '../src/domain/invocation.ts';
 
 interface Displayed extends Pick<InvocationProgress, 'waitingFor' | 'stuck'> {
   readonly view: InvocationView;

@@ -17,10 +17,15 @@ import {
 } from '@temporalio/workflow';
 import type { AgentActivities } from '../activities/agents.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
-import { agentTaskQueue, RETRY_MS_MAX, retryDelayMs } from '../src/domain/invocation.ts';
+import {
+  agentTaskQueue,
+  RETRY_MS_MAX,
+  retryDelayMs,
+  type InvocationView,
+} from '../src/domain/invocation.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
-import type { InvocationInput, InvocationProgress, InvocationView, Stuck } from './messages.ts';
+import type { InvocationInput, InvocationProgress, Stuck } from './messages.ts';
 
 type Step = 'begin' | 'call' | 'giveUp' | 'end';
 

@@ -5,7 +5,7 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { GrantStatus } from '../src/domain/grant.ts';
-import type { InvocationError, InvocationStatus } from '../src/domain/invocation.ts';
+import type { InvocationView } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
 
 export interface TopUpInput {
@@ -70,14 +70,6 @@ export const grantStatus = defineQuery<GrantView>('status');
 export interface InvocationInput {
   /** `inv_…` */
   readonly invocationId: string;
-}
-
-/** Without what the agent answered, which histories must not keep. */
-export interface InvocationView {
-  readonly status: InvocationStatus;
-  readonly attempts: number;
-  /** Why it failed, or while it runs what the last attempt met. */
-  readonly error: InvocationError | null;
 }
 
 export interface InvocationProgress extends InvocationView {

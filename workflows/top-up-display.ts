@@ -3,7 +3,7 @@
  * Markdown that say what it waits for, since when, and what to do. No personal data in either.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
+import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { TopUpProgress } from './messages.ts';
 

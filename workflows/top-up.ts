@@ -20,8 +20,8 @@ import {
 import type { LedgerActivities } from '../activities/ledger.ts';
 import type { ProcessorActivities } from '../activities/processor.ts';
 import type { ReversalActivities } from '../activities/reversals.ts';
-import type { AutoTopUpState } from '../src/store/auto-top-ups.ts';
-import type { Verdict } from '../src/processor/verdict.ts';
+import type { AutoTopUpState } from '../src/domain/top-up.ts';
+import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
 import type { Stuck, TopUpInput, TopUpProgress, TopUpView, WaitingFor } from './messages.ts';
 import { display } from './top-up-display.ts';

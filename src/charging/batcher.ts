@@ -6,7 +6,7 @@
  * in order of arrival, and two flushes of a process never wait for each other's locks.
  */
 import { ApiError } from '../domain/errors.ts';
-import type { ChargeDraft, ChargeOutcome } from '../store/charges.ts';
+import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import { failureOf } from './flush-failure.ts';
 
 export interface BatcherOptions {

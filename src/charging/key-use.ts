@@ -1,6 +1,6 @@
 /** When keys were last used, gathered in memory and written together, off the path of the charge. */
 import type { Database } from '../store/database.ts';
-import { touchKeys } from '../store/api-keys.ts';
+import { touchKeys } from '../store/accounts/api-keys.ts';
 
 const WRITE_EVERY_MS = 10_000;
 

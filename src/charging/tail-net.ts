@@ -3,7 +3,7 @@
  * the tails itself, so that what reads them stays quick. Where the schedule runs it finds nothing to do.
  */
 import type { Database } from '../store/database.ts';
-import { areTailsLong, rollUp } from '../store/rollups.ts';
+import { areTailsLong, rollUp } from '../store/earnings/rollups.ts';
 
 const LOOK_EVERY_MS = 10_000;
 

@@ -7,7 +7,7 @@ import {
   noteToolName,
   type PricedTool,
   type ToolName,
-} from '../store/tools.ts';
+} from '../store/earnings/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
 
 export interface KnownTool {

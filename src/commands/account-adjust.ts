@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../domain/money.ts';
-import { adjustBalance } from '../store/adjustments.ts';
+import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { positiveDollarsOf } from './dollars.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';

@@ -4,8 +4,8 @@
  */
 import type { Command } from 'commander';
 import { dollarsOf as inDollars, type Micros } from '../domain/money.ts';
-import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/auto-top-ups.ts';
-import { setConsentCeiling } from '../store/consent.ts';
+import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
+import { setConsentCeiling } from '../store/top-ups/consent.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { dollarsOf, payableDollarsOf, positiveDollarsOf } from './dollars.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';

@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
-import { createAccounts, type CreatedAccount } from '../store/accounts.ts';
+import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerCard } from './account-card.ts';
 import { dataDirOption } from './data-dir-option.ts';

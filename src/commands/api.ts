@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { pino } from 'pino';
 import { readConfig } from '../config.ts';
-import { runApi } from '../main.ts';
+import { runApi } from '../processes/api.ts';
 import { untilStopped } from './until-stopped.ts';
 
 export function register(program: Command): void {

@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { auditProcessor } from '../processor/audit.ts';
-import { createStripe } from '../processor/stripe.ts';
-import { auditLedger, CHECK_NAMES, type Finding } from '../store/audit.ts';
+import { auditProcessor } from '../stripe/compare-top-ups.ts';
+import { createStripe } from '../stripe/calls.ts';
+import { auditLedger, CHECK_NAMES, type Finding } from '../store/audit/ledger-checks.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { withLedger } from './ledger-command.ts';
 

@@ -3,8 +3,14 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { KeyKind } from '../domain/api-keys.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import type { LedgerConfig } from '../config.ts';
-import { newKey, storedForm } from '../store/accounts.ts';
-import { expireKey, insertKeys, listKeys, revokeKey, type StoredKey } from '../store/api-keys.ts';
+import { newKey, storedForm } from '../store/accounts/accounts.ts';
+import {
+  expireKey,
+  insertKeys,
+  listKeys,
+  revokeKey,
+  type StoredKey,
+} from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';

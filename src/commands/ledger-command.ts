@@ -2,7 +2,7 @@
 import { readLedgerConfig, type LedgerConfig } from '../config.ts';
 import { uuidOf } from '../domain/ids.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { findAccount, type Account } from '../store/accounts.ts';
+import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
 
 /** A command cannot do what it was asked: its message is printed alone, and the exit code is 1. */

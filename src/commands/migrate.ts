@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { readLedgerConfig, readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { migrate } from '../store/migrations.ts';
-import { ensureChargePartitions } from '../store/partitions.ts';
+import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { ensureSearchAttributes } from '../temporal/search-attributes.ts';
 import { dataDirOption } from './data-dir-option.ts';
 

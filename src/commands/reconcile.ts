@@ -5,7 +5,7 @@ import { DIFFERENCES } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { listDifferences } from '../store/reconciliation.ts';
+import { listDifferences } from '../store/audit/reconciliation.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconciliation.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, dollarsOf, type Micros } from '../domain/money.ts';
-import { requestRefund, type RefundResult } from '../store/refunds.ts';
+import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { positiveDollarsOf } from './dollars.ts';
 import { CommandError, table, withLedger } from './ledger-command.ts';

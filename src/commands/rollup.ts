@@ -1,6 +1,6 @@
 /** `farebox rollup rebuild`: makes the sums of earnings again from the charges, beside traffic. */
 import type { Command } from 'commander';
-import { rebuildRollups } from '../store/rollups.ts';
+import { rebuildRollups } from '../store/earnings/rollups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { withLedger } from './ledger-command.ts';
 

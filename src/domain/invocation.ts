@@ -24,6 +24,14 @@ export interface InvocationError {
   readonly message: string;
 }
 
+/** An invocation without the agent's answer, which workflow histories must not keep. */
+export interface InvocationView {
+  readonly status: InvocationStatus;
+  readonly attempts: number;
+  /** Why it failed or, while it runs, why the last attempt failed. */
+  readonly error: InvocationError | null;
+}
+
 /** An error's text may come from the agent: it is bounded wherever it is kept. */
 export const ERROR_MESSAGE_MAX = 500;
 

@@ -31,4 +31,10 @@ export const SESSION_MINUTES_MAX = 24 * 60;
  * turned themselves off, after so many declines in a row.
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
+
+export interface AutoTopUpState {
+  readonly status: (typeof AUTO_TOP_UP_STATUSES)[number];
+  /** Why it waits or turned itself off: the code of a decline or of the ceiling that was reached. */
+  readonly reason: string | null;
+}
 export const AUTO_TOP_UP_DECLINES_MAX = 3;

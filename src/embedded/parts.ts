@@ -34,7 +34,7 @@ export interface Context extends StartOptions {
 }
 
 const CLI = join(import.meta.dirname, '../cli.ts');
-const SIMULATOR = join(import.meta.dirname, '../processor/simulator/main.ts');
+const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
 
 /** A start that was killed a moment ago may still be letting go of its port. */
 const LET_GO_MS = 2_000;

@@ -3,12 +3,12 @@ import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
-import type { Api } from './api.ts';
-import { getHealth, getReadiness } from './health.ts';
-import { errorsPage, topUpPage, topUpScript } from './pages.ts';
+import type { Api } from './services.ts';
+import { getHealth, getReadiness } from './handlers/health.ts';
+import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
-import { postStripeWebhook } from './webhooks.ts';
+import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();

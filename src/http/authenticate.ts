@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
-import type { KeyOwner } from '../store/api-keys.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { KeyUse } from '../charging/key-use.ts';
 
 export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'keys'> {

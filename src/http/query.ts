@@ -2,7 +2,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX, uuidFloor, uuidOf, wireId, type IdKind } from '../domain/ids.ts';
-import type { ChargeFilter, DeveloperChargeFilter, Page } from '../store/charge-lists.ts';
+import type { ChargeFilter, DeveloperChargeFilter, Page } from '../store/charges/list-charges.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 100;

@@ -6,22 +6,26 @@ import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
-import { postAgent, postIntentPreview, postResolve } from './agents.ts';
-import { BATCH_BYTES_MAX, postChargeBatch } from './charge-batches.ts';
-import { postChargeRefund } from './charge-refunds.ts';
-import { getCharge, listCharges, postCharge } from './charges.ts';
-import { getBalance, getUsage } from './consumers.ts';
-import { getDeveloperTopUps } from './developer-top-ups.ts';
-import { getEarnings } from './earnings.ts';
+import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
+import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
+import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
+import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
+import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
+import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
+import { getEarnings } from './handlers/earnings/earnings.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
-import { exportCharges, exportEarnings, exportUsage } from './exports.ts';
-import { getGrant, postGrant, postGrantRevocation } from './grants.ts';
-import { getInvocationReceipt } from './invocation-receipts.ts';
-import { getInvocation, INVOCATION_BYTES_MAX, postInvocation } from './invocations.ts';
-import { getReceiptKeys, verifyReceipt } from './receipts.ts';
-import { exportStatement, getStatement } from './statements.ts';
-import { getTools, patchTool, postTool } from './tools.ts';
-import { getTopUp, listTopUps, postCheckout, postTopUp } from './top-ups.ts';
+import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
+import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
+import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
+import {
+  getInvocation,
+  INVOCATION_BYTES_MAX,
+  postInvocation,
+} from './handlers/agents/invocations.ts';
+import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
+import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)

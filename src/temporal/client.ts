@@ -18,10 +18,11 @@ import type { SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { Config } from '../config.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import type { InvocationView } from '../domain/invocation.ts';
 import type { SearchAttributeName } from '../domain/search-attributes.ts';
-import type { Grant } from '../store/grants.ts';
-import type { Invocation } from '../store/invocations.ts';
-import type { TopUp } from '../store/top-ups.ts';
+import type { Grant } from '../store/agents/grants.ts';
+import type { Invocation } from '../store/agents/invocations.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
 import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
 import {
@@ -32,7 +33,6 @@ import {
   paymentReported,
   reversalReported,
   sessionUrl,
-  type InvocationView,
   type TopUpView,
 } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';

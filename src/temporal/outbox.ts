@@ -1,11 +1,11 @@
 /** Notices of the outbox, handed to the workflows that they are for, which they start where needed. */
 import type { Logger } from 'pino';
-import { takeUpAutoTopUp } from '../store/auto-top-ups.ts';
+import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
-import { findGrant } from '../store/grants.ts';
-import { findInvocation } from '../store/invocations.ts';
+import { findGrant } from '../store/agents/grants.ts';
+import { findInvocation } from '../store/agents/invocations.ts';
 import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
-import { findTopUp } from '../store/top-ups.ts';
+import { findTopUp } from '../store/top-ups/top-ups.ts';
 import {
   reportGrant,
   reportReversal,

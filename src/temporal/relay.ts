@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Logger } from 'pino';
-import { concernsReversal } from '../processor/webhook.ts';
+import { concernsReversal } from '../stripe/webhook.ts';
 import type { Database } from '../store/database.ts';
 import {
   EVENTS_CHANNEL,
@@ -14,8 +14,8 @@ import {
   postponeProcessorEvent,
   takeProcessorEvents,
   type WaitingEvent,
-} from '../store/processor-events.ts';
-import { findTopUp } from '../store/top-ups.ts';
+} from '../store/top-ups/processor-events.ts';
+import { findTopUp } from '../store/top-ups/top-ups.ts';
 import { OUTBOX_CHANNEL } from '../store/outbox.ts';
 import { reportPayment, reportReversal, type TemporalClient } from './client.ts';
 import { handOverNotices, retryDelayMs } from './outbox.ts';

@@ -4,10 +4,10 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
-import { settleOverdueGrants } from '../store/grants.ts';
-import { noteSilentInvocations } from '../store/invocations.ts';
-import { noteWaitingRefunds } from '../store/refunds.ts';
-import { withdrawAbandoned } from '../store/top-ups.ts';
+import { settleOverdueGrants } from '../store/agents/grants.ts';
+import { noteSilentInvocations } from '../store/agents/invocations.ts';
+import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
+import { withdrawAbandoned } from '../store/top-ups/top-ups.ts';
 
 /** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
 const ABANDONED_AFTER_MS = 600_000;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { sql } from '../../src/store/database.ts';
-import type { TopUp } from '../../src/store/top-ups.ts';
+import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { startBrowser } from '../support/browser.ts';
 import { until, type Server } from '../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';

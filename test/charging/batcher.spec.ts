@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { ChargeBatcher, type BatcherOptions } from '../../src/charging/batcher.ts';
 import { ApiError, type ErrorCode } from '../../src/domain/errors.ts';
 import { asMicros } from '../../src/domain/money.ts';
-import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges.ts';
+import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges/post-charges.ts';
 
 /** A statement that the batcher has asked for, to be answered by the test. */
 interface Flush {

@@ -8,10 +8,10 @@ import { Client } from 'pg';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../src/config.ts';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { createStripe } from '../../src/processor/stripe.ts';
-import { CHECK_NAMES } from '../../src/store/audit.ts';
+import { createStripe } from '../../src/stripe/calls.ts';
+import { CHECK_NAMES } from '../../src/store/audit/ledger-checks.ts';
 import { createDatabase } from '../../src/store/database.ts';
-import { rebuildRollups } from '../../src/store/rollups.ts';
+import { rebuildRollups } from '../../src/store/earnings/rollups.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import {
   createTestDatabase,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../src/config.ts';
-import { createStripe } from '../../src/processor/stripe.ts';
+import { createStripe } from '../../src/stripe/calls.ts';
 import { createAccount, type Account } from '../client/account.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
-import type { TopUp } from '../../src/store/top-ups.ts';
+import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import type { Random } from '../simulation/random.ts';
 import { proveBooks } from '../support/books.ts';

@@ -8,7 +8,7 @@ import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 import { holdConsumer } from './locks.ts';
 
-/** Two lanes of 5,000 (src/main.ts), of which a consumer has one; in flight are up to 200 more. */
+/** Two lanes of 5,000 (src/processes/api.ts), of which a consumer has one; in flight are up to 200 more. */
 const FITS = 5_000 + 200;
 const BATCHES = 6;
 const BATCH = 1_000;

@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { auditProcessor } from '../../src/processor/audit.ts';
-import { auditLedger } from '../../src/store/audit.ts';
-import type { TopUp } from '../../src/store/top-ups.ts';
+import { auditProcessor } from '../../src/stripe/compare-top-ups.ts';
+import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';

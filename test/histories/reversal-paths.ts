@@ -1,7 +1,7 @@
 /** Each path that a top-up can take when it is refunded or disputed, for record.ts: the run that settles it. */
 import type { Micros } from '../../src/domain/money.ts';
-import { requestRefund } from '../../src/store/refunds.ts';
-import type { TopUp } from '../../src/store/top-ups.ts';
+import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
+import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
 import type { TopUpDesk } from '../workflows/top-up-desk.ts';
 

@@ -3,8 +3,8 @@
  * answer against the model. Actors run beside each other and share developers.
  */
 import assert from 'node:assert/strict';
-import { newKey, storedForm } from '../../src/store/accounts.ts';
-import { insertKeys, listKeys, revokeKey } from '../../src/store/api-keys.ts';
+import { newKey, storedForm } from '../../src/store/accounts/accounts.ts';
+import { insertKeys, listKeys, revokeKey } from '../../src/store/accounts/api-keys.ts';
 import type { Database } from '../../src/store/database.ts';
 import { call } from '../support/http.ts';
 import { pay, type OpenCheckout } from '../support/payments.ts';

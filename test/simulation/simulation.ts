@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
 import { wireId } from '../../src/domain/ids.ts';
-import { createAccounts } from '../../src/store/accounts.ts';
+import { createAccounts } from '../../src/store/accounts/accounts.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';

@@ -8,7 +8,7 @@ import {
   postFittingCharges,
   type ChargeDraft,
   type ChargeOutcome,
-} from '../../src/store/charges.ts';
+} from '../../src/store/charges/post-charges.ts';
 import type { Connection } from '../../src/store/database.ts';
 
 export const RECEIPT_KEY = 3;

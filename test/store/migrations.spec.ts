@@ -5,10 +5,10 @@ import { runner } from 'node-pg-migrate';
 import { Client } from 'pg';
 import { pino } from 'pino';
 import { asMicros } from '../../src/domain/money.ts';
-import { auditLedger } from '../../src/store/audit.ts';
+import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
-import { ensureChargePartitions } from '../../src/store/partitions.ts';
+import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { createEmptyDatabase } from '../support/stack.ts';
 import { post } from './charge-drafts.ts';
 

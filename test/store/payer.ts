@@ -4,15 +4,15 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
-import { createAccounts } from '../../src/store/accounts.ts';
-import { creditTopUp } from '../../src/store/credits.ts';
+import { createAccounts } from '../../src/store/accounts/accounts.ts';
+import { creditTopUp } from '../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import {
   getReversalsVersion,
   recordReversals,
   type ReportedReversal,
-} from '../../src/store/reversals.ts';
-import { admitTopUp, getTopUp } from '../../src/store/top-ups.ts';
+} from '../../src/store/top-ups/reversals.ts';
+import { admitTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 import { newDraft, post } from './charge-drafts.ts';
 
 export type Payer = ReturnType<typeof payerOf>;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros, microsOfDollars } from '../../src/domain/money.ts';
-import { createAccounts } from '../../src/store/accounts.ts';
+import { createAccounts } from '../../src/store/accounts/accounts.ts';
 import { createDatabase } from '../../src/store/database.ts';
 
 /** Ids as on the wire, keys in plain text. */

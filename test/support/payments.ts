@@ -45,7 +45,7 @@ export async function topUpsOf(api: At, { consumerKey }: Consumer) {
   return bodyOf(answer, 200, TopUpsAnswer).topUps;
 }
 
-/** The simulator's controls (src/processor/simulator/controls.ts): `GET`, or `POST` with a body. */
+/** The simulator's controls (simulator/controls/controls.ts): `GET`, or `POST` with a body. */
 export async function control(simulator: At, path: string, body?: object): Promise<unknown> {
   const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
     ...(body && {

@@ -175,7 +175,7 @@ export async function startSimulator(
     STRIPE_SECRET_KEY: `sk_test_${unique()}`,
     STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
   };
-  const child = await startOurs('simulator', ['src/processor/simulator/main.ts'], {
+  const child = await startOurs('simulator', ['simulator/main.ts'], {
     SIMULATOR_PORT: String(port),
     SIMULATOR_DB: database,
     SIMULATOR_SECRET_KEY: env['STRIPE_SECRET_KEY'],

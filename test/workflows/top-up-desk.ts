@@ -13,16 +13,20 @@ import { readConfig } from '../../src/config.ts';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { createStripe } from '../../src/processor/stripe.ts';
-import { recordWebhook } from '../../src/processor/webhook.ts';
-import { createAccounts } from '../../src/store/accounts.ts';
-import { setAutoTopUp } from '../../src/store/auto-top-ups.ts';
-import { creditManually } from '../../src/store/credits.ts';
+import { createStripe } from '../../src/stripe/calls.ts';
+import { recordWebhook } from '../../src/stripe/webhook.ts';
+import { createAccounts } from '../../src/store/accounts/accounts.ts';
+import { setAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
+import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
-import { findProcessorCustomer } from '../../src/store/processor-customers.ts';
-import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups.ts';
+import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
+import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
-import { requestTopUp, type TopUpRequest, type TopUpResult } from '../../src/temporal/top-ups.ts';
+import {
+  requestTopUp,
+  type TopUpRequest,
+  type TopUpResult,
+} from '../../src/top-ups/request-top-up.ts';
 import { newDraft, post } from '../store/charge-drafts.ts';
 import {
   createTestDatabase,

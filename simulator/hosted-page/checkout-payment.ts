@@ -1,0 +1,143 @@
+/**
+ * Paying a session on its hosted page, and what becomes of a bank debit afterwards. Paying twice takes the
+ * money once: a session that is no longer open is left as it is.
+ */
+import type Stripe from 'stripe';
+import { findSource, refusalOf, type Decline } from '../cards.ts';
+import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
+import type { Context } from '../context.ts';
+import { newCustomer } from '../resources/customers.ts';
+import { refused } from '../http/errors.ts';
+import { record } from '../events.ts';
+import { confirm, fail, getIntent, newIntent, succeed } from '../resources/payment-intents.ts';
+import { createPaymentMethod, sourceOfMethod } from '../resources/payment-methods.ts';
+
+export type PaymentResult =
+  | { readonly kind: 'done'; readonly session: Stripe.Checkout.Session }
+  | {
+      readonly kind: 'declined';
+      readonly session: Stripe.Checkout.Session;
+      readonly decline: Decline;
+    };
+
+const NOT_ACCEPTED: Decline = {
+  code: 'payment_method_not_available',
+  declineCode: undefined,
+  message: 'This way of paying is not accepted here.',
+};
+
+/** `number` is what the customer typed, `save` whether the card may be charged again later. */
+export function paySession(
+  context: Context,
+  id: string,
+  number: string,
+  save: boolean,
+): PaymentResult {
+  const session = getSession(context, id);
+  if (session.status !== 'open') return { kind: 'done', session };
+  const source = findSource(number);
+  if (!source) return { kind: 'declined', session, decline: refusalOf(number) };
+  if (!session.payment_method_types.includes(source.type)) {
+    return { kind: 'declined', session, decline: NOT_ACCEPTED };
+  }
+
+  const intent = intentOf(context, session, save);
+  const method = createPaymentMethod(context, source);
+  const decline = confirm(context, intent, method, 'on_session');
+  if (decline) {
+    context.store.update(session);
+    return { kind: 'declined', session, decline };
+  }
+  session.status = 'complete';
+  session.payment_status = intent.status === 'succeeded' ? 'paid' : 'unpaid';
+  session.url = null;
+  session.customer_details = customerDetails(session.customer_email);
+  context.store.update(session, null);
+  record(context, 'checkout.session.completed', session);
+  return { kind: 'done', session };
+}
+
+/** Ends a bank debit that is under way, and tells the session that it belongs to, if any. */
+export function settleDebit(
+  context: Context,
+  intent: Stripe.PaymentIntent,
+  outcome: 'succeeded' | 'failed',
+): void {
+  if (intent.status !== 'processing') {
+    throw refused(`${intent.id} has a status of ${intent.status}, not processing.`);
+  }
+  const method = context.store.follow('payment_method', intent.payment_method);
+  if (!method) throw new Error(`${intent.id} has no payment method`);
+  if (outcome === 'succeeded') succeed(context, intent, method);
+  else fail(context, intent, method, debitFailure(context, method));
+  const session = context.store.all('checkout.session', { payment_intent: intent.id })[0];
+  if (!session) return;
+  if (outcome === 'succeeded') session.payment_status = 'paid';
+  context.store.update(session);
+  record(context, `checkout.session.async_payment_${outcome}`, session);
+}
+
+/** The debits that no control settled in time end as their account number says. */
+export function settleDueDebits(context: Context): void {
+  for (const intent of context.store.due('payment_intent', context.now)) {
+    const method = context.store.follow('payment_method', intent.payment_method);
+    const source = method && sourceOfMethod(context, method);
+    const fails = source?.type === 'us_bank_account' && source.failure !== undefined;
+    settleDebit(context, intent, fails ? 'failed' : 'succeeded');
+  }
+}
+
+/** One intent for all attempts on a session; a customer is made with it when a card will be saved. */
+function intentOf(
+  context: Context,
+  session: Stripe.Checkout.Session,
+  save: boolean,
+): Stripe.PaymentIntent {
+  const notes = notesOfSession(context, session.id);
+  const usage = notes.setupFutureUsage ?? (save && notes.offersSave ? 'off_session' : null);
+  if (session.customer === null && (usage !== null || session.customer_creation === 'always')) {
+    session.customer = newCustomer(context, (customer) => {
+      customer.email = session.customer_email;
+    }).id;
+  }
+  const customer = typeof session.customer === 'string' ? session.customer : null;
+  if (typeof session.payment_intent === 'string') {
+    const before = getIntent(context, session.payment_intent);
+    return { ...before, customer, setup_future_usage: usage };
+  }
+  const intent = newIntent(context, {
+    amount: session.amount_total ?? 0,
+    customer,
+    description: notes.intentDescription,
+    metadata: notes.intentMetadata,
+    setupFutureUsage: usage,
+    allowedTypes: session.payment_method_types,
+  });
+  session.payment_intent = intent.id;
+  return intent;
+}
+
+function debitFailure(context: Context, method: Stripe.PaymentMethod): Decline {
+  const source = sourceOfMethod(context, method);
+  const known = source.type === 'us_bank_account' ? source.failure : undefined;
+  return (
+    known ?? {
+      code: 'debit_not_authorized',
+      declineCode: undefined,
+      message: 'The customer has notified their bank that this payment was unauthorized.',
+    }
+  );
+}
+
+function customerDetails(email: string | null): Stripe.Checkout.Session.CustomerDetails {
+  return {
+    address: null,
+    business_name: null,
+    email,
+    individual_name: null,
+    name: null,
+    phone: null,
+    tax_exempt: 'none',
+    tax_ids: [],
+  };
+}

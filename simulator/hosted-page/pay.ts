@@ -1,0 +1,85 @@
+/**
+ * The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays.
+ * The payment and its webhooks are committed before it answers. A client that takes HTML is sent on to
+ * the success URL; any other gets JSON, since it would only lose itself there.
+ */
+import type { Answer } from '../http/answers.ts';
+import { ApiError } from '../http/errors.ts';
+import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
+import { paySession } from './checkout-payment.ts';
+import { messagePage, PAGE_HEADERS, sessionPage, successUrl, type PageView } from './page.ts';
+import { run, type Simulation } from '../simulation.ts';
+
+export interface PageRequest {
+  readonly method: string;
+  readonly sessionId: string;
+  readonly body: Buffer;
+  readonly contentType: string;
+  readonly accept: string;
+}
+
+export async function answerPage(simulation: Simulation, request: PageRequest): Promise<Answer> {
+  try {
+    if (request.method === 'GET') return show(simulation, request.sessionId);
+    if (request.method === 'POST') return pay(simulation, request, await fieldsOf(request));
+    return page(405, messagePage('Not here', 'This page takes GET and POST.'));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return page(error.status, messagePage('Not found', 'There is no such payment page.'));
+  }
+}
+
+function show(simulation: Simulation, id: string): Answer {
+  return run(simulation, null, (context) => {
+    const session = getSession(context, id);
+    return page(200, sessionPage(session, notesOfSession(context, id)));
+  });
+}
+
+function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answer {
+  const asHtml = request.accept.includes('text/html');
+  return run(simulation, null, (context) => {
+    const result = paySession(context, request.sessionId, fields.card, fields.save);
+    const { session } = result;
+    const view: PageView = notesOfSession(context, session.id);
+    const { id, status, payment_status } = session;
+    if (result.kind === 'declined') {
+      const { code, declineCode, message } = result.decline;
+      return asHtml
+        ? page(402, sessionPage(session, { ...view, problem: message }))
+        : json(402, { error: { type: 'card_error', code, decline_code: declineCode, message } });
+    }
+    if (status === 'expired') {
+      return asHtml
+        ? page(410, sessionPage(session, view))
+        : json(410, { id, status, payment_status });
+    }
+    return asHtml
+      ? { status: 303, body: '', headers: { Location: successUrl(session) } }
+      : json(200, { id, status, payment_status, success_url: successUrl(session) });
+  });
+}
+
+interface Fields {
+  readonly card: string;
+  readonly save: boolean;
+}
+
+/** From `application/x-www-form-urlencoded` or `multipart/form-data`; no card when it is neither. */
+async function fieldsOf({ body, contentType }: PageRequest): Promise<Fields> {
+  const response = new Response(body, { headers: { 'Content-Type': contentType } });
+  const form = await response.formData().catch(() => new FormData());
+  return { card: textOf(form.get('card')), save: form.has('save') };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function page(status: number, body: string): Answer {
+  return { status, body, headers: PAGE_HEADERS };
+}
+
+function json(status: number, body: unknown): Answer {
+  return { status, body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } };
+}

@@ -1,0 +1,73 @@
+/**
+ * The payment simulator as a process of its own: the part of Stripe's API that Farebox uses, for the embedded
+ * start and the tests. Everything it has confirmed or owes is in the file SIMULATOR_DB.
+ * Also in the environment: SIMULATOR_PORT (0: any), SIMULATOR_SECRET_KEY (sk_test_...), SIMULATOR_WEBHOOK_URL,
+ * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_SETTLE_SECONDS (how long a bank debit takes; 10).
+ */
+import type { AddressInfo } from 'node:net';
+import { settleDueDebits } from './hosted-page/checkout-payment.ts';
+import { expireDueSessions } from './resources/checkout-sessions.ts';
+import { KEPT_MS } from './http/idempotency.ts';
+import { createSimulatorServer } from './http/server.ts';
+import { run, type Simulation } from './simulation.ts';
+import { Store } from './store.ts';
+import { Webhooks } from './webhooks.ts';
+
+const HOST = '127.0.0.1';
+/** How often the clock looks for sessions and debits whose time has come. */
+const TICK_MS = 1_000;
+
+const store = new Store(setting('SIMULATOR_DB'));
+const webhooks = new Webhooks(store, {
+  url: setting('SIMULATOR_WEBHOOK_URL'),
+  secret: setting('SIMULATOR_WEBHOOK_SECRET'),
+});
+const simulation: Simulation = {
+  store,
+  webhooks,
+  secretKey: setting('SIMULATOR_SECRET_KEY'),
+  settleAfterSeconds: Number(setting('SIMULATOR_SETTLE_SECONDS', '10')),
+  baseUrl: '',
+};
+
+process.once('SIGTERM', stop);
+process.once('SIGINT', stop);
+process.once('disconnect', stop);
+
+const server = createSimulatorServer(simulation);
+server.on('error', (error) => {
+  process.stderr.write(`simulator: ${error.message}\n`);
+  process.exit(1);
+});
+server.listen(Number(setting('SIMULATOR_PORT')), HOST, () => {
+  const { port } = server.address() as AddressInfo;
+  simulation.baseUrl = `http://${HOST}:${port}`;
+  webhooks.start();
+  setInterval(tick, TICK_MS);
+  process.stdout.write(`simulator listening on ${simulation.baseUrl}\n`);
+  process.send?.({ ready: true, port });
+});
+
+function tick(): void {
+  run(simulation, null, (context) => {
+    expireDueSessions(context);
+    settleDueDebits(context);
+    store.forgetAnswersBefore(Date.now() - KEPT_MS);
+  });
+}
+
+/** At once: whatever was answered is committed, and whatever is in flight is retried after the next start. */
+function stop(): void {
+  webhooks.close();
+  store.close();
+  process.exit(0);
+}
+
+function setting(name: string, fallback?: string): string {
+  const value = process.env[name] ?? fallback;
+  if (!value) {
+    process.stderr.write(`simulator: ${name} is not set\n`);
+    process.exit(1);
+  }
+  return value;
+}

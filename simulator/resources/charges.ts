@@ -1,0 +1,120 @@
+/** Charges: one attempt to take an intent's amount, succeeded (with its balance transaction) or failed. */
+import type Stripe from 'stripe';
+import { chargeFee, move } from './balance-transactions.ts';
+import type { Decline } from '../cards.ts';
+import { ok } from '../http/answers.ts';
+import type { Context, Handler } from '../context.ts';
+import { noSuch } from '../http/errors.ts';
+import { record } from '../events.ts';
+import { newId } from '../ids.ts';
+import { listPage } from '../http/lists.ts';
+
+export function createCharge(
+  context: Context,
+  intent: Stripe.PaymentIntent,
+  method: Stripe.PaymentMethod,
+  decline: Decline | undefined,
+): Stripe.Charge {
+  const charge: Stripe.Charge = {
+    id: newId('ch'),
+    object: 'charge',
+    amount: intent.amount,
+    amount_captured: decline ? 0 : intent.amount,
+    amount_refunded: 0,
+    application: null,
+    application_fee: null,
+    application_fee_amount: null,
+    balance_transaction: null,
+    billing_details: { ...method.billing_details },
+    calculated_statement_descriptor: 'FAREBOX',
+    captured: !decline,
+    created: context.now,
+    currency: intent.currency,
+    customer: intent.customer,
+    description: intent.description,
+    disputed: false,
+    failure_balance_transaction: null,
+    failure_code: decline?.code ?? null,
+    failure_message: decline?.message ?? null,
+    fraud_details: {},
+    livemode: false,
+    metadata: intent.metadata,
+    on_behalf_of: null,
+    outcome: outcomeOf(decline),
+    paid: !decline,
+    payment_intent: intent.id,
+    payment_method: method.id,
+    payment_method_details: detailsOf(method),
+    receipt_email: null,
+    receipt_number: null,
+    receipt_url: null,
+    refunded: false,
+    review: null,
+    shipping: null,
+    source: null,
+    source_transfer: null,
+    statement_descriptor: null,
+    statement_descriptor_suffix: null,
+    status: decline ? 'failed' : 'succeeded',
+    transfer_data: null,
+    transfer_group: null,
+  };
+  if (!decline) {
+    const movement = { type: 'charge', category: 'charge', source: charge.id } as const;
+    const { amount } = intent;
+    charge.balance_transaction = move(context, {
+      ...movement,
+      amount,
+      fee: chargeFee(amount),
+    }).id;
+  }
+  context.store.insert(charge);
+  record(context, decline ? 'charge.failed' : 'charge.succeeded', charge);
+  return charge;
+}
+
+/** The charge that took an intent's money. */
+export function succeededChargeOf(
+  context: Context,
+  intent: Stripe.PaymentIntent,
+): Stripe.Charge | undefined {
+  if (intent.status !== 'succeeded') return undefined;
+  return context.store.follow('charge', intent.latest_charge);
+}
+
+export const retrieveCharge: Handler = ({ store }, _params, id) => {
+  const charge = store.find('charge', id);
+  if (!charge) throw noSuch('charge', id);
+  return ok(charge);
+};
+
+export const listCharges: Handler = (context, params) => {
+  const where = {
+    customer: params.string('customer'),
+    payment_intent: params.string('payment_intent'),
+  };
+  return ok(listPage(context, params, 'charge', '/v1/charges', where));
+};
+
+function outcomeOf(decline: Decline | undefined): Stripe.Charge.Outcome {
+  return {
+    advice_code: null,
+    network_advice_code: null,
+    network_decline_code: null,
+    network_status: decline ? 'declined_by_network' : 'approved_by_network',
+    reason: decline?.declineCode ?? null,
+    risk_level: 'normal',
+    seller_message: decline
+      ? 'The bank did not return any further details with this decline.'
+      : 'Payment complete.',
+    type: decline ? 'issuer_declined' : 'authorized',
+  };
+}
+
+/** The part of the details that tells which card or account it was. */
+function detailsOf({ type, card, us_bank_account }: Stripe.PaymentMethod) {
+  const details = card
+    ? { brand: card.brand, country: card.country, last4: card.last4, funding: card.funding }
+    : { bank_name: us_bank_account?.bank_name, last4: us_bank_account?.last4 };
+  return { type, [type]: details } as unknown as Stripe.Charge.PaymentMethodDetails;
+}

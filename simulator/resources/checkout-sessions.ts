@@ -1,0 +1,234 @@
+/**
+ * Checkout sessions: open -> complete (by the hosted page) or expired (by the API, or when its time has come).
+ * How the page pays one is in checkout-payment.ts.
+ */
+import type Stripe from 'stripe';
+import { ok } from '../http/answers.ts';
+import type { Context, Handler } from '../context.ts';
+import { getCustomer } from './customers.ts';
+import { invalidParam, noSuch, refused } from '../http/errors.ts';
+import { record } from '../events.ts';
+import { newId } from '../ids.ts';
+import { listPage } from '../http/lists.ts';
+import type { Params } from '../http/params.ts';
+import { cancel, checkAmount, getIntent } from './payment-intents.ts';
+
+const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
+/** A request that asks for exactly 30 minutes arrives a little later than its clock was read. */
+const CLOCK_SLACK_SECONDS = 60;
+
+/** What the page needs of a session that the API does not answer. */
+export interface SessionNotes {
+  readonly title: string;
+  readonly intentMetadata: Stripe.Metadata;
+  readonly intentDescription: string | null;
+  readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
+  readonly offersSave: boolean;
+}
+
+export const createSession: Handler = (context, params) => {
+  if (params.string('mode') !== 'payment') {
+    throw invalidParam('mode', 'The simulator knows mode payment only.');
+  }
+  const { amount, title } = lineItems(params);
+  const customer = params.string('customer');
+  if (customer !== undefined) getCustomer(context, customer, 'customer');
+  const email = params.string('customer_email');
+  const creation = params.oneOf('customer_creation', ['always', 'if_required']);
+  if (customer !== undefined && (email ?? creation) !== undefined) {
+    const message = 'You may only specify one of these parameters: customer, customer_email';
+    throw invalidParam('customer', creation ? message.replace('_email', '_creation') : message);
+  }
+  const allowedTypes = params.strings('allowed_payment_method_types') ?? null;
+  const intent = params.object('payment_intent_data');
+  const saving = params.object('saved_payment_method_options');
+  saving?.ignore('allow_redisplay_filters', 'payment_method_remove');
+  const notes: SessionNotes = {
+    title,
+    intentMetadata: intent?.metadata() ?? {},
+    intentDescription: intent?.string('description') ?? null,
+    setupFutureUsage: intent?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
+    offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
+  };
+  intent?.ignore('capture_method', 'receipt_email', 'statement_descriptor_suffix');
+  const session: Stripe.Checkout.Session = {
+    ...blankSession(context, amount),
+    cancel_url: params.url('cancel_url') ?? null,
+    client_reference_id: params.string('client_reference_id') ?? null,
+    customer: customer ?? null,
+    customer_creation: creation ?? (customer === undefined ? 'if_required' : null),
+    customer_email: email ?? null,
+    expires_at: expiresAt(params, context.now),
+    metadata: params.metadata(),
+    allowed_payment_method_types: allowedTypes,
+    payment_method_types: allowedTypes ?? ['card', 'us_bank_account'],
+    success_url: params.url('success_url') ?? null,
+  };
+  if (session.success_url === null) throw params.missing('success_url');
+  params.oneOf('ui_mode', ['hosted_page']);
+  params.ignore('adaptive_pricing', 'allow_promotion_codes', 'automatic_tax', 'branding_settings');
+  params.ignore('billing_address_collection', 'custom_text', 'invoice_creation', 'locale');
+  params.ignore('customer_update', 'payment_method_options', 'submit_type', 'tax_id_collection');
+  context.store.insert(session, { ...notes }, session.expires_at);
+  return ok(session);
+};
+
+export const retrieveSession: Handler = (context, _params, id) => ok(getSession(context, id));
+
+export const listSessions: Handler = (context, params) => {
+  expireDueSessions(context);
+  const where = {
+    customer: params.string('customer'),
+    payment_intent: params.string('payment_intent'),
+    status: params.oneOf('status', ['open', 'complete', 'expired']),
+  };
+  return ok(listPage(context, params, 'checkout.session', '/v1/checkout/sessions', where));
+};
+
+export const expireSession: Handler = (context, _params, id) => {
+  const session = getSession(context, id);
+  if (session.status !== 'open') {
+    throw refused(
+      'Only Checkout Sessions with a status in ["open"] can be expired. ' +
+        `This Checkout Session has a status of ${session.status}.`,
+    );
+  }
+  expire(context, session);
+  return ok(session);
+};
+
+/** The session as it is now: one whose time has come is expired first. */
+export function getSession(context: Context, id: string): Stripe.Checkout.Session {
+  const session = context.store.find('checkout.session', id);
+  if (!session) throw noSuch('checkout session', id);
+  if (session.status === 'open' && session.expires_at <= context.now) expire(context, session);
+  return session;
+}
+
+export function notesOfSession(context: Context, id: string): SessionNotes {
+  return context.store.notesOf(id) as unknown as SessionNotes;
+}
+
+export function expireDueSessions(context: Context): void {
+  for (const session of context.store.due('checkout.session', context.now)) {
+    expire(context, session);
+  }
+}
+
+/** The attempt that was declined, if there was one, ends with the session. */
+function expire(context: Context, session: Stripe.Checkout.Session): void {
+  if (typeof session.payment_intent === 'string') {
+    cancel(context, getIntent(context, session.payment_intent), 'automatic');
+  }
+  session.status = 'expired';
+  session.url = null;
+  context.store.update(session, null);
+  record(context, 'checkout.session.expired', session);
+}
+
+function lineItems(params: Params): { amount: number; title: string } {
+  const items = params.list('line_items').map((item) => {
+    const price = item.object('price_data');
+    if (!price) throw item.missing('price_data');
+    price.currency();
+    const product = price.object('product_data');
+    if (!product) throw price.missing('product_data');
+    product.metadata();
+    product.ignore('description', 'images', 'tax_code');
+    price.ignore('tax_behavior');
+    const unitAmount = price.integer('unit_amount', { min: 0 });
+    if (unitAmount === undefined) throw price.missing('unit_amount');
+    const quantity = item.integer('quantity', { min: 1 });
+    if (quantity === undefined) throw item.missing('quantity');
+    return { amount: unitAmount * quantity, name: product.required('name') };
+  });
+  if (items.length === 0) throw params.missing('line_items');
+  const amount = items.reduce((sum, item) => sum + item.amount, 0);
+  checkAmount(amount, "The Checkout Session's total amount due");
+  return { amount, title: items.map(({ name }) => name).join(', ') };
+}
+
+function expiresAt(params: Params, now: number): number {
+  const { min, max } = EXPIRES_AFTER_SECONDS;
+  const time = params.integer('expires_at') ?? now + max;
+  if (time < now + min - CLOCK_SLACK_SECONDS) {
+    throw invalidParam(
+      'expires_at',
+      'The `expires_at` timestamp must be at least 30 minutes away.',
+    );
+  }
+  if (time > now + max + CLOCK_SLACK_SECONDS) {
+    throw invalidParam('expires_at', 'The `expires_at` timestamp must be less than 24 hours away.');
+  }
+  return time;
+}
+
+function blankSession(context: Context, amount: number): Stripe.Checkout.Session {
+  const id = newId('cs_test');
+  return {
+    id,
+    object: 'checkout.session',
+    adaptive_pricing: { enabled: false },
+    after_expiration: null,
+    allow_promotion_codes: null,
+    allowed_payment_method_types: null,
+    amount_subtotal: amount,
+    amount_total: amount,
+    automatic_tax: { enabled: false, liability: null, provider: null, status: null },
+    billing_address_collection: null,
+    cancel_url: null,
+    client_reference_id: null,
+    client_secret: null,
+    collected_information: null,
+    consent: null,
+    consent_collection: null,
+    created: context.now,
+    currency: 'usd',
+    currency_conversion: null,
+    custom_fields: [],
+    custom_text: {
+      after_submit: null,
+      shipping_address: null,
+      submit: null,
+      terms_of_service_acceptance: null,
+    },
+    customer: null,
+    customer_account: null,
+    customer_creation: null,
+    customer_details: null,
+    customer_email: null,
+    discounts: [],
+    expires_at: 0,
+    integration_identifier: null,
+    invoice: null,
+    invoice_creation: null,
+    livemode: false,
+    locale: null,
+    managed_payments: null,
+    metadata: {},
+    mode: 'payment',
+    origin_context: null,
+    payment_intent: null,
+    payment_link: null,
+    payment_method_collection: 'if_required',
+    payment_method_configuration_details: null,
+    payment_method_options: {},
+    payment_method_types: [],
+    payment_status: 'unpaid',
+    permissions: null,
+    recovered_from: null,
+    saved_payment_method_options: null,
+    setup_intent: null,
+    shipping_address_collection: null,
+    shipping_cost: null,
+    shipping_options: [],
+    status: 'open',
+    submit_type: null,
+    subscription: null,
+    success_url: null,
+    total_details: { amount_discount: 0, amount_shipping: 0, amount_tax: 0 },
+    ui_mode: 'hosted_page',
+    url: `${context.baseUrl}/pay/${id}`,
+    wallet_options: null,
+  };
+}

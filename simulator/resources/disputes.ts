@@ -1,0 +1,132 @@
+/**
+ * Disputes: opened and closed by the controls, as the cardholder's bank would. Opening takes the amount and a
+ * fee out of our balance at once; only a won dispute brings them back.
+ */
+import type Stripe from 'stripe';
+import { DISPUTE_FEE_CENTS, move } from './balance-transactions.ts';
+import { succeededChargeOf } from './charges.ts';
+import { ok } from '../http/answers.ts';
+import type { Context, Handler } from '../context.ts';
+import { noSuch, refused } from '../http/errors.ts';
+import { record } from '../events.ts';
+import { newId } from '../ids.ts';
+import { listPage } from '../http/lists.ts';
+import { getIntent } from './payment-intents.ts';
+
+const ANSWER_WITHIN_SECONDS = 14 * 24 * 60 * 60;
+
+export interface DisputeOrder {
+  readonly paymentIntent: string;
+  /** Cents; all that is neither refunded nor disputed when left out. */
+  readonly amount: number | undefined;
+  readonly reason: string;
+  /** The bank asks first; no money moves until it escalates. */
+  readonly isInquiry: boolean;
+}
+
+export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispute {
+  const charge = succeededChargeOf(context, getIntent(context, order.paymentIntent));
+  if (!charge) throw refused(`${order.paymentIntent} has no successful charge to dispute.`);
+  const disputed = context.store
+    .all('dispute', { charge: charge.id })
+    .filter(({ status }) => status !== 'won' && status !== 'warning_closed')
+    .reduce((sum, { amount }) => sum + amount, 0);
+  const left = charge.amount - disputed;
+  const amount = order.amount ?? Math.min(left, charge.amount - charge.amount_refunded);
+  if (amount < 1 || amount > left) {
+    throw refused(`A dispute of ${charge.id} is 1 to ${left} cents, not ${amount}.`);
+  }
+  const dispute: Stripe.Dispute = {
+    id: newId('dp'),
+    object: 'dispute',
+    amount,
+    balance_transactions: [],
+    charge: charge.id,
+    created: context.now,
+    currency: charge.currency,
+    enhanced_eligibility_types: [],
+    // What is submitted to the bank; nothing here reads it.
+    evidence: {} as Stripe.Dispute.Evidence,
+    evidence_details: {
+      due_by: context.now + ANSWER_WITHIN_SECONDS,
+      enhanced_eligibility: {},
+      has_evidence: false,
+      past_due: false,
+      submission_count: 0,
+    } as Stripe.Dispute.EvidenceDetails,
+    intended_submission_method: null,
+    is_charge_refundable: false,
+    livemode: false,
+    metadata: {},
+    payment_intent: charge.payment_intent,
+    reason: order.reason,
+    status: order.isInquiry ? 'warning_needs_response' : 'needs_response',
+  };
+  context.store.insert(dispute);
+  if (!order.isInquiry) withdraw(context, dispute);
+  record(context, 'charge.dispute.created', dispute);
+  if (!order.isInquiry) record(context, 'charge.dispute.funds_withdrawn', dispute);
+  return dispute;
+}
+
+export function escalateDispute(context: Context, id: string): Stripe.Dispute {
+  const dispute = getDispute(context, id);
+  if (dispute.status !== 'warning_needs_response') throw refused(`${id} is no open inquiry.`);
+  dispute.status = 'needs_response';
+  withdraw(context, dispute);
+  record(context, 'charge.dispute.updated', dispute);
+  record(context, 'charge.dispute.funds_withdrawn', dispute);
+  return dispute;
+}
+
+/** Also one that was lost: banks change their minds. */
+export function closeDispute(
+  context: Context,
+  id: string,
+  status: 'won' | 'lost' | 'warning_closed',
+): Stripe.Dispute {
+  const dispute = getDispute(context, id);
+  const from = status === 'warning_closed' ? 'warning_needs_response' : 'needs_response';
+  if (dispute.status !== from && !(dispute.status === 'lost' && status === 'won')) {
+    throw refused(`Dispute ${id} is ${dispute.status}, and cannot be ${status}.`);
+  }
+  dispute.status = status;
+  if (status === 'won') {
+    const movement = { type: 'adjustment', category: 'dispute_reversal', source: id } as const;
+    const { amount } = dispute;
+    const returned = move(context, { ...movement, amount, fee: -DISPUTE_FEE_CENTS });
+    dispute.balance_transactions.push(returned);
+    dispute.is_charge_refundable = true;
+  }
+  context.store.update(dispute);
+  record(context, 'charge.dispute.closed', dispute);
+  if (status === 'won') record(context, 'charge.dispute.funds_reinstated', dispute);
+  return dispute;
+}
+
+function withdraw(context: Context, dispute: Stripe.Dispute): void {
+  const { id, amount } = dispute;
+  const movement = { type: 'adjustment', category: 'dispute', source: id } as const;
+  const taken = move(context, { ...movement, amount: -amount, fee: DISPUTE_FEE_CENTS });
+  dispute.balance_transactions.push(taken);
+  context.store.update(dispute);
+  const charge = context.store.follow('charge', dispute.charge);
+  if (!charge) throw new Error(`${id} has no charge`);
+  context.store.update({ ...charge, disputed: true });
+}
+
+export const retrieveDispute: Handler = (context, _params, id) => ok(getDispute(context, id));
+
+export const listDisputes: Handler = (context, params) => {
+  const where = {
+    charge: params.string('charge'),
+    payment_intent: params.string('payment_intent'),
+  };
+  return ok(listPage(context, params, 'dispute', '/v1/disputes', where));
+};
+
+function getDispute(context: Context, id: string): Stripe.Dispute {
+  const dispute = context.store.find('dispute', id);
+  if (!dispute) throw noSuch('dispute', id);
+  return dispute;
+}

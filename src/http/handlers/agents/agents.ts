@@ -1,0 +1,66 @@
+/** Agents and their discovery (legacy endpoints, specification section 4.4). */
+import { intentOf, termsOf, type Intent } from '../../../domain/agent-search.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { endpointProblem } from '../../../egress/endpoints.ts';
+import {
+  TOP_K_DEFAULT,
+  type AgentBody,
+  type IntentBody,
+  type ResolveBody,
+} from '../../../schemas/agents.ts';
+import { findOffers, findWordMatches, rankAgents } from '../../../store/agents/agent-search.ts';
+import { registerAgent } from '../../../store/agents/agents.ts';
+import type { Database } from '../../../store/database.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+
+export async function postAgent(api: Api, { caller, body }: Request<AgentBody>): Promise<Answer> {
+  const problem = endpointProblem(body.endpoint, {
+    allowPrivate: api.config.allowPrivateEndpoints,
+  });
+  if (problem) {
+    throw new ApiError('invalid_request', `endpoint ${problem}`, { param: 'endpoint' });
+  }
+  const agent = await registerAgent(api.database, caller.accountId, {
+    ...body,
+    description: body.description ?? '',
+    capabilities: body.capabilities ?? [],
+    intents: body.intents ?? [],
+  });
+  if (!agent) throw new ApiError('agent_exists', 'Another account has registered this id.');
+  const { accountId: _, ...shown } = agent;
+  return { status: 201, body: shown };
+}
+
+export async function postResolve(api: Api, { body }: Request<ResolveBody>): Promise<Answer> {
+  const topK = body.topK ?? TOP_K_DEFAULT;
+  const { agents, intent } = await search(api.database, body.query, topK);
+  const results = agents.slice(0, topK).map(({ id, score, protocol }) => ({
+    agentId: id,
+    score: rounded(score),
+    protocol,
+  }));
+  return { status: 200, body: { results, intent } };
+}
+
+export async function postIntentPreview(api: Api, { body }: Request<IntentBody>): Promise<Answer> {
+  const { intent } = await search(api.database, body.query, 0);
+  return { status: 200, body: { intent } };
+}
+
+/** Of so many of the best agents the offers are candidates for the intent. */
+const INTENT_AGENTS = 20;
+
+async function search(database: Database, query: string, topK: number) {
+  const terms = termsOf(await findWordMatches(database, query));
+  const agents = await rankAgents(database, terms, Math.max(topK, INTENT_AGENTS));
+  const offering = agents.slice(0, INTENT_AGENTS).map(({ id }) => id);
+  const { name, confidence } = intentOf(terms, await findOffers(database, offering));
+  const intent: Intent = { name, confidence: rounded(confidence) };
+  return { agents, intent };
+}
+
+/** More digits than four would promise more than a score knows. */
+function rounded(share: number): number {
+  return Math.round(share * 1e4) / 1e4;
+}

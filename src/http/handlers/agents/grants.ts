@@ -1,0 +1,143 @@
+/** Grants: who may invoke which agent, and how often (legacy, specification section 4.4). */
+import { hash } from 'node:crypto';
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import type { GrantBody } from '../../../schemas/grants.ts';
+import { findAgent } from '../../../store/agents/agents.ts';
+import type { Database } from '../../../store/database.ts';
+import {
+  createGrant,
+  findGrantFor,
+  findKnownGrant,
+  revokeGrant,
+  type CreateGrantResult,
+  type Grant,
+  type NewGrant,
+} from '../../../store/agents/grants.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+import { parseTime } from '../../query.ts';
+
+const DAYS_MAX = 30;
+const DAY_MS = 86_400_000;
+const EXPIRY = `must be a time in ISO 8601, ahead by at most ${DAYS_MAX} days.`;
+
+export async function postGrant(
+  api: Api,
+  { caller, body, idempotencyKey }: Request<GrantBody>,
+): Promise<Answer> {
+  const request = grantOf(body, caller.accountId, idempotencyKey);
+  // First: what the key has named is answered again, though its time may be over by now.
+  const known = await findKnownGrant(api.database, request);
+  const result = known ?? (await makeGrant(api.database, request));
+  if (result.kind === 'key_reused') {
+    throw new ApiError(
+      'idempotency_key_reused',
+      'This Idempotency-Key belongs to a grant that says something else.',
+    );
+  }
+  return {
+    status: 201,
+    body: wireGrant(result.grant),
+    ...(result.kind === 'known' && { headers: { 'Idempotency-Replayed': 'true' } }),
+  };
+}
+
+/** Checked as far as that depends on the body alone. */
+function grantOf(body: GrantBody, accountId: string, idempotencyKey: string | undefined): NewGrant {
+  const { callerId, targetAgentId, type } = body;
+  const expiresAt = expiryOf(body);
+  const maxUses = maxUsesOf(body);
+  const asked = [callerId, targetAgentId, type, expiresAt ?? null, maxUses];
+  const requestHash = hash('sha256', JSON.stringify(asked));
+  return {
+    accountId,
+    callerId,
+    targetAgentId,
+    type,
+    expiresAt,
+    maxUses,
+    idempotencyKey,
+    requestHash,
+  };
+}
+
+async function makeGrant(database: Database, request: NewGrant): Promise<CreateGrantResult> {
+  const { expiresAt, targetAgentId } = request;
+  const inMs = expiresAt === undefined ? DAY_MS : Date.parse(expiresAt) - Date.now();
+  if (inMs <= 0 || inMs > DAYS_MAX * DAY_MS) throw invalid('expiresAt', EXPIRY);
+  if (!(await findAgent(database, targetAgentId))) throw unknownAgent();
+  return createGrant(database, request);
+}
+
+export async function getGrant(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+  const id = uuidOf('grant', params['id'] ?? '');
+  const grant = id && (await findGrantFor(api.database, caller.accountId, id));
+  if (!grant) throw unknownGrant();
+  return { status: 200, body: wireGrant(grant) };
+}
+
+/** Only who made it can revoke it; again is as good as once. What was begun with it goes on. */
+export async function postGrantRevocation(
+  api: Api,
+  { caller, params }: Request<undefined>,
+): Promise<Answer> {
+  const id = uuidOf('grant', params['id'] ?? '');
+  const result = id && (await revokeGrant(api.database, caller.accountId, id));
+  if (!result) throw unknownGrant();
+  if (result.kind === 'ended') {
+    const { status } = result.grant;
+    throw new ApiError('grant_not_active', `The grant is ${status} already; it was not revoked.`, {
+      facts: { status },
+    });
+  }
+  return { status: 200, body: wireGrant(result.grant) };
+}
+
+export function unknownAgent(): ApiError {
+  return new ApiError('not_found', 'There is no such agent.', { param: 'targetAgentId' });
+}
+
+/** With the name of the field, when it is one of the body that names the grant. */
+export function unknownGrant(param?: string): ApiError {
+  return new ApiError('not_found', 'There is no such grant.', param === undefined ? {} : { param });
+}
+
+/** In UTC. */
+function expiryOf({ type, expiresAt }: GrantBody): string | undefined {
+  if (expiresAt === undefined) {
+    if (type === 'session') throw invalid('expiresAt', 'is missing; a session needs an end.');
+    return undefined;
+  }
+  const timeMs = parseTime(expiresAt);
+  if (Number.isNaN(timeMs)) throw invalid('expiresAt', EXPIRY);
+  return new Date(timeMs).toISOString();
+}
+
+function maxUsesOf({ type, maxUses }: GrantBody): number | null {
+  if (type === 'limited' && maxUses === undefined) {
+    throw invalid('maxUses', 'is missing; a limited grant needs it.');
+  }
+  if (type !== 'limited' && maxUses !== undefined) {
+    throw invalid('maxUses', 'belongs to a limited grant.');
+  }
+  return maxUses ?? (type === 'one_time' ? 1 : null);
+}
+
+function invalid(param: string, problem: string): ApiError {
+  return new ApiError('invalid_request', `${param} ${problem}`, { param });
+}
+
+function wireGrant(grant: Grant): object {
+  return {
+    id: wireId('grant', grant.id),
+    callerId: grant.callerId,
+    targetAgentId: grant.targetAgentId,
+    type: grant.type,
+    status: grant.status,
+    createdAt: grant.createdAt,
+    expiresAt: grant.expiresAt,
+    uses: grant.uses,
+    ...(grant.type === 'limited' && { maxUses: grant.maxUses }),
+  };
+}

@@ -1,0 +1,106 @@
+/** Invocations of agents (legacy, specification section 4.4). */
+import { hash } from 'node:crypto';
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import type { InvocationBody } from '../../../schemas/invocations.ts';
+import { findAgent } from '../../../store/agents/agents.ts';
+import {
+  findInvocationOf,
+  type Invocation,
+  type NewInvocation,
+} from '../../../store/agents/invocations.ts';
+import { requestInvocation } from '../../../agents/request-invocation.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+import { unknownAgent, unknownGrant } from './grants.ts';
+
+/** A payload may be larger than what other requests have to say. */
+export const INVOCATION_BYTES_MAX = 256 * 1024;
+/** Of the two seconds in which the caller gets an answer, what the service and the agent may take. */
+const ANSWER_TIMEOUT_MS = 1_500;
+
+/** Answers within two seconds: 200 when the invocation has ended, 202 while it goes on. */
+export async function postInvocation(
+  api: Api,
+  { caller, body, idempotencyKey }: Request<InvocationBody>,
+): Promise<Answer> {
+  const byMs = performance.now() + ANSWER_TIMEOUT_MS;
+  const { targetAgentId, grantId, capability, payload } = body;
+  if (!(await findAgent(api.database, targetAgentId))) throw unknownAgent();
+  const grantRowId = uuidOf('grant', grantId);
+  if (grantRowId === undefined) throw unknownGrant('grantId');
+  const asked = { targetAgentId, grantId, capability, payload };
+  const request: NewInvocation = {
+    accountId: caller.accountId,
+    grantId: grantRowId,
+    targetAgentId,
+    capability,
+    payloadText: JSON.stringify(payload),
+    idempotencyKey,
+    requestHash: hash('sha256', JSON.stringify(asked)),
+    receiptKey: api.receipts.activeKey,
+  };
+  const result = await requestInvocation(api.invocations, request, byMs);
+  switch (result.kind) {
+    case 'no_grant':
+      throw unknownGrant('grantId');
+    case 'grant_not_active':
+      throw new ApiError(
+        'grant_not_active',
+        'The grant is used, revoked, expired or for another agent; nothing was invoked.',
+        { param: 'grantId' },
+      );
+    case 'key_reused':
+      throw new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key belongs to an invocation that asks for something else.',
+      );
+    case 'admitted':
+    case 'known':
+      return {
+        status: result.invocation.endedAt === null ? 202 : 200,
+        body: wireInvocation(result.invocation),
+        ...(result.kind === 'known' && { headers: { 'Idempotency-Replayed': 'true' } }),
+      };
+  }
+}
+
+export async function getInvocation(
+  api: Api,
+  { caller, params }: Request<undefined>,
+): Promise<Answer> {
+  return { status: 200, body: wireInvocation(await ownInvocation(api, caller, params)) };
+}
+
+/** The one that the path names; everybody else's is not found. */
+export async function ownInvocation(
+  api: Api,
+  { accountId }: Request['caller'],
+  params: Request['params'],
+): Promise<Invocation> {
+  const id = uuidOf('invocation', params['id'] ?? '');
+  const invocation = id && (await findInvocationOf(api.database, accountId, id));
+  if (!invocation) throw new ApiError('not_found', 'There is no such invocation.');
+  return invocation;
+}
+
+function wireInvocation(invocation: Invocation): object {
+  return {
+    id: wireId('invocation', invocation.id),
+    status: invocation.status,
+    targetAgentId: invocation.targetAgentId,
+    grantId: wireId('grant', invocation.grantId),
+    capability: invocation.capability,
+    attempts: invocation.attempts,
+    ...outcomeOf(invocation),
+    createdAt: invocation.createdAt,
+    completedAt: invocation.endedAt,
+  };
+}
+
+function outcomeOf({ status, resultText, errorCode, errorMessage }: Invocation): object {
+  if (resultText !== null) return { result: JSON.parse(resultText) };
+  if (errorCode === null) return {};
+  const error = { code: errorCode, message: errorMessage };
+  return status === 'failed' ? { error } : { lastError: error };
+}

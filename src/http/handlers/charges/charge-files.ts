@@ -1,0 +1,71 @@
+/** Lists as files: the rows and the filters of their JSON, whole instead of by pages. */
+import { uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import {
+  listConsumerCharges,
+  listDeveloperCharges,
+  type StoredCharge,
+} from '../../../store/charges/list-charges.ts';
+import {
+  listToolEarnings,
+  type ToolIntervalEarnings,
+} from '../../../store/earnings/earnings-by-tool.ts';
+import type { Api } from '../../services.ts';
+import { pagesOf, type Cell, type Export } from '../../csv.ts';
+import type { Request } from '../../endpoint.ts';
+import { rangeOf } from '../earnings/earnings.ts';
+import { chargeFilterOf, developerChargeFilterOf, oneOf } from '../../query.ts';
+
+export function exportCharges(api: Api, { caller, query }: Request<undefined>): Export {
+  const filter = developerChargeFilterOf(query);
+  return {
+    name: 'charges',
+    header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
+    pages: pagesOf(
+      (limit, last?: StoredCharge) =>
+        listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
+      (charge) => [
+        ...cellsOf(charge),
+        wireId('consumer', charge.consumerId),
+        charge.metadata === null ? '' : JSON.stringify(charge.metadata),
+      ],
+    ),
+  };
+}
+
+export function exportUsage(api: Api, { caller, query }: Request<undefined>): Export {
+  const filter = chargeFilterOf(query);
+  return {
+    name: 'usage',
+    header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
+    pages: pagesOf(
+      (limit, last?: StoredCharge) =>
+        listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
+      (charge) => [...cellsOf(charge), wireId('developer', charge.developerId)],
+    ),
+  };
+}
+
+/** By tool, then by time. What is earned meanwhile may be in it or not, each charge once or not at all. */
+export function exportEarnings(api: Api, { caller, query }: Request<undefined>): Export {
+  const interval = oneOf(query, 'interval', ['hour', 'day']) ?? 'day';
+  const range = rangeOf(query, interval);
+  return {
+    name: 'earnings',
+    header: ['tool', 'from', 'charges', 'amount'],
+    pages: pagesOf(
+      (limit, after?: ToolIntervalEarnings) =>
+        listToolEarnings(api.database, caller, range, interval, { limit, after }),
+      ({ tool, beginsMs, charges, earnings }) => [
+        tool,
+        new Date(beginsMs).toISOString(),
+        charges,
+        BigInt(earnings),
+      ],
+    ),
+  };
+}
+
+function cellsOf({ id, tool, amountMicros, refundedMicros }: StoredCharge): Cell[] {
+  const createdAt = new Date(uuidTimeMs(id)).toISOString();
+  return [wireId('charge', id), createdAt, tool, BigInt(amountMicros), BigInt(refundedMicros)];
+}

@@ -1,0 +1,71 @@
+/** Giving a charge back: by the developer who made it, in whole or in part, as often as something is left. */
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { asMicros, dollarsOf, microsOfDollars, type Micros } from '../../../domain/money.ts';
+import type { RefundBody } from '../../../schemas/charges.ts';
+import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+
+/** 201; `Idempotency-Replayed: true` when the key's refund of this charge had been made before. */
+export async function postChargeRefund(
+  api: Api,
+  { caller, params, body, idempotencyKey }: Request<RefundBody>,
+): Promise<Answer> {
+  const asked = body.amount === undefined ? null : amountOf(body.amount);
+  const chargeId = uuidOf('charge', params['id'] ?? '');
+  if (chargeId === undefined) throw unknownCharge();
+  const { developerNumber } = caller;
+  const request = { developerNumber, chargeId, asked, idempotencyKey };
+  const result = await refundCharge(api.database, request);
+  switch (result.kind) {
+    case 'refunded':
+      return { status: 201, body: wireRefund(result.refund) };
+    case 'known': {
+      const headers = { 'Idempotency-Replayed': 'true' };
+      return { status: 201, body: wireRefund(result.refund), headers };
+    }
+    case 'unknown_charge':
+      throw unknownCharge();
+    case 'key_reused':
+      throw new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key made a refund of this charge with another amount; a new one needs a new key.',
+      );
+    case 'exceeds_charge': {
+      const refundable = dollarsOf(result.refundable);
+      throw new ApiError(
+        'refund_exceeds_charge',
+        refundable === 0
+          ? 'All of the charge has been refunded.'
+          : `Only ${refundable} dollars of the charge are left to refund.`,
+        { ...(asked !== null && { param: 'amount' }), facts: { refundable } },
+      );
+    }
+  }
+}
+
+/** Whether more than a charge can be is asked for, the charge itself says. */
+function amountOf(dollars: number): Micros {
+  const amount = microsOfDollars(dollars);
+  if (amount !== undefined && amount > 0) return amount;
+  throw new ApiError(
+    'invalid_amount',
+    'amount must be more than 0, with at most six decimals; without it, all that is left goes back.',
+    { param: 'amount' },
+  );
+}
+
+function unknownCharge(): ApiError {
+  return new ApiError('not_found', 'There is no such charge.');
+}
+
+function wireRefund(refund: ChargeRefund): object {
+  return {
+    id: wireId('chargeRefund', refund.id),
+    chargeId: wireId('charge', refund.chargeId),
+    amount: dollarsOf(asMicros(refund.amountMicros)),
+    refunded: dollarsOf(asMicros(refund.refundedMicros)),
+    createdAt: new Date(uuidTimeMs(refund.id)).toISOString(),
+  };
+}

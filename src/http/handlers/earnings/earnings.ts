@@ -1,0 +1,87 @@
+/**
+ * The developer's earnings (specification section 4.2), of all time or of whole UTC hours, and on request
+ * hour by hour or day by day. A day is a UTC day.
+ */
+import type { ParsedUrlQuery } from 'node:querystring';
+import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import {
+  listEarnings,
+  sumEarningsByTool,
+  type HourRange,
+  type Interval,
+} from '../../../store/earnings/earnings.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+import { oneOf, timeOf } from '../../query.ts';
+
+const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: 3_600_000, day: 86_400_000 };
+/** Six weeks of hours, or almost three years of days. */
+const POINTS_MAX = 1_000;
+
+export async function getEarnings(
+  api: Api,
+  { caller, query }: Request<undefined>,
+): Promise<Answer> {
+  const interval = oneOf(query, 'interval', ['hour', 'day']);
+  const range = rangeOf(query, interval ?? 'hour');
+  const series = interval && (await seriesOf(api, caller, range, interval));
+  const now = Date.now();
+  const tools = await sumEarningsByTool(api.database, caller, range, now - (now % INTERVAL_MS.day));
+  // No prototype, so that a tool called __proto__ is a member like any other.
+  const byTool = Object.create(null) as Record<string, number>;
+  for (const { tool, earnings } of tools) if (earnings !== null) byTool[tool] = dollarsOf(earnings);
+  return {
+    status: 200,
+    body: {
+      developerId: wireId('developer', caller.developerId),
+      totalEarnings: sum(tools.map(({ earnings }) => earnings ?? 0)),
+      todayEarnings: sum(tools.map(({ today }) => today)),
+      byTool,
+      ...(series && { series }),
+    },
+  };
+}
+
+/** `from` and `to`, on the boundaries of what sums are kept for. Finer than an hour are only the charges. */
+export function rangeOf(query: ParsedUrlQuery, unit: Interval): HourRange {
+  const [fromMs, toMs] = (['from', 'to'] as const).map((name) => {
+    const timeMs = timeOf(query, name);
+    if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) return timeMs;
+    throw new ApiError('invalid_request', `${name} must be the beginning of a UTC ${unit}.`, {
+      param: name,
+    });
+  });
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
+    throw new ApiError('invalid_request', 'from must be before to.', { param: 'from' });
+  }
+  return { fromMs, toMs };
+}
+
+/** Every interval from `from` to `to`, or up to the one that runs now. */
+async function seriesOf(api: Api, caller: KeyOwner, range: HourRange, interval: Interval) {
+  const { fromMs, toMs = Date.now() } = range;
+  if (fromMs === undefined) {
+    throw new ApiError('invalid_request', 'With interval, from must be given.', { param: 'from' });
+  }
+  const lengthMs = INTERVAL_MS[interval];
+  const points = Math.ceil((toMs - fromMs) / lengthMs);
+  if (points > POINTS_MAX) {
+    throw new ApiError('invalid_request', `A series has at most ${POINTS_MAX} ${interval}s.`, {
+      param: 'from',
+    });
+  }
+  const found = await listEarnings(api.database, caller, { fromMs, toMs }, interval);
+  const byTime = new Map(found.map((each) => [each.beginsMs, each]));
+  return Array.from({ length: Math.max(points, 0) }, (_, index) => {
+    const beginsMs = fromMs + index * lengthMs;
+    const { earnings, charges } = byTime.get(beginsMs) ?? { earnings: asMicros(0), charges: 0 };
+    return { from: new Date(beginsMs).toISOString(), earnings: dollarsOf(earnings), charges };
+  });
+}
+
+function sum(amounts: readonly number[]): number {
+  return dollarsOf(asMicros(amounts.reduce((total, amount) => total + amount, 0)));
+}

@@ -1,0 +1,159 @@
+/** Monthly statements, of whichever role the key is for. A month is a UTC month; one without anything is empty. */
+import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import {
+  readConsumerStatement,
+  readDeveloperStatement,
+  type ConsumerStatement,
+  type DeveloperStatement,
+  type Month,
+} from '../../../store/earnings/statements.ts';
+import type { Api } from '../../services.ts';
+import type { Cell, Export } from '../../csv.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+
+export async function getStatement(
+  api: Api,
+  { caller, params }: Request<undefined>,
+): Promise<Answer> {
+  const month = monthOf(params['month'] ?? '');
+  const head = {
+    month: nameOf(month),
+    from: isoOf(month.fromMs),
+    to: isoOf(month.toMs),
+    complete: Date.now() >= month.toMs,
+  };
+  const body =
+    caller.kind === 'consumer'
+      ? {
+          consumerId: wireId('consumer', caller.consumerId),
+          ...consumerView(await readConsumerStatement(api.database, caller, month)),
+        }
+      : {
+          developerId: wireId('developer', caller.developerId),
+          ...developerView(await readDeveloperStatement(api.database, caller, month)),
+        };
+  return { status: 200, body: { ...head, ...body } };
+}
+
+/** A row for each entry; the amounts of all but the last add up to the last. */
+export function exportStatement(api: Api, { caller, params }: Request<undefined>): Export {
+  const month = monthOf(params['month'] ?? '');
+  return {
+    name: `statement-${nameOf(month)}`,
+    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount'],
+    pages: (async function* () {
+      yield caller.kind === 'consumer'
+        ? consumerRows(month, await readConsumerStatement(api.database, caller, month))
+        : developerRows(month, await readDeveloperStatement(api.database, caller, month));
+    })(),
+  };
+}
+
+/** Since 1970, as ids begin then, up to the month that runs. */
+function monthOf(text: string): Month {
+  const [, year = '', month = ''] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  const fromMs = Date.UTC(Number(year), Number(month) - 1);
+  if (year < '1970' || fromMs > Date.now()) {
+    throw new ApiError('invalid_request', 'month must be a past month or this one: 2026-11.', {
+      param: 'month',
+    });
+  }
+  return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
+}
+
+const isoOf = (timeMs: number): string => new Date(timeMs).toISOString();
+const nameOf = ({ fromMs }: Month): string => isoOf(fromMs).slice(0, 7);
+const dayOf = (timeMs: number): string => isoOf(timeMs).slice(0, 10);
+const wireAmount = (micros: number): number => dollarsOf(asMicros(micros));
+const topUpIdOf = (id: string | null): string | null => id && wireId('topUp', id);
+
+function consumerView({ opening, movements, charges, closing }: ConsumerStatement): object {
+  return {
+    openingBalance: dollarsOf(opening),
+    movements: movements.map(({ kind, amountMicros, topUpId, reason, createdAt }) => ({
+      kind,
+      amount: wireAmount(amountMicros),
+      topUpId: topUpIdOf(topUpId),
+      reason,
+      createdAt,
+    })),
+    charges: charges.map(({ amountMicros, ...tool }) => ({
+      ...tool,
+      amount: wireAmount(amountMicros),
+    })),
+    closingBalance: dollarsOf(closing),
+  };
+}
+
+function developerView({ opening, earned, refunds, closing }: DeveloperStatement): object {
+  return {
+    openingEarnings: dollarsOf(opening),
+    earned: earned.map(({ beginsMs, tool, charges, earnings }) => ({
+      day: dayOf(beginsMs),
+      tool,
+      charges,
+      amount: dollarsOf(earnings),
+    })),
+    refunds: refunds.map(({ day, tool, refunds: count, amountMicros }) => ({
+      day: day.slice(0, 10),
+      tool,
+      refunds: count,
+      amount: wireAmount(amountMicros),
+    })),
+    closingEarnings: dollarsOf(closing),
+  };
+}
+
+function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
+  const { opening, movements, charges, closing } = statement;
+  return [
+    [isoOf(month.fromMs), 'opening_balance', '', '', '', '', BigInt(opening)],
+    ...movements.map(({ kind, amountMicros, topUpId, reason, createdAt }): Cell[] => [
+      createdAt,
+      kind,
+      '',
+      topUpIdOf(topUpId) ?? '',
+      reason ?? '',
+      '',
+      BigInt(amountMicros),
+    ]),
+    ...charges.map(({ tool, charges: count, amountMicros }): Cell[] => [
+      nameOf(month),
+      'charges',
+      tool,
+      '',
+      '',
+      count,
+      BigInt(-amountMicros),
+    ]),
+    [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing)],
+  ];
+}
+
+function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
+  const { opening, earned, refunds, closing } = statement;
+  return [
+    [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(opening)],
+    ...earned.map(({ beginsMs, tool, charges, earnings }): Cell[] => [
+      dayOf(beginsMs),
+      'earned',
+      tool,
+      '',
+      '',
+      charges,
+      BigInt(earnings),
+    ]),
+    ...refunds.map(({ day, tool, refunds: count, amountMicros }): Cell[] => [
+      day.slice(0, 10),
+      'refunded',
+      tool,
+      '',
+      '',
+      count,
+      BigInt(-amountMicros),
+    ]),
+    [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing)],
+  ];
+}

@@ -1,0 +1,157 @@
+/** Topping up, directly or by checkout, and a consumer's top-ups (specification section 4.1). */
+import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import {
+  asMicros,
+  centsOf,
+  CHECKOUT_MICROS_MIN,
+  dollarsOf,
+  microsOfDollars,
+  TOP_UP_MICROS_MAX,
+  TOP_UP_MICROS_MIN,
+  type Micros,
+} from '../../../domain/money.ts';
+import type { TopUpFailure, TopUpMethod } from '../../../domain/top-up.ts';
+import type { TopUpBody } from '../../../schemas/consumers.ts';
+import { getCounters } from '../../../store/balance/consumers.ts';
+import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import { requestTopUp, type TopUpResult } from '../../../top-ups/request-top-up.ts';
+import type { Api } from '../../services.ts';
+import type { Answer, Request } from '../../endpoint.ts';
+import { paged, pageOf } from '../../query.ts';
+
+/** Takes money from the saved card. 201 `completed`; 202 `pending` when that takes over 10 seconds. */
+export async function postTopUp(api: Api, request: Request<TopUpBody>): Promise<Answer> {
+  const topUp = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
+  const { balance } = await getCounters(api.database, request.caller);
+  return {
+    status: topUp.status === 'pending' ? 202 : 201,
+    body: {
+      topUpId: wireId('topUp', topUp.id),
+      amount: dollarsOf(topUp.amountMicros),
+      balance: dollarsOf(balance),
+      status: topUp.status,
+    },
+  };
+}
+
+/** 201 with the URL to send the consumer to; 202 without one when the processor takes over 10 seconds. */
+export async function postCheckout(api: Api, request: Request<TopUpBody>): Promise<Answer> {
+  const topUp = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
+  return {
+    status: topUp.sessionUrl === null ? 202 : 201,
+    body: {
+      topUpId: wireId('topUp', topUp.id),
+      status: topUp.status,
+      ...(topUp.sessionUrl === null ? {} : { sessionUrl: topUp.sessionUrl }),
+    },
+  };
+}
+
+async function paidFor(
+  api: Api,
+  { caller, body, idempotencyKey }: Request<TopUpBody>,
+  method: Exclude<TopUpMethod, 'manual'>,
+  min: number,
+): Promise<TopUp> {
+  const result = await requestTopUp(api.topUps, {
+    consumer: caller,
+    method,
+    amountMicros: payable(body.amount, asMicros(min)),
+    idempotencyKey,
+  });
+  const { kind } = result;
+  if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
+  throw refusalOf(api, result, body.amount);
+}
+
+const CHECKOUT_DOLLARS_MIN = dollarsOf(asMicros(CHECKOUT_MICROS_MIN));
+
+type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
+
+function refusalOf(api: Api, refusal: Refusal, amount: number): ApiError {
+  // A page that opens a checkout of this amount; POST /v1/checkout does the same for a program.
+  const topUpUrl = `${api.config.baseUrl}/top-up?amount=${Math.max(amount, CHECKOUT_DOLLARS_MIN)}`;
+  switch (refusal.kind) {
+    case 'unavailable':
+      return new ApiError(
+        'service_unavailable',
+        'Top-ups cannot be taken at the moment; nothing was started. Try again shortly.',
+        { retryAfterSeconds: 5 },
+      );
+    case 'key_reused':
+      return new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key belongs to a top-up of another amount or kind.',
+      );
+    case 'consent_required':
+      return new ApiError(
+        'consent_required',
+        "The account's owner has not consented to direct top-ups; checkout needs no consent.",
+        { facts: { topUpUrl } },
+      );
+    case 'consent_ceiling_reached':
+      return new ApiError(
+        'consent_ceiling_reached',
+        'This would pass the monthly ceiling that the owner set for direct top-ups.',
+        { facts: { topUpUrl, left: dollarsOf(refusal.leftMicros) } },
+      );
+    case 'failed':
+      return new ApiError(codeOf(refusal.failure), refusal.failure.message, {
+        facts: { topUpUrl, topUpId: wireId('topUp', refusal.topUp.id) },
+      });
+  }
+}
+
+function codeOf({ code }: TopUpFailure): ErrorCode {
+  return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
+}
+
+function payable(dollars: number, min: Micros): Micros {
+  const amount = microsOfDollars(dollars);
+  if (
+    amount === undefined ||
+    centsOf(amount) === undefined ||
+    amount < min ||
+    amount > TOP_UP_MICROS_MAX
+  ) {
+    throw new ApiError(
+      'invalid_amount',
+      `amount must be whole cents, from ${dollarsOf(min)} to 999999.99 dollars.`,
+      { param: 'amount' },
+    );
+  }
+  return amount;
+}
+
+export async function listTopUps(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
+  const page = pageOf(query, 'topUp');
+  const found = await listTopUpsOf(api.database, caller.consumerId, {
+    ...page,
+    limit: page.limit + 1,
+  });
+  const { rows, ...marks } = paged(found, page.limit, 'topUp');
+  return { status: 200, body: { topUps: rows.map(wireTopUp), ...marks } };
+}
+
+export async function getTopUp(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+  const id = uuidOf('topUp', params['id'] ?? '');
+  const topUp = id && (await findTopUpOf(api.database, caller.consumerId, id));
+  if (!topUp) throw new ApiError('not_found', 'There is no such top-up.');
+  return { status: 200, body: wireTopUp(topUp) };
+}
+
+function wireTopUp(topUp: TopUp): object {
+  const { failureCode, failureMessage, sessionUrl } = topUp;
+  return {
+    id: wireId('topUp', topUp.id),
+    amount: dollarsOf(topUp.amountMicros),
+    status: topUp.status,
+    method: topUp.method,
+    automatic: topUp.automatic,
+    createdAt: topUp.createdAt,
+    completedAt: topUp.completedAt,
+    failure: failureCode === null ? null : { code: failureCode, message: failureMessage },
+    ...(topUp.status === 'pending' && sessionUrl !== null ? { sessionUrl } : {}),
+  };
+}

@@ -1,0 +1,171 @@
+/**
+ * The composition root of a worker process: it runs the workflows and their activities, and the relay.
+ * It may start before Temporal does, and outlives restarts of Temporal and of Postgres.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { createAgentActivities } from '../../activities/agents.ts';
+import { createGrantActivities } from '../../activities/grants.ts';
+import { createInvocationActivities } from '../../activities/invocations.ts';
+import { createLedgerActivities } from '../../activities/ledger.ts';
+import { createPartitionActivities } from '../../activities/partitions.ts';
+import { createProcessorActivities } from '../../activities/processor.ts';
+import { createReversalActivities } from '../../activities/reversals.ts';
+import { createReconciliationActivities } from '../../activities/reconciliation.ts';
+import { createRollupActivities } from '../../activities/rollups.ts';
+import type { Config } from '../config.ts';
+import { agentTaskQueue } from '../domain/invocation.ts';
+import { createStripe } from '../stripe/calls.ts';
+import { createDatabase } from '../store/database.ts';
+import {
+  connectionSecurity,
+  createTemporalClient,
+  reportPayment,
+  reportReversal,
+} from '../temporal/client.ts';
+import { explainFailures } from '../../activities/failures.ts';
+import { beatHearts } from '../temporal/heartbeat.ts';
+import { Relay } from '../temporal/relay.ts';
+import { installRuntime } from '../temporal/runtime.ts';
+import { ensureSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { workflowBundle } from '../temporal/workflow-bundle.ts';
+
+export interface RunningWorker {
+  /** Rejects if the worker ends by itself: it cannot go on, and its process should be started anew. */
+  readonly ended: Promise<unknown>;
+  /** Finishes the steps in hand, then ends. */
+  stop(): Promise<void>;
+}
+
+const DATABASE_CONNECTIONS = 10;
+const RECONNECT_MS = 1_000;
+/** Agents that are called at the same time; each may take its time, and an answer of 1 MB in memory. */
+const AGENT_CALLS_MAX = 200;
+/** How long a task waits for the worker that has its workflow in memory, which may have been killed. */
+const STICKY_TIMEOUT = '2s';
+/** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
+const SHUTDOWN_GRACE = '10s';
+
+/** Resolves when the worker polls for work, however long Temporal keeps it waiting until `signal`. */
+export async function runWorker(
+  config: Config,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<RunningWorker> {
+  installRuntime(log);
+  const database = await createDatabase(config.databaseUrl, {
+    maxPoolSize: DATABASE_CONNECTIONS,
+    onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
+  });
+  const temporal = createTemporalClient(config.temporal);
+  const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const stopping = new AbortController();
+  const release = async () => {
+    stopping.abort();
+    await relay.stop();
+    await temporal.close();
+    await database.end();
+  };
+  try {
+    const [workflows, connection] = await Promise.all([
+      workflowBundle(),
+      whenTemporalIsThere(() => connect(config.temporal), log, signal),
+    ]);
+    const { namespace, taskQueue } = config.temporal;
+    const stripe = createStripe(config.stripe);
+    const worker = await Worker.create({
+      connection,
+      namespace,
+      taskQueue,
+      workflowBundle: workflows,
+      activities: {
+        ...createLedgerActivities({
+          database,
+          firstAskMs: config.firstAskMs,
+          autoTopUpRetryMs: config.autoTopUpRetryMs,
+        }),
+        ...createProcessorActivities({
+          database,
+          stripe,
+          baseUrl: config.baseUrl,
+          checkoutMinutes: config.checkoutMinutes,
+          savesTestCard: config.savesTestCard,
+        }),
+        ...createReversalActivities({ database, stripe }),
+        ...createRollupActivities({ database }),
+        ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
+        ...createReconciliationActivities({
+          database,
+          stripe,
+          nudges: {
+            payment: (topUp) => reportPayment(temporal, topUp),
+            reversal: (topUp) => reportReversal(temporal, topUp),
+          },
+        }),
+        ...createGrantActivities({ database }),
+        ...createInvocationActivities({
+          database,
+          deadlineMs: config.invocationDeadlineMs,
+          attemptTimeoutMs: config.agentTimeoutMs,
+        }),
+      },
+      interceptors: { activity: [beatHearts, explainFailures] },
+      shutdownGraceTime: SHUTDOWN_GRACE,
+      stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
+    });
+    const agentWorker = await Worker.create({
+      connection,
+      namespace,
+      taskQueue: agentTaskQueue(taskQueue),
+      activities: createAgentActivities({
+        database,
+        allowPrivate: config.allowPrivateEndpoints,
+        timeoutMs: config.agentTimeoutMs,
+      }),
+      maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+      shutdownGraceTime: SHUTDOWN_GRACE,
+    });
+    const workers = [worker, agentWorker];
+    const runs = workers.map((each) => each.run());
+    relay.start();
+    // Beside the work: payments wait for no schedule.
+    void whenTemporalIsThere(
+      () => ensureSchedules(temporal, schedulesOf(config)),
+      log,
+      stopping.signal,
+    ).catch(() => {});
+    return {
+      ended: Promise.all(runs),
+      stop: async () => {
+        for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
+        await Promise.allSettled(runs);
+        await release();
+        await connection.close();
+      },
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+function connect(config: Config['temporal']): Promise<NativeConnection> {
+  return NativeConnection.connect({ address: config.address, ...connectionSecurity(config) });
+}
+
+async function whenTemporalIsThere<T>(
+  attempt: () => Promise<T>,
+  log: Logger,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      signal?.throwIfAborted();
+      log.info({ err: error }, 'waiting for Temporal');
+      await delay(RECONNECT_MS, undefined, { signal });
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/** Accounts: one sign-up is a consumer, a developer and their keys, made in one transaction. */
+import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
+import type { Micros } from '../../domain/money.ts';
+import { insertKeys, type NewKey } from './api-keys.ts';
+import { creditManually } from '../top-ups/credit-top-up.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+
+export interface NewAccount {
+  readonly email: string;
+  /** Booked as a completed top-up with method `manual`; 0 for none. */
+  readonly balance: Micros;
+}
+
+export interface AccountDefaults {
+  readonly keyPrefix: string;
+  readonly ledgerCount: number;
+  readonly consentCeiling: Micros | undefined;
+}
+
+/** UUIDs, and the keys in plain text: the only time that they exist outside their owner's hands. */
+export interface CreatedAccount {
+  readonly accountId: string;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly consumerKey: string;
+  readonly developerKey: string;
+  readonly legacyKey: string;
+}
+
+const emailRow = row(Type.Object({ email: Type.String() }));
+
+/** A chunk keeps the statement's parameters and the transaction small. */
+const CHUNK = 1_000;
+
+export type CreateAccountsResult =
+  | { readonly kind: 'created'; readonly accounts: readonly CreatedAccount[] }
+  | { readonly kind: 'email_taken'; readonly email: string };
+
+/** Makes all of the accounts or, when an address is taken already, none of the chunk that has it. */
+export async function createAccounts(
+  database: Database,
+  requested: readonly NewAccount[],
+  defaults: AccountDefaults,
+): Promise<CreateAccountsResult> {
+  const emails = requested.map(({ email }) => email.toLowerCase());
+  const taken = await database.maybeOneFirst(sql.type(emailRow)`
+    select email from farebox.accounts where email = any(${sql.array(emails, 'text')}) limit 1
+  `);
+  if (taken !== null) return { kind: 'email_taken', email: taken };
+  const accounts: CreatedAccount[] = [];
+  for (let at = 0; at < requested.length; at += CHUNK) {
+    const chunk = requested.slice(at, at + CHUNK);
+    accounts.push(...(await database.transaction((tx) => insertChunk(tx, chunk, defaults))));
+  }
+  return { kind: 'created', accounts };
+}
+
+async function insertChunk(
+  tx: Transaction,
+  requested: readonly NewAccount[],
+  defaults: AccountDefaults,
+): Promise<CreatedAccount[]> {
+  const drafts = requested.map(({ email, balance }) => {
+    const consumerId = randomUUIDv7();
+    return {
+      email: email.toLowerCase(),
+      amountMicros: balance,
+      ledger: ledgerOf(consumerId, defaults.ledgerCount),
+      accountId: randomUUIDv7(),
+      consumerId,
+      developerId: randomUUIDv7(),
+      consumerKey: newKey(defaults.keyPrefix, 'consumer'),
+      developerKey: newKey(defaults.keyPrefix, 'developer'),
+      legacyKey: newKey(defaults.keyPrefix, 'legacy'),
+    };
+  });
+  const ceiling = defaults.consentCeiling ?? null;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.accounts
+      (id, email, ledger, consumer_id, developer_id, consent_ceiling_micros)
+    select id, email, ledger, consumer_id, developer_id, ${ceiling}::int8
+    from ${sql.unnest(
+      drafts.map((d) => [d.accountId, d.email, d.ledger, d.consumerId, d.developerId]),
+      ['uuid', 'text', 'int2', 'uuid', 'uuid'],
+    )} as a (id, email, ledger, consumer_id, developer_id)
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.consumers (ledger, id)
+    select * from ${sql.unnest(
+      drafts.map((d) => [d.ledger, d.consumerId]),
+      ['int2', 'uuid'],
+    )} as c (ledger, id)
+  `);
+  await insertKeys(
+    tx,
+    drafts.flatMap((d) => [
+      storedForm(d.consumerKey, 'consumer', d.accountId),
+      storedForm(d.developerKey, 'developer', d.accountId),
+      storedForm(d.legacyKey, 'legacy', d.accountId),
+    ]),
+  );
+  await creditManually(
+    tx,
+    drafts.filter((d) => d.amountMicros > 0),
+  );
+  return drafts;
+}
+
+/** A key in plain text, of fresh random bytes. */
+export function newKey(prefix: string, kind: KeyKind): string {
+  return composeKey(prefix, kind, randomBytes(64));
+}
+
+export function storedForm(key: string, kind: KeyKind, accountId: string): NewKey {
+  return { hash: hashOfKey(key), kind, accountId, lastFour: key.slice(-4) };
+}
+
+/** SHA-256 as hex; a key has 190 random bits, so that a slow hash would add nothing. */
+export function hashOfKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+/** Spread evenly by the random end of the id. */
+function ledgerOf(consumerId: string, ledgerCount: number): number {
+  return Number.parseInt(consumerId.slice(-8), 16) % ledgerCount;
+}
+
+const Account = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  developerId: Type.String(),
+  consentCeilingMicros: Type.Union([Type.Integer(), Type.Null()]),
+});
+
+export type Account = Static<typeof Account>;
+
+const accountRow = row(Account);
+
+/** By email, or by the UUID of the account, its consumer or its developer. */
+export async function findAccount(
+  connection: Connection,
+  by: { readonly email: string } | { readonly uuid: string },
+): Promise<Account | null> {
+  const which =
+    'email' in by
+      ? sql.fragment`email = ${by.email.toLowerCase()}`
+      : sql.fragment`${by.uuid}::uuid in (id, consumer_id, developer_id)`;
+  return connection.maybeOne(sql.type(accountRow)`
+    select id, email, ledger, consumer_id as "consumerId", developer_id as "developerId",
+      consent_ceiling_micros as "consentCeilingMicros"
+    from farebox.accounts where ${which}
+  `);
+}

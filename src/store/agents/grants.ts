@@ -1,0 +1,180 @@
+/**
+ * Grants (legacy, specification section 4.4). Uses and revocations are decided by a condition on the row,
+ * so that of any number at once only as many succeed as the grant allows.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { GRANT_STATUSES, GRANT_TYPES, type GrantType } from '../../domain/grant.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { postNotice } from '../outbox.ts';
+
+const Grant = Type.Object({
+  id: Type.String(),
+  accountId: Type.String(),
+  callerId: Type.String(),
+  targetAgentId: Type.String(),
+  type: Type.Enum(GRANT_TYPES),
+  status: Type.Enum(GRANT_STATUSES),
+  uses: Type.Integer(),
+  maxUses: Type.Union([Type.Integer(), Type.Null()]),
+  requestHash: Type.String(),
+  createdAt: Type.String(),
+  expiresAt: Type.String(),
+  /** By the clock of Postgres; negative once it has expired. */
+  expiresInMs: Type.Integer(),
+});
+export type Grant = Static<typeof Grant>;
+
+export interface NewGrant {
+  readonly accountId: string;
+  readonly callerId: string;
+  readonly targetAgentId: string;
+  readonly type: GrantType;
+  /** ISO 8601; a day ahead when left out. */
+  readonly expiresAt: string | undefined;
+  /** 1 for a `one_time` grant, null for a `session`. */
+  readonly maxUses: number | null;
+  readonly idempotencyKey: string | undefined;
+  /** SHA-256, in hex, of what was asked for. */
+  readonly requestHash: string;
+}
+
+export type CreateGrantResult =
+  | { readonly kind: 'created' | 'known'; readonly grant: Grant }
+  /** The idempotency key has named another grant. */
+  | { readonly kind: 'key_reused' };
+
+export type RevokeGrantResult =
+  /** By this call or an earlier one. */
+  | { readonly kind: 'revoked'; readonly grant: Grant }
+  /** It was used up or had expired before. */
+  | { readonly kind: 'ended'; readonly grant: Grant };
+
+const grantRow = row(Grant);
+
+const columns = sql.fragment`
+  id, account_id as "accountId", caller_id as "callerId", target_agent_id as "targetAgentId", type,
+  case when status = 'active' and expires_at <= now() then 'expired' else status end as status,
+  uses, max_uses as "maxUses", encode(request_hash, 'hex') as "requestHash",
+  created_at as "createdAt", expires_at as "expiresAt",
+  ceil(extract(epoch from expires_at - now()) * 1000)::int8 as "expiresInMs"
+`;
+
+/** Who made it, or owns the agent that it names as its caller. A condition on a row of `grants`. */
+export const mayUse = (accountId: string) => sql.fragment`
+  (account_id = ${accountId} or exists (
+    select from farebox.agents a where a.id = caller_id and a.account_id = ${accountId}
+  ))
+`;
+
+/** What the idempotency key of the request has named already; null: nothing. */
+export async function findKnownGrant(
+  connection: Connection,
+  { accountId, idempotencyKey, requestHash }: NewGrant,
+): Promise<CreateGrantResult | null> {
+  if (idempotencyKey === undefined) return null;
+  const grant = await connection.maybeOne(sql.type(grantRow)`
+    select ${columns} from farebox.grants
+    where account_id = ${accountId} and idempotency_key = ${idempotencyKey}
+  `);
+  if (!grant) return null;
+  return grant.requestHash === requestHash ? { kind: 'known', grant } : { kind: 'key_reused' };
+}
+
+/** The target must be an agent that there is. */
+export async function createGrant(
+  database: Database,
+  request: NewGrant,
+): Promise<CreateGrantResult> {
+  return database.transaction(async (tx) => {
+    const created = await insert(tx, request);
+    if (created) {
+      await postNotice(tx, 'grant', created.id);
+      return { kind: 'created', grant: created };
+    }
+    const known = await findKnownGrant(tx, request);
+    if (!known) throw new Error('a grant was neither made nor known by its key');
+    return known;
+  });
+}
+
+async function insert(tx: Transaction, request: NewGrant): Promise<Grant | null> {
+  return tx.maybeOne(sql.type(grantRow)`
+    insert into farebox.grants (id, account_id, caller_id, target_agent_id, type, max_uses,
+      expires_at, idempotency_key, request_hash)
+    values (${randomUUIDv7()}, ${request.accountId}, ${request.callerId}, ${request.targetAgentId},
+      ${request.type}, ${request.maxUses},
+      coalesce(${request.expiresAt ?? null}::timestamptz, now() + interval '24 hours'),
+      ${request.idempotencyKey ?? null}, decode(${request.requestHash}, 'hex'))
+    on conflict on constraint grants_idempotency_unique do nothing
+    returning ${columns}
+  `);
+}
+
+/** As one sees it who may use it; null for everybody else. */
+export async function findGrantFor(
+  connection: Connection,
+  accountId: string,
+  id: string,
+): Promise<Grant | null> {
+  return connection.maybeOne(sql.type(grantRow)`
+    select ${columns} from farebox.grants where id = ${id} and ${mayUse(accountId)}
+  `);
+}
+
+/** Null when the account has not made such a grant. */
+export async function revokeGrant(
+  database: Database,
+  accountId: string,
+  id: string,
+): Promise<RevokeGrantResult | null> {
+  return database.transaction(async (tx) => {
+    const revoked = await tx.maybeOne(sql.type(grantRow)`
+      update farebox.grants set status = 'revoked', ended_at = now()
+      where id = ${id} and account_id = ${accountId} and status = 'active' and expires_at > now()
+      returning ${columns}
+    `);
+    if (revoked) {
+      await postNotice(tx, 'grant', id);
+      return { kind: 'revoked', grant: revoked };
+    }
+    const grant = await tx.maybeOne(sql.type(grantRow)`
+      select ${columns} from farebox.grants where id = ${id} and account_id = ${accountId}
+    `);
+    return grant && { kind: grant.status === 'revoked' ? 'revoked' : 'ended', grant };
+  });
+}
+
+/** Makes whoever else would use the grant wait for the end of the transaction. */
+export async function lockGrant(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.grants where id = ${id} for update
+  `);
+}
+
+export async function findGrant(connection: Connection, id: string): Promise<Grant | null> {
+  return connection.maybeOne(sql.type(grantRow)`
+    select ${columns} from farebox.grants where id = ${id}
+  `);
+}
+
+/** Writes down that the grant has expired, if it has, and gives it as it is now. */
+export async function settleGrant(connection: Connection, id: string): Promise<Grant | null> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.grants set status = 'expired', ended_at = now()
+    where id = ${id} and status = 'active' and expires_at <= now()
+  `);
+  return findGrant(connection, id);
+}
+
+/** The same for grants that nobody came back to for so long; says how many. */
+export async function settleOverdueGrants(
+  connection: Connection,
+  overdueByMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    update farebox.grants set status = 'expired', ended_at = now()
+    where status = 'active' and expires_at < now() - ${overdueByMs}::int8 * interval '1 ms'
+  `);
+  return rowCount;
+}

@@ -1,0 +1,277 @@
+/**
+ * Invocations (legacy, specification section 4.4). One statement uses the grant and writes the invocation and
+ * its notice for the workflow: there is never one without the other. What an agent answered is recorded
+ * once; whatever comes later changes nothing.
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { UniqueIntegrityConstraintViolationError } from 'slonik';
+import { Type, type Static } from 'typebox';
+import {
+  ERROR_MESSAGE_MAX,
+  INVOCATION_STATUSES,
+  type InvocationError,
+  type InvocationErrorCode,
+} from '../../domain/invocation.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { findGrantFor, lockGrant, mayUse } from './grants.ts';
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+const Invocation = Type.Object({
+  id: Type.String(),
+  accountId: Type.String(),
+  grantId: Type.String(),
+  targetAgentId: Type.String(),
+  capability: Type.String(),
+  status: Type.Enum(INVOCATION_STATUSES),
+  attempts: Type.Integer(),
+  /** JSON as it came. */
+  resultText: nullableText,
+  errorCode: Type.Union([Type.Unsafe<InvocationErrorCode>(Type.String()), Type.Null()]),
+  errorMessage: nullableText,
+  requestHash: Type.String(),
+  resultHash: nullableText,
+  receiptKey: Type.Integer(),
+  createdAt: Type.String(),
+  endedAt: nullableText,
+});
+/** A row of `invocations`; ids are UUIDs, hashes in hex, times ISO 8601. */
+export type Invocation = Static<typeof Invocation>;
+
+/** An invocation as the agent is to see it. */
+const AgentCall = Type.Object({
+  endpoint: Type.String(),
+  protocol: Type.String(),
+  capability: Type.String(),
+  payloadText: Type.String(),
+  callerId: Type.String(),
+});
+export type AgentCall = Static<typeof AgentCall>;
+
+export interface NewInvocation {
+  readonly accountId: string;
+  readonly grantId: string;
+  readonly targetAgentId: string;
+  readonly capability: string;
+  readonly payloadText: string;
+  readonly idempotencyKey: string | undefined;
+  /** SHA-256, in hex, of what was asked for. */
+  readonly requestHash: string;
+  readonly receiptKey: number;
+}
+
+export type AdmitResult =
+  | { readonly kind: 'admitted' | 'known'; readonly invocation: Invocation }
+  /** The idempotency key has named another invocation. */
+  | { readonly kind: 'key_reused' }
+  /** There is none that this account may use. */
+  | { readonly kind: 'no_grant' }
+  /** It is used, revoked, expired or for another agent. */
+  | { readonly kind: 'grant_not_active' };
+
+const invocationRow = row(Invocation);
+const callRow = row(AgentCall);
+
+const columns = sql.fragment`
+  id, account_id as "accountId", grant_id as "grantId", target_agent_id as "targetAgentId",
+  capability, status, attempts, result::text as "resultText", error_code as "errorCode",
+  error_message as "errorMessage", encode(request_hash, 'hex') as "requestHash",
+  encode(result_hash, 'hex') as "resultHash", receipt_key as "receiptKey",
+  created_at as "createdAt", ended_at as "endedAt"
+`;
+
+/** How long the relays leave a new invocation's workflow to the request that wrote it, which waits for less. */
+const IN_HAND_MS = 3_000;
+/** Silent ones at a time; what is left is silent for a little longer. */
+const SILENT_MAX = 1_000;
+
+/** Uses the grant and writes the invocation, in status `pending`, or does neither. */
+export async function admitInvocation(
+  database: Database,
+  request: NewInvocation,
+): Promise<AdmitResult> {
+  if (request.idempotencyKey === undefined) return admit(database, request);
+  try {
+    return await database.transaction(async (tx) => {
+      // So that of two requests with one key the later sees what the earlier wrote.
+      await lockGrant(tx, request.grantId);
+      const known = await findByKey(tx, request);
+      return known ? sameRequest(known, request) : admit(tx, request);
+    });
+  } catch (error) {
+    // At the same time the key named an invocation by another grant, whose lock is another one.
+    if (isKeyTaken(error)) return { kind: 'key_reused' };
+    throw error;
+  }
+}
+
+async function admit(connection: Connection, request: NewInvocation): Promise<AdmitResult> {
+  const invocation = await insert(connection, request);
+  if (invocation) return { kind: 'admitted', invocation };
+  const grant = await findGrantFor(connection, request.accountId, request.grantId);
+  return { kind: grant ? 'grant_not_active' : 'no_grant' };
+}
+
+function isKeyTaken(error: unknown): boolean {
+  return (
+    error instanceof UniqueIntegrityConstraintViolationError &&
+    error.constraint === 'invocations_idempotency_unique'
+  );
+}
+
+function sameRequest(known: Invocation, request: NewInvocation): AdmitResult {
+  return known.requestHash === request.requestHash
+    ? { kind: 'known', invocation: known }
+    : { kind: 'key_reused' };
+}
+
+async function findByKey(tx: Transaction, request: NewInvocation): Promise<Invocation | null> {
+  return tx.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations
+    where account_id = ${request.accountId}
+      and idempotency_key = ${request.idempotencyKey ?? null}
+  `);
+}
+
+/**
+ * All of it in one statement, which holds the grant's row for as short as can be: many may invoke by one
+ * session. Null, and nothing done, unless the grant is active, not expired, for this agent and to be used
+ * by this account.
+ */
+async function insert(connection: Connection, request: NewInvocation): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    with used as (
+      update farebox.grants set uses = uses + 1,
+        status = case when uses + 1 = max_uses then 'used' else status end,
+        ended_at = case when uses + 1 = max_uses then now() end
+      where id = ${request.grantId} and target_agent_id = ${request.targetAgentId}
+        and status = 'active' and expires_at > now() and ${mayUse(request.accountId)}
+      returning id, status
+    ), invoked as (
+      insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability,
+        payload, idempotency_key, request_hash, receipt_key)
+      select ${randomUUIDv7()}::uuid, ${request.accountId}::uuid, id, ${request.targetAgentId},
+        ${request.capability}, ${request.payloadText}::json, ${request.idempotencyKey ?? null},
+        decode(${request.requestHash}, 'hex'), ${request.receiptKey}
+      from used
+      returning *
+    ), noted as (
+      insert into farebox.outbox (workflow, subject_id, next_attempt_at)
+      select 'invocation', id, now() + ${IN_HAND_MS}::int8 * interval '1 ms' from invoked
+      union all
+      select 'grant', id, now() from used where status = 'used'
+    )
+    select ${columns} from invoked
+  `);
+}
+
+export async function findInvocation(
+  connection: Connection,
+  id: string,
+): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations where id = ${id}
+  `);
+}
+
+/** An account sees only its own. */
+export async function findInvocationOf(
+  connection: Connection,
+  accountId: string,
+  id: string,
+): Promise<Invocation | null> {
+  return connection.maybeOne(sql.type(invocationRow)`
+    select ${columns} from farebox.invocations where id = ${id} and account_id = ${accountId}
+  `);
+}
+
+/** Has the relays start the workflows of those that go on and were not heard of for so long; says how many. */
+export async function noteSilentInvocations(
+  connection: Connection,
+  silentForMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with silent as (
+      update farebox.invocations set heard_at = now()
+      where id in (
+        select id from farebox.invocations i
+        where status in ('pending', 'running')
+          and heard_at < now() - ${silentForMs}::int8 * interval '1 ms'
+          -- While Temporal is away one notice is enough.
+          and not exists (select from farebox.outbox o where o.subject_id = i.id)
+        order by heard_at limit ${SILENT_MAX} for update skip locked
+      )
+      returning id
+    )
+    insert into farebox.outbox (workflow, subject_id) select 'invocation', id from silent
+  `);
+  return rowCount;
+}
+
+/** The workflow takes it up. As it is now: one that has ended stays so. */
+export async function beginInvocation(
+  connection: Connection,
+  id: string,
+): Promise<Invocation | null> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'running', heard_at = now()
+    where id = ${id} and status in ('pending', 'running')
+  `);
+  return findInvocation(connection, id);
+}
+
+/** Counts an attempt and says what to call; null when the invocation has ended. */
+export async function beginAttempt(connection: Connection, id: string): Promise<AgentCall | null> {
+  return connection.maybeOne(sql.type(callRow)`
+    update farebox.invocations i set attempts = attempts + 1, heard_at = now()
+    from farebox.agents a, farebox.grants g
+    where i.id = ${id} and i.status = 'running' and a.id = i.target_agent_id and g.id = i.grant_id
+    returning a.endpoint, a.protocol, i.capability, i.payload::text as "payloadText",
+      g.caller_id as "callerId"
+  `);
+}
+
+/** What an attempt met that does not end the invocation. */
+export async function recordFailedAttempt(
+  connection: Connection,
+  id: string,
+  error: InvocationError,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations
+    set error_code = ${error.code}, error_message = ${storable(error.message)}
+    where id = ${id} and status = 'running'
+  `);
+}
+
+/** `resultText` is JSON. The first answer that is recorded stays. */
+export async function recordResult(
+  connection: Connection,
+  id: string,
+  resultText: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'succeeded', ended_at = now(),
+      result = ${resultText}::json, result_hash = decode(${hash('sha256', resultText)}, 'hex'),
+      error_code = null, error_message = null
+    where id = ${id} and status = 'running'
+  `);
+}
+
+/** Ends the invocation, unless it has ended. */
+export async function failInvocation(
+  connection: Connection,
+  id: string,
+  error: InvocationError,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set status = 'failed', ended_at = now(),
+      error_code = ${error.code}, error_message = ${storable(error.message)}
+    where id = ${id} and status in ('pending', 'running')
+  `);
+}
+
+/** An agent's words may hold what Postgres cannot. */
+function storable(message: string): string {
+  return message.replaceAll('\0', '').toWellFormed().slice(0, ERROR_MESSAGE_MAX).toWellFormed();
+}

@@ -1,0 +1,175 @@
+/**
+ * What reconciliation reads of the ledger, and what it keeps: how far it has walked the processor's books, and
+ * the differences that it met. A difference is a row for as long as it is there.
+ */
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
+import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
+import { row, sql, type Connection, type Database } from '../database.ts';
+
+const Difference = Type.Object({
+  topUpId: Type.String(),
+  kind: Type.Enum(DIFFERENCE_KINDS),
+  processorMicros: Type.Unsafe<Micros>(Type.Integer()),
+  ledgerMicros: Type.Unsafe<Micros>(Type.Integer()),
+  /** The payments that were looked at. */
+  paymentIntentIds: Type.Array(Type.String()),
+  /** When it was met first. */
+  since: Type.String(),
+});
+export type Difference = Static<typeof Difference>;
+
+const Booked = Type.Object({
+  topUpId: Type.String(),
+  paymentIntentId: Type.Union([Type.String(), Type.Null()]),
+  creditedMicros: Type.Unsafe<Micros>(Type.Integer()),
+});
+/** A top-up, and what was credited for it. */
+export type Booked = Static<typeof Booked>;
+
+const Claim = Type.Object({
+  topUpId: Type.String(),
+  processorId: Type.String(),
+  status: Type.Enum(REVERSAL_STATUSES),
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+});
+/** What a refund or dispute takes or holds: one that the processor has, or should have had by now. */
+export type Claim = Static<typeof Claim>;
+
+const claimRow = row(Claim);
+const differenceRow = row(Difference);
+const bookedRow = row(Booked);
+const idRow = row(Type.Object({ id: Type.String() }));
+const sinceRow = row(Type.Object({ since: Type.Union([Type.String(), Type.Null()]) }));
+
+/**
+ * From when on the processor's books are to be walked: where the last walk ended, less an overlap, since objects
+ * change after they are made; at first, from the oldest top-up on.
+ */
+export async function getWalkStart(connection: Connection, overlapDays: number): Promise<string> {
+  const since = await connection.oneFirst(sql.type(sinceRow)`
+    select coalesce(
+      (select walked_until from farebox.reconciliation),
+      (select min(created_at) from farebox.top_ups where method <> 'manual')
+    ) - make_interval(days => ${overlapDays}) as since
+  `);
+  return since ?? new Date().toISOString();
+}
+
+export async function recordWalk(connection: Connection, walkedUntil: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.reconciliation (walked_until) values (${walkedUntil}::timestamptz)
+    on conflict (is_only) do update
+    set walked_until = greatest(reconciliation.walked_until, excluded.walked_until)
+  `);
+}
+
+/** Our own that are not in an end state, have a refund to be made, or ended unpaid a short while ago; by id. */
+export async function listUnsettled(
+  connection: Connection,
+  page: { readonly afterId: string; readonly limit: number; readonly endedDays: number },
+): Promise<readonly string[]> {
+  return connection.anyFirst(sql.type(idRow)`
+    select id from (
+      select id from farebox.top_ups
+      where id > ${page.afterId} and opened_at is not null
+        and status in ('pending', 'expired', 'failed', 'disputed')
+        and (status in ('pending', 'disputed')
+          or updated_at > now() - make_interval(days => ${page.endedDays}))
+      union
+      select top_up_id from farebox.reversals
+      where top_up_id > ${page.afterId} and status = 'requested'
+    ) unsettled
+    order by id limit ${page.limit}
+  `);
+}
+
+/** Top-ups that the processor may mean: by their own ids, or by their payments'. */
+export async function findBooked(
+  connection: Connection,
+  topUpIds: readonly string[],
+  paymentIntentIds: readonly string[],
+): Promise<readonly Booked[]> {
+  return connection.any(sql.type(bookedRow)`
+    select t.id as "topUpId", t.payment_intent_id as "paymentIntentId",
+      coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
+    from farebox.top_ups t left join farebox.movements m
+      on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
+    where t.id = any(${sql.array(topUpIds, 'uuid')})
+      or t.payment_intent_id = any(${sql.array(paymentIntentIds, 'text')})
+    group by t.id
+  `);
+}
+
+export async function listClaims(
+  connection: Connection,
+  topUpIds: readonly string[],
+): Promise<readonly Claim[]> {
+  return connection.any(sql.type(claimRow)`
+    select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
+      amount_micros as "amountMicros"
+    from farebox.reversals
+    where top_up_id = any(${sql.array(topUpIds, 'uuid')}) and status not in ('failed', 'won')
+      and (processor_id is not null or created_at < now() - interval '10 minutes')
+  `);
+}
+
+/** These are the differences of this top-up now: the others are gone, and those that stay keep their time. */
+export async function recordDifferences(
+  database: Database,
+  topUpId: string,
+  differences: readonly Omit<Difference, 'topUpId' | 'since'>[],
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      delete from farebox.differences where top_up_id = ${topUpId}
+        and kind <> all(${sql.array(
+          differences.map(({ kind }) => kind),
+          'text',
+        )})
+    `);
+    for (const { kind, processorMicros, ledgerMicros, paymentIntentIds } of differences) {
+      await tx.query(sql.typeAlias('nothing')`
+        insert into farebox.differences
+          (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
+        values (${topUpId}, ${kind}, ${processorMicros}, ${ledgerMicros},
+          ${sql.array(paymentIntentIds, 'text')})
+        on conflict (top_up_id, kind) do update
+        set processor_micros = excluded.processor_micros, ledger_micros = excluded.ledger_micros,
+          payment_intent_ids = excluded.payment_intent_ids
+      `);
+    }
+  });
+}
+
+const columns = sql.fragment`
+  top_up_id as "topUpId", kind, processor_micros as "processorMicros",
+  ledger_micros as "ledgerMicros", payment_intent_ids as "paymentIntentIds", since
+`;
+
+export async function listDifferences(connection: Connection): Promise<readonly Difference[]> {
+  return connection.any(sql.type(differenceRow)`
+    select ${columns} from farebox.differences order by since, top_up_id, kind
+  `);
+}
+
+export async function listDifferencesOf(
+  connection: Connection,
+  topUpId: string,
+): Promise<readonly Difference[]> {
+  return connection.any(sql.type(differenceRow)`
+    select ${columns} from farebox.differences where top_up_id = ${topUpId}
+  `);
+}
+
+/** Top-ups that differ, by id, after `afterId`. */
+export async function listDiffering(
+  connection: Connection,
+  page: { readonly afterId: string; readonly limit: number },
+): Promise<readonly string[]> {
+  return connection.anyFirst(sql.type(idRow)`
+    select distinct top_up_id as id from farebox.differences
+    where top_up_id > ${page.afterId} order by id limit ${page.limit}
+  `);
+}

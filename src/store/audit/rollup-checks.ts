@@ -1,0 +1,60 @@
+/** The part of the audit that holds the sums of earnings against the charges: src/store/audit/ledger-checks.ts runs it. */
+import { sql } from '../database.ts';
+import { EARNED, MINUTE_MARK, SPANS } from '../earnings/earnings.ts';
+import { cutByLots, PAID_BY_TOP_UPS } from '../earnings/top-up-attribution.ts';
+
+/** A number that no account has is a finding too. */
+const DEVELOPER = sql.fragment`'developer ' || coalesce(a.developer_id::text, d.developer::text)`;
+
+export const ROLLUP_CHECKS = {
+  'the hours and the tail of earnings are what was charged': sql.fragment`
+    select ${DEVELOPER}, tool || ' in the hour from ' || hour::text || ': '
+      || micros || ' micros and ' || charges || ' charges too few'
+      || case when made <> marked then ', and the marks of its minutes are wrong' else '' end
+    from (
+      select developer, tool, date_trunc('hour', minute, 'UTC') as hour, sum(amount_micros) as micros,
+        sum(charges) as charges, bit_or(made) as made, bit_or(marked) as marked
+      from (
+        select *, ${MINUTE_MARK} as made, 0::int8 as marked from (${EARNED}) c
+        union all
+        select developer, tool, minute, -amount_micros, -charges, 0, ${MINUTE_MARK}
+        from farebox.earnings_tail
+        union all
+        select developer, tool, begins_at, -amount_micros, -charges, 0, charged_minutes
+        from farebox.earnings where span = 'hour'
+      ) e group by 1, 2, 3
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0 or made <> marked`,
+
+  'the days and all time of earnings are their hours': sql.fragment`
+    select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
+      || ': ' || micros || ' micros and ' || charges || ' charges too few'
+    from (
+      select developer, span, tool, begins_at, sum(micros) as micros, sum(charges) as charges
+      from (
+        select developer, tool, s.span, s.begins_at, amount_micros as micros, charges
+        from (select *, begins_at as minute from farebox.earnings where span = 'hour') h
+          cross join lateral ${SPANS} where s.span <> 'hour'
+        union all
+        select developer, tool, span, begins_at, -amount_micros, -charges
+        from farebox.earnings where span <> 'hour'
+      ) e group by 1, 2, 3, 4
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0`,
+
+  'what top-ups paid and the tail of it are what charges took of their lots': sql.fragment`
+    select 'top-up ' || top_up_id, 'for ' || ${DEVELOPER} || ': '
+      || micros || ' micros and ' || charges || ' charges too few'
+    from (
+      select developer, top_up_id, sum(micros) as micros, sum(charges) as charges
+      from (
+        ${PAID_BY_TOP_UPS}
+        union all
+        select developer, top_up_id, -micros, -charges
+        from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) w
+        union all
+        select developer, top_up_id, -charged_micros, -charges from farebox.top_up_earnings
+      ) p group by 1, 2
+    ) d left join farebox.accounts a on a.developer_number = d.developer
+    where micros <> 0 or charges <> 0`,
+} as const;

@@ -1,0 +1,37 @@
+/**
+ * Adjustments: an operator adds to a balance, or takes from it, for a reason that is kept. Never a top-up: no
+ * payment is behind it. What is taken comes off the unspent ends of lots, the newest last; never below zero.
+ */
+import type { Micros } from '../../domain/money.ts';
+import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
+import type { Database } from '../database.ts';
+import { settleDebts } from './debts.ts';
+import { addLot, cutLots } from './lots.ts';
+
+export interface Adjustment {
+  /** Signed, and not 0. */
+  readonly amountMicros: Micros;
+  readonly reason: string;
+}
+
+export type AdjustResult =
+  /** Less than what was added, where it settled a debt first. */
+  | { readonly kind: 'adjusted'; readonly balance: Micros; readonly debt: Micros }
+  | { readonly kind: 'insufficient_balance'; readonly balance: Micros };
+
+export async function adjustBalance(
+  database: Database,
+  consumer: ConsumerRef,
+  { amountMicros, reason }: Adjustment,
+): Promise<AdjustResult> {
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, consumer);
+    const { balance } = await getCounters(tx, consumer);
+    if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
+    const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
+    await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
+    await settleDebts(tx, [consumer]);
+    const after = await getCounters(tx, consumer);
+    return { kind: 'adjusted', balance: after.balance, debt: after.debt };
+  });
+}

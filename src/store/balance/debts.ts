@@ -1,0 +1,70 @@
+/**
+ * Debt: what a refund or dispute asks for and the balance could not cover. A consumer never has both a debt
+ * and a balance: every transaction that raises a balance ends by settling debts from it.
+ */
+import { Type } from 'typebox';
+import { CLAIMS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
+import type { ConsumerRef } from './consumers.ts';
+import { row, sql, type Transaction } from '../database.ts';
+import { cutLots } from './lots.ts';
+
+const debtRow = row(
+  Type.Object({ id: Type.String(), ledger: Type.Integer(), consumerId: Type.String() }),
+);
+const coverableRow = row(
+  Type.Object({
+    kind: Type.Enum(['refund', 'dispute']),
+    status: Type.Enum(REVERSAL_STATUSES),
+    topUpId: Type.String(),
+    micros: Type.Integer(),
+  }),
+);
+
+/** The oldest debt first. Asks that the consumers are locked. */
+export async function settleDebts(
+  tx: Transaction,
+  consumers: readonly ConsumerRef[],
+): Promise<void> {
+  const debts = await tx.any(sql.type(debtRow)`
+    select id, ledger, consumer_id as "consumerId" from farebox.reversals
+    where debt_micros > 0 and (ledger, consumer_id) in (select * from ${sql.unnest(
+      consumers.map(({ ledger, consumerId }) => [ledger, consumerId]),
+      ['int2', 'uuid'],
+    )} as c (ledger, id))
+    order by id
+  `);
+  for (const debt of debts) await cover(tx, debt, debt.id);
+}
+
+/** Covers what a reversal asks for, as far as the balance goes: by a hold, or for good. */
+export async function cover(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  reversalId: string,
+): Promise<void> {
+  const { kind, status, topUpId, micros } = await tx.one(sql.type(coverableRow)`
+    select r.kind, r.status, r.top_up_id as "topUpId",
+      least(r.debt_micros, c.credited_micros - c.spent_micros - c.held_micros) as micros
+    from farebox.reversals r
+    join farebox.consumers c on c.ledger = r.ledger and c.id = r.consumer_id
+    where r.id = ${reversalId}
+  `);
+  if (micros === 0) return;
+  if (CLAIMS[status] === 'hold') {
+    await tx.query(sql.typeAlias('nothing')`
+      with held as (
+        update farebox.consumers set held_micros = held_micros + ${micros}::int8
+        where ledger = ${ledger} and id = ${consumerId}
+      )
+      update farebox.reversals set held_micros = held_micros + ${micros}::int8, updated_at = now()
+      where id = ${reversalId}
+    `);
+  } else {
+    const movement = { kind, amountMicros: micros, topUpId, reversalId };
+    await cutLots(tx, { ledger, consumerId }, movement);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.reversals set taken_micros = taken_micros + ${micros}::int8, updated_at = now()
+      where id = ${reversalId}
+    `);
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Lots: what a consumer was credited, as intervals on the axis of what he has ever spent. They follow each other
+ * without a gap and end at `credited`. Only unspent positions ever move, so nothing in the past changes.
+ * Everything here asks that its caller's transaction has locked the consumer.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type } from 'typebox';
+import type { ConsumerRef } from './consumers.ts';
+import { row, sql, type Transaction } from '../database.ts';
+
+/** What changes `credited`; `amountMicros` is positive, whichever way it goes. */
+export interface Movement {
+  readonly kind:
+    | 'adjustment'
+    | 'refund'
+    | 'refund_returned'
+    | 'dispute'
+    | 'dispute_returned'
+    | 'charge_refund';
+  readonly amountMicros: number;
+  /** The lot is this top-up's; what is taken is taken from its lots first. */
+  readonly topUpId?: string | undefined;
+  readonly reversalId?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+const cutRow = row(Type.Object({ cut: Type.Integer() }));
+
+/** Adds a lot behind all others. */
+export async function addLot(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  movement: Movement,
+): Promise<void> {
+  const { ledger, consumerId } = consumer;
+  const { amountMicros, topUpId } = movement;
+  const id = await insertMovement(tx, consumer, movement, amountMicros);
+  await tx.query(sql.typeAlias('nothing')`
+    with raised as (
+      update farebox.consumers set credited_micros = credited_micros + ${amountMicros}::int8
+      where ledger = ${ledger} and id = ${consumerId}
+      returning credited_micros
+    )
+    insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros, top_up_id)
+    select ${ledger}::int2, ${consumerId}::uuid, ${id}::uuid, credited_micros - ${amountMicros}::int8,
+      credited_micros, ${topUpId ?? null}::uuid
+    from raised
+  `);
+}
+
+/**
+ * Cuts the amount off the ends of lots: first those of the movement's top-up, then the others, in the order in
+ * which they would be spent. Later lots move down by as much. Throws when the balance does not have it.
+ */
+export async function cutLots(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  movement: Movement,
+): Promise<void> {
+  const { ledger, consumerId } = consumer;
+  const { amountMicros, topUpId } = movement;
+  await insertMovement(tx, consumer, movement, -amountMicros);
+  const cut = await tx.oneFirst(sql.type(cutRow)`
+    with unspent as (
+      select l.movement_id, l.from_micros, l.to_micros,
+        l.to_micros - greatest(l.from_micros, c.spent_micros) as micros,
+        l.top_up_id is not null and l.top_up_id is not distinct from ${topUpId ?? null}::uuid as is_own
+      from farebox.lots l
+      join farebox.consumers c on c.ledger = l.ledger and c.id = l.consumer_id
+      where l.ledger = ${ledger} and l.consumer_id = ${consumerId} and l.to_micros > c.spent_micros
+    ),
+    reached as (
+      select *, sum(micros) over (
+        order by is_own desc, from_micros, to_micros, movement_id rows unbounded preceding
+      ) as through
+      from unspent
+    ),
+    cuts as (
+      select *, greatest(least(micros, ${amountMicros}::int8 - (through - micros)), 0) as cut
+      from reached
+    ),
+    placed as (
+      select *, sum(cut) over (
+        order by from_micros, to_micros, movement_id rows unbounded preceding
+      ) as down
+      from cuts
+    ),
+    moved as (
+      update farebox.lots l
+      set from_micros = p.from_micros - (p.down - p.cut), to_micros = p.to_micros - p.down
+      from placed p
+      where l.ledger = ${ledger} and l.consumer_id = ${consumerId}
+        and l.movement_id = p.movement_id and p.down > 0
+    ),
+    lowered as (
+      update farebox.consumers set credited_micros = credited_micros - ${amountMicros}::int8
+      where ledger = ${ledger} and id = ${consumerId}
+    )
+    select coalesce(sum(cut), 0)::int8 as cut from cuts
+  `);
+  if (cut !== amountMicros) throw new Error(`lots have ${cut} of the ${amountMicros} to be taken`);
+}
+
+async function insertMovement(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  { kind, topUpId, reversalId, reason }: Movement,
+  signedMicros: number,
+): Promise<string> {
+  const id = randomUUIDv7();
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.movements
+      (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id, reason)
+    values (${ledger}, ${consumerId}, ${id}, ${kind}, ${signedMicros}, ${topUpId ?? null},
+      ${reversalId ?? null}, ${reason ?? null})
+  `);
+  return id;
+}

@@ -1,0 +1,243 @@
+/**
+ * Charges as they are read: page by page, newest first, by the two indexes that there are. What neither of
+ * them knows, a developer's charges for one tool, is found by way of the minutes that its earnings mark.
+ */
+import { Type, type Static } from 'typebox';
+import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { spentBefore } from '../balance/spent.ts';
+
+const StoredCharge = Type.Object({
+  id: Type.String(),
+  consumerId: Type.String(),
+  developerId: Type.String(),
+  tool: Type.String(),
+  amountMicros: Type.Integer(),
+  receiptKey: Type.Integer(),
+  /** What of it has gone back. */
+  refundedMicros: Type.Integer(),
+  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+});
+
+/** A charge as it was made; its time is in its id, its receipt is derived from these. */
+export type StoredCharge = Static<typeof StoredCharge>;
+
+const chargeRow = row(StoredCharge);
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
+
+const storedCharge = sql.fragment`
+  id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
+  receipt_key as "receiptKey", nullif(metadata, '')::json as metadata,
+  (select developer_id from farebox.accounts where developer_number = charges.developer)
+    as "developerId",
+  coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger
+    and r.consumer_id = charges.consumer_id and r.charge_id = charges.id), 0) as "refundedMicros"
+`;
+
+export interface ChargeFilter {
+  /** Inclusive and exclusive bounds, as UUIDv7 floors of instants. */
+  readonly fromId?: string | undefined;
+  readonly toId?: string | undefined;
+  readonly tool?: string | undefined;
+}
+
+export interface DeveloperChargeFilter extends ChargeFilter {
+  readonly consumerId?: string | undefined;
+}
+
+export interface Page {
+  readonly limit: number;
+  /** Rows strictly older than this id. */
+  readonly beforeId?: string | undefined;
+}
+
+/** A consumer's charges, newest first: one scan of the primary key, whatever the depth. */
+export async function listConsumerCharges(
+  connection: Connection,
+  consumer: ConsumerRef,
+  filter: ChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  return connection.any(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges
+    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
+      and ${matching(filter)} and ${before(page)}
+    order by id desc limit ${page.limit}
+  `);
+}
+
+/**
+ * What a consumer's charges that match came to, less its refunds that match, of whichever charge: less than
+ * nothing where more went back than was charged. In micros.
+ */
+export async function sumConsumerUsage(
+  connection: Connection,
+  consumer: ConsumerRef,
+  filter: ChargeFilter,
+): Promise<Micros> {
+  if (filter.fromId === undefined && filter.toId === undefined && filter.tool === undefined) {
+    const { spent, refunded } = await getCounters(connection, consumer);
+    return asMicros(spent - refunded);
+  }
+  // First, so that none of them is counted before its charge is.
+  const refunded = await sumMatching(connection, 'charge_refunds', consumer, filter);
+  return asMicros((await sumConsumerCharges(connection, consumer, filter)) - refunded);
+}
+
+/** Of one tool's charges it is added up, else it is a few probes. */
+async function sumConsumerCharges(
+  connection: Connection,
+  consumer: ConsumerRef,
+  filter: ChargeFilter,
+): Promise<number> {
+  const { fromId, toId, tool } = filter;
+  if (tool !== undefined) return sumMatching(connection, 'charges', consumer, filter);
+  const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
+  const from = fromId === undefined ? 0 : await by(fromId);
+  const to = toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);
+  return Math.max(to - from, 0);
+}
+
+async function sumMatching(
+  connection: Connection,
+  table: 'charges' | 'charge_refunds',
+  { ledger, consumerId }: ConsumerRef,
+  filter: ChargeFilter,
+): Promise<number> {
+  return connection.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as sum from ${sql.identifier(['farebox', table])}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and ${matching(filter)}
+  `);
+}
+
+type Developer = { readonly developerNumber: number };
+
+/** A developer's charges, newest first. */
+export async function listDeveloperCharges(
+  connection: Connection,
+  developer: Developer,
+  filter: DeveloperChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  const { tool, consumerId } = filter;
+  if (tool !== undefined && consumerId === undefined) {
+    return listToolCharges(connection, developer, { ...filter, tool }, page);
+  }
+  return connection.any(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges
+    where developer = ${developer.developerNumber} and ${ofConsumer(consumerId)}
+      and ${matching(filter)} and ${before(page)}
+    order by id desc limit ${page.limit}
+  `);
+}
+
+/** Through the primary key, which begins with the consumer's ledger. */
+function ofConsumer(consumerId: string | undefined) {
+  if (consumerId === undefined) return sql.fragment`true`;
+  return sql.fragment`consumer_id = ${consumerId}
+    and ledger = (select ledger from farebox.accounts where consumer_id = ${consumerId})`;
+}
+
+const MINUTE_MS = 60_000;
+const MINUTES_OF_HOUR = 60;
+const HOUR_MS = MINUTES_OF_HOUR * MINUTE_MS;
+
+/** Looked for in the minutes that have some, so that a rare tool among millions of charges is found soon. */
+async function listToolCharges(
+  connection: Connection,
+  developer: Developer,
+  filter: ChargeFilter & { readonly tool: string },
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  const stretches = await findToolStretches(connection, developer, filter, page);
+  return connection.any(sql.type(chargeRow)`
+    select ${storedCharge} from ${sql.unnest(
+      stretches.map(({ fromMs, toMs }) => [uuidFloor(fromMs), uuidFloor(toMs)]),
+      ['uuid', 'uuid'],
+    )} as stretches (from_id, to_id) cross join lateral (
+      select * from farebox.charges
+      where developer = ${developer.developerNumber} and id >= from_id and id < to_id
+        and ${matching(filter)} and ${before(page)}
+      order by id desc limit ${page.limit}
+    ) charges
+    order by id desc limit ${page.limit}
+  `);
+}
+
+interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** The newest minutes that hold a page of a tool's charges together, those without a gap between them as one. */
+async function findToolStretches(
+  connection: Connection,
+  { developerNumber }: Developer,
+  { tool, fromId, toId }: ChargeFilter & { readonly tool: string },
+  { limit, beforeId }: Page,
+): Promise<readonly Stretch[]> {
+  const fromMs = fromId === undefined ? 0 : uuidTimeMs(fromId);
+  const bounds = [toId, beforeId].filter((id) => id !== undefined).map(uuidTimeMs);
+  const toMs = Math.min(TIME_MS_MAX, ...bounds);
+  const ofTool = sql.fragment`developer = ${developerNumber} and tool = ${tool}`;
+  const meets = (begin: 'begins_at' | 'minute', lengthMs: number) => sql.fragment`
+    ${sql.identifier([begin])} > ${timestampOf(fromMs - lengthMs)}
+    and ${sql.identifier([begin])} <= ${timestampOf(toMs)}
+  `;
+  // A minute that is marked has a charge, so as many minutes as the page has rows are enough; but a bound may
+  // cut off the newest one, and those that the newest hour has after it.
+  const minutes = bounds.length > 0 ? limit + 1 : limit;
+  const inHours = bounds.length > 0 ? minutes + MINUTES_OF_HOUR : minutes;
+  const rows = await connection.any(sql.type(stretchRow)`
+    with hours as (
+      select begins_at, charged_minutes, bit_count(charged_minutes::bit(64)) as minutes
+      from farebox.earnings
+      where span = 'hour' and ${ofTool} and charged_minutes <> 0 and ${meets('begins_at', HOUR_MS)}
+      order by begins_at desc limit ${inHours}
+    ), newest_hours as (
+      select begins_at, charged_minutes,
+        sum(minutes) over (order by begins_at desc) - minutes as newer_minutes
+      from hours
+    )
+    select lower(stretch) as "from", upper(stretch) as "to"
+    from (
+      select unnest(range_agg(tstzrange(minute, minute + interval '1 minute'))) as stretch
+      from (
+        select minute from (
+          select begins_at + n * interval '1 minute' as minute
+          from newest_hours cross join generate_series(0, ${MINUTES_OF_HOUR - 1}::int) n
+          where newer_minutes < ${inHours} and charged_minutes >> n & 1 = 1
+          union
+          select minute from farebox.earnings_tail where ${ofTool} and charges > 0
+        ) charged where ${meets('minute', MINUTE_MS)} order by minute desc limit ${minutes}
+      ) newest
+    ) stretches
+  `);
+  return rows.map(({ from, to }) => ({ fromMs: Date.parse(from), toMs: Date.parse(to) }));
+}
+
+export async function findDeveloperCharge(
+  connection: Connection,
+  { developerNumber }: Developer,
+  id: string,
+): Promise<StoredCharge | null> {
+  return connection.maybeOne(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges where developer = ${developerNumber} and id = ${id}
+  `);
+}
+
+function matching({ fromId, toId, tool }: ChargeFilter) {
+  return sql.and([
+    sql.fragment`true`,
+    fromId !== undefined && sql.fragment`id >= ${fromId}::uuid`,
+    toId !== undefined && sql.fragment`id < ${toId}::uuid`,
+    tool !== undefined && sql.fragment`tool = ${tool}`,
+  ]);
+}
+
+function before({ beforeId }: Page) {
+  return beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`;
+}

@@ -1,0 +1,121 @@
+/**
+ * `charges` is partitioned by month of its id, a UUIDv7. Months are made ahead, by migrate, at API start and
+ * by a schedule, whichever comes first. A charge of a month that has none falls into `charges_rest`, where it
+ * is found as anywhere, and moves when its month is made.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, DatabaseError } from 'pg';
+import { uuidFloor } from '../../domain/ids.ts';
+
+const MONTHS_AHEAD = 3;
+/** What waits for a lock makes all that come later wait behind it, so it is short, and tried again. */
+const LOCK_TIMEOUT_MS = 500;
+const ATTEMPTS = 4;
+/** To move what fell into the rest, while nothing more can fall there. */
+const STATEMENT_TIMEOUT_MS = 3_000;
+const RETRY_MS = 200;
+
+interface Month {
+  readonly name: string;
+  readonly fromId: string;
+  readonly toId: string;
+}
+
+export interface EnsuredPartitions {
+  readonly made: readonly string[];
+  /** Traffic did not let them be made; nothing is lost, and the next one to come tries again. */
+  readonly putOff: readonly string[];
+}
+
+/** This month's and those of the next three, where they are missing. */
+export async function ensureChargePartitions(
+  databaseUrl: string,
+  nowMs: number,
+): Promise<EnsuredPartitions> {
+  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  await client.connect();
+  try {
+    const months = monthsFrom(nowMs);
+    if ((await missing(client, months)).length === 0) return { made: [], putOff: [] };
+    // One process at a time; the lock ends with the session.
+    await client.query(`select pg_advisory_lock(hashtext('farebox.charge_partitions'))`);
+    const names = [];
+    let made = 0;
+    for (const month of await missing(client, months)) {
+      names.push(month.name);
+      // What kept one from being made keeps the others too.
+      if (made === names.length - 1 && (await makePatiently(client, month))) made += 1;
+    }
+    return { made: names.slice(0, made), putOff: names.slice(made) };
+  } finally {
+    await client.end();
+  }
+}
+
+function monthsFrom(nowMs: number): Month[] {
+  const now = new Date(nowMs);
+  const begin = (ahead: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead);
+  const months: Month[] = [];
+  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) {
+    const name = new Date(begin(ahead)).toISOString().slice(0, 7).replace('-', '_');
+    months.push({
+      name: `charges_${name}`,
+      fromId: uuidFloor(begin(ahead)),
+      toId: uuidFloor(begin(ahead + 1)),
+    });
+  }
+  return months;
+}
+
+async function missing(client: Client, months: readonly Month[]): Promise<Month[]> {
+  const { rows } = await client.query<{ name: string }>(`
+    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'farebox.charges'::regclass
+  `);
+  const there = new Set(rows.map(({ name }) => name));
+  return months.filter(({ name }) => !there.has(name));
+}
+
+async function makePatiently(client: Client, month: Month): Promise<boolean> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    try {
+      await make(client, month);
+      return true;
+    } catch (error) {
+      await client.query('rollback');
+      if (!isTimeout(error)) throw error;
+    }
+    await delay(RETRY_MS * attempt);
+  }
+  return false;
+}
+
+/**
+ * A plain table first, then ATTACH, which takes a weaker lock on `charges` than CREATE ... PARTITION OF. It
+ * refuses while the rest holds a row of the month, so these move, and none comes after them.
+ */
+async function make(client: Client, { name, fromId, toId }: Month): Promise<void> {
+  await client.query('begin');
+  await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+  await client.query(
+    `create table if not exists farebox.${name} (like farebox.charges including all)`,
+  );
+  await client.query('lock table farebox.charges_rest in access exclusive mode');
+  await client.query(
+    `with moved as (
+       delete from farebox.charges_rest where id >= '${fromId}' and id < '${toId}' returning *
+     )
+     insert into farebox.${name} select * from moved`,
+  );
+  await client.query(
+    `alter table farebox.charges attach partition farebox.${name}
+     for values from ('${fromId}') to ('${toId}')`,
+  );
+  await client.query('commit');
+}
+
+/** `lock_not_available` or `query_canceled`. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && ['55P03', '57014'].includes(error.code ?? '');
+}

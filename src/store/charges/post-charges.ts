@@ -1,0 +1,196 @@
+/**
+ * Charges: the two statements that make them. Everything that decides about money is in
+ * migrations/0018_charged_minutes.sql; this file adds up and carries arrays. charge-lists.ts reads them.
+ */
+import { asMicros, type Micros } from '../../domain/money.ts';
+import {
+  int2Array,
+  int4Array,
+  int8Array,
+  int8ArrayOfHex,
+  textArray,
+  uuidArray,
+} from './binary-arrays.ts';
+import { sql, type Connection, type RowParser } from '../database.ts';
+
+/** A charge to be decided; ids are UUIDs. */
+export interface ChargeDraft {
+  readonly id: string;
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly developerNumber: number;
+  readonly tool: string;
+  readonly amountMicros: Micros;
+  /** 22 hexadecimal digits of a hash of the idempotency key and of who may use it. */
+  readonly idempotencyHash: string | null;
+  /** 10 hexadecimal digits of a hash of what was sent; there when the other is. */
+  readonly fingerprint: string | null;
+  /** JSON text of a flat object, or null. */
+  readonly metadata: string | null;
+}
+
+export type ChargeOutcome =
+  | {
+      readonly kind: 'posted' | 'replayed';
+      readonly id: string;
+      readonly amountMicros: Micros;
+      /** After this charge. */
+      readonly balanceMicros: Micros;
+      readonly receiptKey: number;
+    }
+  | { readonly kind: 'insufficient'; readonly balanceMicros: Micros }
+  | { readonly kind: 'key_reused' };
+
+interface OutcomeRow {
+  readonly ord: number;
+  readonly outcome: 'posted' | 'replayed' | 'insufficient' | 'key_reused';
+  readonly charge_id: string;
+  readonly amount: number;
+  readonly balance: number;
+  readonly signed_by: number;
+}
+
+/** No result check on these statements: they are the hot ones, and their rows come from our functions. */
+const unchecked = <T>(): RowParser<T> => ({
+  '~standard': {
+    version: 1,
+    vendor: 'farebox',
+    validate: (value) => ({ value: value as T }),
+  },
+});
+
+/** Of which ids the charges lie that an idempotency key is looked up among. */
+export interface ReplayWindow {
+  readonly fromId: string;
+  readonly toId: string;
+}
+
+/**
+ * Makes those charges whose consumer can pay for all of its charges here and whose keys are new; of the
+ * others, undefined: `postCharges` decides these. In one commit. The caller sees to it that no
+ * idempotency hash is there twice. In the order of the drafts.
+ */
+export async function postFittingCharges(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<(ChargeOutcome | undefined)[]> {
+  const { groups, groupOf, through } = grouped(drafts);
+  const { balances } = await connection.one(sql.prepared(
+    'post_fitting_charges',
+    unchecked<Fitting>(),
+  )`
+    select farebox.post_fitting_charges(
+      ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
+      ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
+      ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},
+      ${sql.binary(int4Array(groupOf))},
+      ${sql.binary(int8Array(through))},
+      ${chargeColumns(drafts)},
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
+  `);
+  return drafts.map(({ id, amountMicros }, index) => {
+    const balance = balances[index] ?? null;
+    return balance === null
+      ? undefined
+      : { kind: 'posted', id, amountMicros, balanceMicros: asMicros(balance), receiptKey };
+  });
+}
+
+interface Fitting {
+  readonly balances: readonly (number | null)[];
+}
+
+interface Group {
+  readonly ledger: number;
+  readonly consumerId: string;
+  totalMicros: number;
+  number: number;
+}
+
+/** The charges by consumer, in the order in which consumers are locked everywhere. Numbers begin at 1. */
+function grouped(drafts: readonly ChargeDraft[]) {
+  const byConsumer = new Map<string, Group>();
+  const through: number[] = [];
+  for (const { ledger, consumerId, amountMicros } of drafts) {
+    let group = byConsumer.get(consumerId);
+    if (!group) {
+      group = { ledger, consumerId, totalMicros: 0, number: 0 };
+      byConsumer.set(consumerId, group);
+    }
+    group.totalMicros += amountMicros;
+    through.push(group.totalMicros);
+  }
+  const groups = [...byConsumer.values()].toSorted(
+    (a, b) => a.ledger - b.ledger || (a.consumerId < b.consumerId ? -1 : 1),
+  );
+  for (const [index, group] of groups.entries()) group.number = index + 1;
+  const groupOf = drafts.map(({ consumerId }) => byConsumer.get(consumerId)?.number ?? 0);
+  return { groups, groupOf, through };
+}
+
+/**
+ * Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there
+ * twice. Returns the outcomes in the order of the drafts.
+ */
+export async function postCharges(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<ChargeOutcome[]> {
+  const rows = await connection.any(sql.prepared('post_charges', unchecked<OutcomeRow>())`
+    select ord, outcome, charge_id, amount, balance, signed_by from farebox.post_charges(
+      ${sql.binary(int2Array(drafts.map((d) => d.ledger)))},
+      ${sql.binary(uuidArray(drafts.map((d) => d.consumerId)))},
+      ${chargeColumns(drafts)},
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid)
+  `);
+  const outcomes: ChargeOutcome[] = [];
+  for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
+  if (rows.length !== drafts.length) {
+    throw new Error(
+      `${drafts.length} charges asked, ${rows.length} decided: a consumer is missing`,
+    );
+  }
+  return outcomes;
+}
+
+/** The arguments that both statements take of the charges themselves. */
+function chargeColumns(drafts: readonly ChargeDraft[]) {
+  const columns = [
+    uuidArray(drafts.map((d) => d.id)),
+    int4Array(drafts.map((d) => d.developerNumber)),
+    textArray(drafts.map((d) => d.tool)),
+    int8Array(drafts.map((d) => d.amountMicros)),
+    int8ArrayOfHex(drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(0, 16))),
+    int8ArrayOfHex(
+      drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(16) + (d.fingerprint ?? '')),
+    ),
+    textArray(drafts.map((d) => d.metadata)),
+  ];
+  return sql.join(
+    columns.map((column) => sql.binary(column)),
+    sql.fragment`, `,
+  );
+}
+
+function outcomeOf(found: OutcomeRow): ChargeOutcome {
+  switch (found.outcome) {
+    case 'posted':
+    case 'replayed':
+      return {
+        kind: found.outcome,
+        id: found.charge_id,
+        amountMicros: asMicros(found.amount),
+        balanceMicros: asMicros(found.balance),
+        receiptKey: found.signed_by,
+      };
+    case 'insufficient':
+      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+    case 'key_reused':
+      return { kind: 'key_reused' };
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Refunds of charges: rows of their own, so the charge and its receipt stay as they are. The consumer's row
+ * is locked throughout: refunds of a charge come one after the other, and never give back more than it took.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { wireId } from '../../domain/ids.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { lockConsumer } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { settleDebts } from '../balance/debts.ts';
+import { addLot } from '../balance/lots.ts';
+import { notePaidBack } from '../earnings/top-up-attribution.ts';
+
+export interface ChargeRefundRequest {
+  /** Whose charge it must be. */
+  readonly developerNumber: number;
+  readonly chargeId: string;
+  /** Null: all that is left. */
+  readonly asked: Micros | null;
+  readonly idempotencyKey: string | undefined;
+}
+
+const ChargeRefund = Type.Object({
+  id: Type.String(),
+  chargeId: Type.String(),
+  amountMicros: Type.Integer(),
+  /** Of the charge, by this refund and those before it. */
+  refundedMicros: Type.Integer(),
+  askedMicros: Type.Union([Type.Integer(), Type.Null()]),
+});
+
+/** A row of `charge_refunds`; ids are UUIDs, and its time is in its id. */
+export type ChargeRefund = Static<typeof ChargeRefund>;
+
+type NewRefund = Pick<ChargeRefund, 'id' | 'amountMicros' | 'refundedMicros'> & {
+  /** Where it ends on the axis of what the consumer spent. */
+  readonly spentMicros: number;
+};
+
+export type ChargeRefundResult =
+  | { readonly kind: 'refunded'; readonly refund: ChargeRefund }
+  /** The idempotency key has named this refund before. */
+  | { readonly kind: 'known'; readonly refund: ChargeRefund }
+  /** The idempotency key has named a refund of this charge of another amount. */
+  | { readonly kind: 'key_reused' }
+  | { readonly kind: 'unknown_charge' }
+  | { readonly kind: 'exceeds_charge'; readonly refundable: Micros };
+
+const Charge = Type.Object({
+  id: Type.String(),
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  developer: Type.Integer(),
+  tool: Type.String(),
+  amountMicros: Type.Integer(),
+  spentMicros: Type.Integer(),
+});
+type Charge = Static<typeof Charge>;
+
+const chargeRow = row(Charge);
+const refundRow = row(ChargeRefund);
+const refundedRow = row(Type.Object({ refunded: Type.Integer() }));
+
+const columns = sql.fragment`
+  id, charge_id as "chargeId", amount_micros as "amountMicros", refunded_micros as "refundedMicros",
+  asked_micros as "askedMicros"
+`;
+
+/**
+ * When this resolves, the consumer can spend the money again, but for what settled a debt. It comes back as a
+ * lot of no top-up: the top-up that paid for the charge is spent, and must not count twice.
+ */
+export async function refundCharge(
+  database: Database,
+  request: ChargeRefundRequest,
+): Promise<ChargeRefundResult> {
+  const { asked, idempotencyKey } = request;
+  const charge = await findCharge(database, request);
+  if (!charge) return { kind: 'unknown_charge' };
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, charge);
+    const known = idempotencyKey && (await findByKey(tx, charge, idempotencyKey));
+    if (known) {
+      return known.askedMicros === asked
+        ? { kind: 'known', refund: known }
+        : { kind: 'key_reused' };
+    }
+    const refunded = await sumRefunds(tx, charge);
+    const refundable = asMicros(charge.amountMicros - refunded);
+    const amountMicros = asked ?? refundable;
+    if (amountMicros > refundable || refundable === 0)
+      return { kind: 'exceeds_charge', refundable };
+    // The last money first: the end of what the charge paid for and has not been given back before.
+    const toMicros = charge.spentMicros - refunded;
+    const fromMicros = toMicros - amountMicros;
+    const refund = await insert(tx, charge, request, {
+      id: randomUUIDv7(),
+      amountMicros,
+      refundedMicros: refunded + amountMicros,
+      spentMicros: toMicros,
+    });
+    const reason = wireId('charge', charge.id);
+    await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });
+    await settleDebts(tx, [charge]);
+    await notePaidBack(tx, { ...charge, developerNumber: charge.developer, fromMicros, toMicros });
+    return { kind: 'refunded', refund };
+  });
+}
+
+async function findCharge(
+  connection: Connection,
+  { developerNumber, chargeId }: ChargeRefundRequest,
+): Promise<Charge | null> {
+  return connection.maybeOne(sql.type(chargeRow)`
+    select id, ledger, consumer_id as "consumerId", developer, tool,
+      amount_micros as "amountMicros", spent_micros as "spentMicros"
+    from farebox.charges where developer = ${developerNumber} and id = ${chargeId}
+  `);
+}
+
+async function findByKey(
+  tx: Transaction,
+  charge: Charge,
+  idempotencyKey: string,
+): Promise<ChargeRefund | null> {
+  return tx.maybeOne(sql.type(refundRow)`
+    select ${columns} from farebox.charge_refunds
+    where ${ofCharge(charge)} and idempotency_key = ${idempotencyKey}
+  `);
+}
+
+/** What has gone back of the charge so far. */
+async function sumRefunds(tx: Transaction, charge: Charge): Promise<number> {
+  return tx.oneFirst(sql.type(refundedRow)`
+    select coalesce(max(refunded_micros), 0) as refunded from farebox.charge_refunds
+    where ${ofCharge(charge)}
+  `);
+}
+
+const ofCharge = ({ ledger, consumerId, id }: Charge) => sql.fragment`
+  ledger = ${ledger} and consumer_id = ${consumerId} and charge_id = ${id}
+`;
+
+/** The row, what the developer earns less for it in the minute of its making, and the consumer's counter. */
+async function insert(
+  tx: Transaction,
+  charge: Charge,
+  { asked, idempotencyKey }: ChargeRefundRequest,
+  { id, amountMicros, refundedMicros, spentMicros }: NewRefund,
+): Promise<ChargeRefund> {
+  return tx.one(sql.type(refundRow)`
+    with counted as (
+      update farebox.consumers set refunded_micros = refunded_micros + ${amountMicros}::int8
+      where ledger = ${charge.ledger} and id = ${charge.consumerId}
+    ),
+    earned as (
+      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+      values (${charge.ledger}, ${charge.developer},
+        date_bin('1 minute', uuid_extract_timestamp(${id}::uuid), 'epoch'), ${charge.tool},
+        -${amountMicros}::int8, 0)
+    )
+    insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool,
+      charge_micros, amount_micros, refunded_micros, spent_micros, asked_micros, idempotency_key)
+    values (${id}, ${charge.ledger}, ${charge.consumerId}, ${charge.id}, ${charge.developer},
+      ${charge.tool}, ${charge.amountMicros}, ${amountMicros}, ${refundedMicros}, ${spentMicros},
+      ${asked}, ${idempotencyKey ?? null})
+    returning ${columns}
+  `);
+}

@@ -1,0 +1,60 @@
+/** What a developer earned with each tool in each hour or day: the rows behind exports and statements. */
+import { Type } from 'typebox';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { within, type HourRange, type Interval } from './earnings.ts';
+
+export interface ToolIntervalEarnings {
+  readonly tool: string;
+  readonly beginsMs: number;
+  readonly earnings: Micros;
+  readonly charges: number;
+}
+
+export interface ToolIntervalPage {
+  readonly limit: number;
+  /** The last row of the page before. */
+  readonly after?: Pick<ToolIntervalEarnings, 'tool' | 'beginsMs'> | undefined;
+}
+
+const intervalRow = row(
+  Type.Object({
+    tool: Type.String(),
+    begins: Type.String(),
+    earnings: Type.Integer(),
+    charges: Type.Integer(),
+  }),
+);
+
+/** By tool, then by time, in the order of the sums' key; sums and tail in one snapshot. */
+export async function listToolEarnings(
+  connection: Connection,
+  { developerNumber }: { readonly developerNumber: number },
+  range: HourRange,
+  interval: Interval,
+  { limit, after }: ToolIntervalPage,
+): Promise<ToolIntervalEarnings[]> {
+  const chosen = sql.and([
+    within(sql.fragment`begins_at`, range),
+    after && sql.fragment`(tool, begins_at) > (${after.tool}, ${timestampOf(after.beginsMs)})`,
+  ]);
+  const rows = await connection.any(sql.type(intervalRow)`
+    select tool, begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
+    from (
+      (select tool, begins_at, amount_micros, charges from farebox.earnings
+        where developer = ${developerNumber} and span = ${interval} and ${chosen}
+        order by tool, begins_at limit ${limit})
+      union all
+      select tool, begins_at, amount_micros, charges from (
+        select *, date_trunc(${interval}, minute, 'UTC') as begins_at from farebox.earnings_tail
+        where developer = ${developerNumber}
+      ) tail where ${chosen}
+    ) e group by tool, begins_at order by tool, begins_at limit ${limit}
+  `);
+  return rows.map(({ tool, begins, earnings, charges }) => ({
+    tool,
+    beginsMs: Date.parse(begins),
+    earnings: asMicros(earnings),
+    charges,
+  }));
+}

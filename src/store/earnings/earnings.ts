@@ -1,0 +1,160 @@
+/**
+ * What a developer earned: the sums, and what the tail holds that is not in them yet, in one statement and so
+ * in one snapshot. Exact at every moment, and as quick with ten million charges as with ten.
+ */
+import { Type } from 'typebox';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
+
+type Developer = { readonly developerNumber: number };
+
+/** Whole UTC hours: `fromMs` is in it, `toMs` is not. One that is left out has no end on that side. */
+export interface HourRange {
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+}
+
+export type Interval = 'hour' | 'day';
+
+export interface ToolEarnings {
+  readonly tool: string;
+  /** Null: none in the range. */
+  readonly earnings: Micros | null;
+  /** Of the UTC day that was asked for. */
+  readonly today: Micros;
+}
+
+export interface IntervalEarnings {
+  readonly beginsMs: number;
+  readonly earnings: Micros;
+  readonly charges: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** What was earned, from the charges and their refunds: what the sums and the tail have to add up to. */
+export const EARNED = sql.fragment`
+  select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch') as minute,
+    amount_micros, 1 as charges
+  from farebox.charges
+  union all
+  select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch'), -amount_micros, 0
+  from farebox.charge_refunds
+`;
+
+/** Bit n, of the nth minute in its hour; none without `charges`. */
+export const MINUTE_MARK = sql.fragment`
+  case when charges > 0 then 1::int8 << extract(minute from minute at time zone 'UTC')::int else 0 end
+`;
+
+/**
+ * The spans that what was earned in a `minute`, with so many `charges`, counts to; an hour marks the minutes
+ * that have charges. A time zone is named, so the session's does not matter.
+ */
+export const SPANS = sql.fragment`
+  (values ('hour', date_trunc('hour', minute, 'UTC'), ${MINUTE_MARK}),
+    ('day', date_trunc('day', minute, 'UTC'), 0), ('all', '-infinity'::timestamptz, 0))
+    as s (span, begins_at, charged_minutes)
+`;
+
+/** `tool, amount_micros, charges` of what the developer earned: a few rows to be added up. */
+export function earnedIn({ developerNumber }: Developer, range: HourRange) {
+  const sums = piecesOf(range).map(
+    ({ span, fromMs, toMs }) => sql.fragment`
+      select tool, amount_micros, charges from farebox.earnings
+      where developer = ${developerNumber} and span = ${span}
+        and ${within(sql.fragment`begins_at`, { fromMs, toMs })}`,
+  );
+  const tail = sql.fragment`
+      select tool, amount_micros, charges from farebox.earnings_tail
+      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}`;
+  return sql.join([...sums, tail], sql.fragment` union all `);
+}
+
+interface Piece extends HourRange {
+  readonly span: 'hour' | 'day' | 'all';
+}
+
+/** Days where whole days are asked for, and the hours at the edges. */
+function piecesOf({ fromMs, toMs }: HourRange): Piece[] {
+  if (fromMs === undefined && toMs === undefined) return [{ span: 'all' }];
+  const firstDayMs = fromMs === undefined ? undefined : Math.ceil(fromMs / DAY_MS) * DAY_MS;
+  const lastDayMs = toMs === undefined ? undefined : Math.floor(toMs / DAY_MS) * DAY_MS;
+  if (firstDayMs !== undefined && lastDayMs !== undefined && firstDayMs >= lastDayMs) {
+    return [{ span: 'hour', fromMs, toMs }];
+  }
+  return [
+    ...(firstDayMs === fromMs ? [] : [{ span: 'hour' as const, fromMs, toMs: firstDayMs }]),
+    { span: 'day', fromMs: firstDayMs, toMs: lastDayMs },
+    ...(lastDayMs === toMs ? [] : [{ span: 'hour' as const, fromMs: lastDayMs, toMs }]),
+  ];
+}
+
+/** Whether an hour or a day is in the range. */
+export function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }: HourRange) {
+  return sql.and([
+    sql.fragment`true`,
+    fromMs !== undefined && sql.fragment`${column} >= ${timestampOf(fromMs)}`,
+    toMs !== undefined && sql.fragment`${column} < ${timestampOf(toMs)}`,
+  ]);
+}
+
+const toolRow = row(
+  Type.Object({
+    tool: Type.String(),
+    earnings: Type.Union([Type.Integer(), Type.Null()]),
+    today: Type.Integer(),
+  }),
+);
+
+/** By tool, in the order of their names. `todayMs` is when the UTC day began that `today` is of. */
+export async function sumEarningsByTool(
+  connection: Connection,
+  developer: Developer,
+  range: HourRange,
+  todayMs: number,
+): Promise<ToolEarnings[]> {
+  const today = { fromMs: todayMs, toMs: todayMs + DAY_MS };
+  const rows = await connection.any(sql.type(toolRow)`
+    select tool, sum(earnings)::int8 as earnings, sum(today)::int8 as today
+    from (
+      select tool, amount_micros as earnings, 0 as today from (${earnedIn(developer, range)}) a
+      union all
+      select tool, null, amount_micros from (${earnedIn(developer, today)}) t
+    ) e group by tool order by tool
+  `);
+  return rows.map(({ tool, earnings, today: ofToday }) => ({
+    tool,
+    earnings: earnings === null ? null : asMicros(earnings),
+    today: asMicros(ofToday),
+  }));
+}
+
+const intervalRow = row(
+  Type.Object({ begins: Type.String(), earnings: Type.Integer(), charges: Type.Integer() }),
+);
+
+/** Those hours or days that hold earnings, the earliest first. */
+export async function listEarnings(
+  connection: Connection,
+  { developerNumber }: Developer,
+  range: HourRange,
+  interval: Interval,
+): Promise<IntervalEarnings[]> {
+  const rows = await connection.any(sql.type(intervalRow)`
+    select begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
+    from (
+      select begins_at, amount_micros, charges from farebox.earnings
+      where developer = ${developerNumber} and span = ${interval}
+        and ${within(sql.fragment`begins_at`, range)}
+      union all
+      select date_trunc(${interval}, minute, 'UTC'), amount_micros, charges from farebox.earnings_tail
+      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}
+    ) e group by 1 order by 1
+  `);
+  return rows.map(({ begins, earnings, charges }) => ({
+    beginsMs: Date.parse(begins),
+    earnings: asMicros(earnings),
+    charges,
+  }));
+}

@@ -1,0 +1,136 @@
+/**
+ * Rollups: what charges left in the two tails, moved into sums. A step deletes rows and adds them elsewhere
+ * in one transaction, so each counts once, in whatever order they were committed and whoever dies when.
+ */
+import { Type } from 'typebox';
+import { row, sql, type Connection, type Database } from '../database.ts';
+import { EARNED, SPANS } from './earnings.ts';
+import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
+
+/** Rows that a step takes: a fraction of a second of work. What flushes share is looked up once a step. */
+const EARNINGS_PER_STEP = 10_000;
+const FLUSHES_PER_STEP = 1_000;
+
+/** Steps hold it together, a rebuild alone: between its reading and its commit no row may move. */
+const LOCK = sql.fragment`hashtext('farebox.rollups')`;
+
+/** Far more than gathers between two runs of the schedule; reading so many takes a tenth of a second. */
+const EARNINGS_LONG = 50_000;
+const FLUSHES_LONG = 1_000;
+
+const isLongRow = row(Type.Object({ isLong: Type.Boolean() }));
+const isFreeRow = row(Type.Object({ isFree: Type.Boolean() }));
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+export interface RollupStep {
+  /** Rows of the tails. */
+  readonly moved: number;
+  /** Whether the tails may hold more. */
+  readonly hasMore: boolean;
+}
+
+/** One bounded step. Any number may run at once: they pass over each other's rows. */
+export async function rollUp(database: Database): Promise<RollupStep> {
+  return database.transaction(async (tx) => {
+    const isFree = await tx.oneFirst(sql.type(isFreeRow)`
+      select pg_try_advisory_xact_lock_shared(${LOCK}) as "isFree"
+    `);
+    if (!isFree) return { moved: 0, hasMore: false };
+    const earnings = await moveEarnings(tx);
+    const flushes = await moveAttribution(tx);
+    const hasMore = earnings === EARNINGS_PER_STEP || flushes === FLUSHES_PER_STEP;
+    return { moved: earnings + flushes, hasMore };
+  });
+}
+
+/** Sums are written in the order of their keys, so that steps wait for each other and never in a circle. */
+async function moveEarnings(tx: Connection): Promise<number> {
+  return tx.oneFirst(sql.type(countRow)`
+    with taken as (
+      delete from farebox.earnings_tail where ctid = any (array(
+        select ctid from farebox.earnings_tail limit ${EARNINGS_PER_STEP} for update skip locked
+      ))
+      returning developer, tool, minute, amount_micros, charges
+    ), added as (
+      insert into farebox.earnings as e
+        (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+      select developer, span, tool, begins_at, sum(amount_micros), sum(charges), bit_or(charged_minutes)
+      from taken cross join lateral ${SPANS}
+      group by 1, 2, 3, 4 order by 1, 2, 3, 4
+      on conflict on constraint earnings_pkey do update
+        set amount_micros = e.amount_micros + excluded.amount_micros,
+          charges = e.charges + excluded.charges,
+          charged_minutes = e.charged_minutes | excluded.charged_minutes
+    )
+    select count(*) as count from taken
+  `);
+}
+
+async function moveAttribution(tx: Connection): Promise<number> {
+  return tx.oneFirst(sql.type(countRow)`
+    with taken as (
+      delete from farebox.attribution_tail where id in (
+        select id from farebox.attribution_tail
+        order by id limit ${FLUSHES_PER_STEP} for update skip locked
+      )
+      returning *
+    ), added as (
+      insert into farebox.top_up_earnings as e (developer, top_up_id, charged_micros, charges)
+      select developer, top_up_id, sum(micros), sum(charges)
+      from (${cutByLots(sql.fragment`taken`)}) paid
+      group by 1, 2 order by 1, 2
+      on conflict on constraint top_up_earnings_pkey do update
+        set charged_micros = e.charged_micros + excluded.charged_micros,
+          charges = e.charges + excluded.charges
+    )
+    select count(*) as count from taken
+  `);
+}
+
+/** Whether they hold so much that nobody can have emptied them for a while. */
+export async function areTailsLong(connection: Connection): Promise<boolean> {
+  return connection.oneFirst(sql.type(isLongRow)`
+    select (select count(*) from (select from farebox.earnings_tail limit ${EARNINGS_LONG}) e)
+        = ${EARNINGS_LONG}
+      or (select count(*) from (select from farebox.attribution_tail limit ${FLUSHES_LONG}) a)
+        = ${FLUSHES_LONG} as "isLong"
+  `);
+}
+
+/**
+ * Makes all sums again from the charges: what is still in the tails is left out of them, and stays there.
+ * Others see the old sums until it commits; rollups pause, charges do not. Reads every charge.
+ */
+export async function rebuildRollups(database: Database): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+    await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
+    await tx.query(sql.typeAlias('nothing')`delete from farebox.earnings`);
+    await tx.query(sql.typeAlias('nothing')`
+      with minutes as (
+        select developer, tool, minute, sum(amount_micros) as micros, sum(charges) as charges
+        from (
+          ${EARNED}
+          union all
+          select developer, tool, minute, -amount_micros, -charges from farebox.earnings_tail
+        ) e group by 1, 2, 3
+      )
+      insert into farebox.earnings
+        (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+      select developer, span, tool, begins_at, sum(micros), sum(charges), bit_or(charged_minutes)
+      from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
+      group by 1, 2, 3, 4
+    `);
+    await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.top_up_earnings (developer, top_up_id, charged_micros, charges)
+      select developer, top_up_id, sum(micros), sum(charges)
+      from (
+        ${PAID_BY_TOP_UPS}
+        union all
+        select developer, top_up_id, -micros, -charges
+        from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) waiting
+      ) p group by 1, 2 having sum(micros) <> 0 or sum(charges) <> 0
+    `);
+  });
+}

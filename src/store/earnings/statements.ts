@@ -1,0 +1,166 @@
+/**
+ * A month of a consumer, and of a developer: where it began, what happened, where it ended. What is read is
+ * of one snapshot, so it adds up while charges and rollups go on.
+ */
+import { Type, type Static } from 'typebox';
+import { uuidFloor } from '../../domain/ids.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import type { ConsumerRef } from '../balance/consumers.ts';
+import {
+  inOneSnapshot,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type Database,
+} from '../database.ts';
+import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
+import { earnedIn } from './earnings.ts';
+import { spentBefore } from '../balance/spent.ts';
+
+export interface Month {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+const StatementMovement = Type.Object({
+  kind: Type.String(),
+  amountMicros: Type.Integer(),
+  topUpId: Type.Union([Type.String(), Type.Null()]),
+  reason: Type.Union([Type.String(), Type.Null()]),
+  createdAt: Type.String(),
+});
+
+const ToolCharges = Type.Object({
+  tool: Type.String(),
+  charges: Type.Integer(),
+  amountMicros: Type.Integer(),
+});
+
+export interface ConsumerStatement {
+  /** Credited less spent: what a dispute holds is the consumer's until it is taken. */
+  readonly opening: Micros;
+  readonly movements: readonly Static<typeof StatementMovement>[];
+  readonly charges: readonly Static<typeof ToolCharges>[];
+  readonly closing: Micros;
+}
+
+const ToolDayRefunds = Type.Object({
+  tool: Type.String(),
+  day: Type.String(),
+  refunds: Type.Integer(),
+  amountMicros: Type.Integer(),
+});
+
+/** By tool, then by day. */
+export interface DeveloperStatement {
+  readonly opening: Micros;
+  /** By charges, whether they were refunded or not. */
+  readonly earned: readonly ToolIntervalEarnings[];
+  /** On the day on which they were made. */
+  readonly refunds: readonly Static<typeof ToolDayRefunds>[];
+  readonly closing: Micros;
+}
+
+const movementRow = row(StatementMovement);
+const toolRow = row(ToolCharges);
+const refundsRow = row(ToolDayRefunds);
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+
+export async function readConsumerStatement(
+  database: Database,
+  consumer: ConsumerRef,
+  { fromMs, toMs }: Month,
+): Promise<ConsumerStatement> {
+  const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
+  return inOneSnapshot(database, async (tx) => {
+    const credited = await tx.oneFirst(sql.type(sumRow)`
+      select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
+      where ${own} and created_at < ${timestampOf(fromMs)}
+    `);
+    const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+    const movements = await tx.any(sql.type(movementRow)`
+      select kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
+        created_at as "createdAt"
+      from farebox.movements
+      where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
+      order by created_at, id
+    `);
+    const charges = await tx.any(sql.type(toolRow)`
+      select tool, count(*) as charges, sum(amount_micros)::int8 as "amountMicros"
+      from farebox.charges
+      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
+      group by tool order by tool
+    `);
+    const closing = asMicros(opening + sum(movements) - sum(charges));
+    return { opening, movements, charges, closing };
+  });
+}
+
+type Developer = { readonly developerNumber: number };
+
+/** Tools and days that one query brings. */
+const EARNED_ROWS = 5_000;
+
+export async function readDeveloperStatement(
+  database: Database,
+  developer: Developer,
+  month: Month,
+): Promise<DeveloperStatement> {
+  return inOneSnapshot(database, async (tx) => {
+    const opening = await tx.oneFirst(sql.type(sumRow)`
+      select coalesce(sum(amount_micros), 0)::int8 as sum
+      from (${earnedIn(developer, { toMs: month.fromMs })}) earned
+    `);
+    const net = await readNetEarnings(tx, developer, month);
+    const refunds = await tx.any(sql.type(refundsRow)`
+      select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,
+        sum(amount_micros)::int8 as "amountMicros"
+      from farebox.charge_refunds
+      where developer = ${developer.developerNumber}
+        and id >= ${uuidFloor(month.fromMs)} and id < ${uuidFloor(month.toMs)}
+      group by 1, 2 order by 1, 2
+    `);
+    const inMonth = net.reduce((total, { earnings }) => total + earnings, 0);
+    return {
+      opening: asMicros(opening),
+      earned: beforeRefunds(net, refunds),
+      refunds,
+      closing: asMicros(opening + inMonth),
+    };
+  });
+}
+
+async function readNetEarnings(
+  tx: Connection,
+  developer: Developer,
+  month: Month,
+): Promise<ToolIntervalEarnings[]> {
+  const earned: ToolIntervalEarnings[] = [];
+  for (;;) {
+    const page = { limit: EARNED_ROWS, after: earned.at(-1) };
+    const rows = await listToolEarnings(tx, developer, month, 'day', page);
+    earned.push(...rows);
+    if (rows.length < EARNED_ROWS) return earned;
+  }
+}
+
+/** Sums are net of the refunds that were made on the day. */
+function beforeRefunds(
+  net: readonly ToolIntervalEarnings[],
+  refunds: DeveloperStatement['refunds'],
+): ToolIntervalEarnings[] {
+  const refunded = new Map(
+    refunds.map(({ tool, day, amountMicros }) => [`${Date.parse(day)} ${tool}`, amountMicros]),
+  );
+  return net
+    .map((row) => ({
+      ...row,
+      earnings: asMicros(row.earnings + (refunded.get(`${row.beginsMs} ${row.tool}`) ?? 0)),
+    }))
+    .filter(({ charges }) => charges > 0);
+}
+
+function sum(rows: readonly { readonly amountMicros: number }[]): number {
+  return rows.reduce((total, { amountMicros }) => total + amountMicros, 0);
+}

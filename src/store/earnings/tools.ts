@@ -1,0 +1,159 @@
+/** Tools: priced operations of a developer, registered or merely charged by name. */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { row, sql, type Connection, type Database } from '../database.ts';
+import { earnedIn } from './earnings.ts';
+
+const Price = Type.Union([Type.Integer(), Type.Null()]);
+
+const PricedTool = Type.Object({
+  developerId: Type.String(),
+  name: Type.String(),
+  priceMicros: Price,
+  isArchived: Type.Boolean(),
+});
+
+/** What a charge has to know about a tool. */
+export type PricedTool = Static<typeof PricedTool>;
+
+const pricedRow = row(PricedTool);
+const nameRow = row(Type.Object({ developerId: Type.String(), name: Type.String() }));
+
+export interface ToolName {
+  readonly developerId: string;
+  readonly name: string;
+}
+
+export async function findPricedTools(
+  connection: Connection,
+  names: readonly ToolName[],
+): Promise<readonly PricedTool[]> {
+  return connection.any(sql.type(pricedRow)`
+    select developer_id as "developerId", name, price_micros as "priceMicros",
+      archived_at is not null as "isArchived"
+    from farebox.tools
+    where (developer_id, name) in (select * from ${sql.unnest(
+      names.map((tool) => [tool.developerId, tool.name]),
+      ['uuid', 'text'],
+    )})
+  `);
+}
+
+/** Tools that changed in the last half minute: what a cache of prices has to forget. */
+export async function findChangedTools(connection: Connection): Promise<readonly ToolName[]> {
+  return connection.any(sql.type(nameRow)`
+    select developer_id as "developerId", name from farebox.tools
+    where changed_at > now() - interval '30 seconds'
+  `);
+}
+
+/** Names that a developer has charged and never registered: a bound on what a typing error can make. */
+const UNREGISTERED_MAX = 1_000;
+
+/** Notes a name that is charged before it is registered. False: the developer has too many of those. */
+export async function noteToolName(connection: Connection, tool: ToolName): Promise<boolean> {
+  const result = await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.tools (id, developer_id, name)
+    select ${randomUUIDv7()}, ${tool.developerId}, ${tool.name}
+    where (select count(*) from farebox.tools
+      where developer_id = ${tool.developerId} and registered_at is null) < ${UNREGISTERED_MAX}
+    on conflict on constraint tools_name_unique do nothing
+  `);
+  return result.rowCount > 0 || (await findPricedTools(connection, [tool])).length > 0;
+}
+
+const Tool = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  priceMicros: Price,
+  isArchived: Type.Boolean(),
+  createdAt: Type.String(),
+});
+
+export type Tool = Static<typeof Tool>;
+
+const toolRow = row(Tool);
+
+const toolColumns = sql.fragment`
+  id, name, description, price_micros as "priceMicros", archived_at is not null as "isArchived",
+  created_at as "createdAt"
+`;
+
+/** Null when the name is registered already. A name that was only charged keeps its id. */
+export async function registerTool(
+  connection: Connection,
+  developerId: string,
+  tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(toolRow)`
+    insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
+    values (${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}, now())
+    on conflict on constraint tools_name_unique do update
+      set description = excluded.description, price_micros = excluded.price_micros,
+        registered_at = now(), changed_at = now()
+      where tools.registered_at is null
+    returning ${toolColumns}
+  `);
+}
+
+export interface ToolChanges {
+  readonly description: string | undefined;
+  /** Null takes the price off. */
+  readonly price: Micros | null | undefined;
+  readonly isArchived: boolean | undefined;
+}
+
+/**
+ * What is undefined stays as it is. A name that was merely charged is registered by it: its owner took it
+ * in hand. Null when the developer has no such tool.
+ */
+export async function changeTool(
+  connection: Connection,
+  developerId: string,
+  id: string,
+  { description, price, isArchived }: ToolChanges,
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(toolRow)`
+    update farebox.tools
+    set description = coalesce(${description ?? null}, description),
+      price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
+      archived_at = case ${isArchived ?? null}::bool
+        when true then coalesce(archived_at, now()) when false then null else archived_at end,
+      registered_at = coalesce(registered_at, now()), changed_at = now()
+    where id = ${id} and developer_id = ${developerId}
+    returning ${toolColumns}
+  `);
+}
+
+const ListedTool = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  priceMicros: Price,
+  totalCharges: Type.Integer(),
+  totalRevenueMicros: Type.Integer(),
+});
+
+export type ListedTool = Static<typeof ListedTool>;
+
+const listedRow = row(ListedTool);
+
+/** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
+export async function listTools(
+  database: Database,
+  developer: { readonly developerId: string; readonly developerNumber: number },
+  isArchived: boolean,
+): Promise<readonly ListedTool[]> {
+  return database.any(sql.type(listedRow)`
+    select t.id, t.name, t.description, t.price_micros as "priceMicros",
+      coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
+    from farebox.tools t left join (
+      select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as micros
+      from (${earnedIn(developer, {})}) e group by tool
+    ) c on c.tool = t.name
+    where t.developer_id = ${developer.developerId} and (t.archived_at is not null) = ${isArchived}
+    order by t.id
+  `);
+}

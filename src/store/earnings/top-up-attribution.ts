@@ -1,0 +1,146 @@
+/**
+ * Which top-up paid for which charge, first in, first out: a lot and a charge that overlap on the axis of
+ * what the consumer has spent. What is spent never moves there, so it does not matter when one looks.
+ */
+import { Type, type Static } from 'typebox';
+import type { Page } from '../charges/list-charges.ts';
+import { row, sql, type Connection } from '../database.ts';
+
+type Fragment = ReturnType<typeof sql.fragment>;
+
+/**
+ * What top-ups paid, from the charges and their refunds: what the sums and the tail have to add up to. A top-up has
+ * another lot when a refund of it failed; a charge that takes of both is one charge.
+ */
+export const PAID_BY_TOP_UPS = sql.fragment`
+  select c.developer, l.top_up_id,
+    c.sign * (least(l.to_micros, c.spent_micros)
+      - greatest(l.from_micros, c.spent_micros - c.amount_micros)) as micros,
+    (c.sign > 0
+      and (l.before is null or l.before <= c.spent_micros - c.amount_micros))::int as charges
+  from (
+    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from farebox.charges
+    union all
+    select ledger, consumer_id, developer, spent_micros, amount_micros, -1 from farebox.charge_refunds
+  ) c join (
+    select *, lag(to_micros) over (partition by top_up_id order by from_micros) as before
+    from farebox.lots where top_up_id is not null and from_micros < to_micros
+  ) l
+    on l.ledger = c.ledger and l.consumer_id = c.consumer_id
+    and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
+`;
+
+/**
+ * `developer, top_up_id, micros, charges` of these rows of `attribution_tail`, which has to be added up; of one
+ * developer alone when its number is given.
+ */
+export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
+  const isWanted =
+    developerNumber === undefined
+      ? sql.fragment`true`
+      : sql.fragment`c.developer = ${developerNumber}`;
+  return sql.fragment`
+    with spent as materialized (
+      select t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.developer, c.amount,
+        t.spent_before[c.place] + c.through - greatest(c.amount, 0) as begins,
+        t.spent_before[c.place] + c.through - least(c.amount, 0) as ends
+      from ${tail} t cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
+        as c (place, through, developer, amount)
+      where t.spent_before[c.place] is not null and ${isWanted}
+    ),
+    -- Nearly all that a developer took from a consumer lies within the lot that holds its end.
+    stretches as materialized (
+      select s.*, l.from_micros, l.top_up_id
+      from (
+        select ledger, consumer_id, developer, min(begins) as begins, max(ends) as ends,
+          sum(amount)::int8 as micros, count(*) filter (where amount > 0) as charges
+        from spent group by 1, 2, 3
+      ) s cross join lateral (
+        select from_micros, top_up_id from farebox.lots
+        where ledger = s.ledger and consumer_id = s.consumer_id
+          and from_micros < s.ends and to_micros > from_micros
+        order by from_micros desc limit 1
+      ) l
+    )
+    select developer, top_up_id, micros, charges from stretches
+    where from_micros <= begins and top_up_id is not null
+    union all
+    select s.developer, l.top_up_id, sign(s.amount) * l.micros, (s.amount > 0)::int
+    from spent s cross join lateral (
+      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
+      from farebox.lots
+      where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
+        and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
+      group by top_up_id
+    ) l
+    -- 'is true' makes it one look-up by hash for each charge, whatever the planner expects.
+    where ((s.ledger, s.consumer_id, s.developer) in (
+      select ledger, consumer_id, developer from stretches where from_micros > begins
+    )) is true
+  `;
+}
+
+export interface PaidBack {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly developerNumber: number;
+  /** The stretch of what the consumer spent that it got back. */
+  readonly fromMicros: number;
+  readonly toMicros: number;
+}
+
+/** Notes, in its caller's transaction, that a stretch is not charged any more to the top-ups that paid it. */
+export async function notePaidBack(connection: Connection, paidBack: PaidBack): Promise<void> {
+  const { ledger, consumerId, developerNumber, fromMicros, toMicros } = paidBack;
+  await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.attribution_tail
+      (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+    values (array[${ledger}::int2], array[${consumerId}::uuid], array[${fromMicros}::int8], array[1],
+      array[0::int8], array[${developerNumber}::int4], array[${fromMicros - toMicros}::int8])
+  `);
+}
+
+const AttributedTopUp = Type.Object({
+  id: Type.String(),
+  consumerId: Type.String(),
+  amountMicros: Type.Integer(),
+  status: Type.String(),
+  createdAt: Type.String(),
+  chargedMicros: Type.Integer(),
+  charges: Type.Integer(),
+});
+
+export type AttributedTopUp = Static<typeof AttributedTopUp>;
+
+const attributedRow = row(AttributedTopUp);
+
+/** Top-ups of which a part was spent on the developer's tools, newest first. */
+export async function listAttributedTopUps(
+  connection: Connection,
+  { developerNumber }: { readonly developerNumber: number },
+  { limit, beforeId }: Page,
+): Promise<readonly AttributedTopUp[]> {
+  const isBefore =
+    beforeId === undefined ? sql.fragment`true` : sql.fragment`top_up_id < ${beforeId}`;
+  return connection.any(sql.type(attributedRow)`
+    with moved as (
+      select top_up_id, charged_micros as micros, charges from farebox.top_up_earnings
+      where developer = ${developerNumber} and ${isBefore}
+      order by top_up_id desc limit ${limit}
+    ), waiting as (
+      select top_up_id, sum(micros) as micros, sum(charges) as charges
+      from (${cutByLots(sql.fragment`farebox.attribution_tail`, developerNumber)}) w
+      where ${isBefore} group by 1
+    ), page as (
+      -- A top-up that is moved and not among the first ones of these is not on the page.
+      select top_up_id as id, coalesce(m.micros, 0) + coalesce(w.micros, 0) as micros,
+        coalesce(m.charges, 0) + coalesce(w.charges, 0) as charges
+      from moved m full join waiting w using (top_up_id)
+      order by top_up_id desc limit ${limit}
+    )
+    select t.id, t.consumer_id as "consumerId", t.amount_micros as "amountMicros", t.status,
+      t.created_at as "createdAt", p.micros::int8 as "chargedMicros", p.charges::int8 as charges
+    from page p join farebox.top_ups t using (id)
+    order by id desc
+  `);
+}

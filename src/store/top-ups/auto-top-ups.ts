@@ -1,0 +1,225 @@
+/**
+ * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and switches
+ * the asking off (migrations/0018_charged_minutes.sql); the notice becomes a top-up here, one at a time for a consumer and within
+ * both ceilings; the end of that top-up switches the asking on again. Each step is one transaction.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import {
+  AUTO_TOP_UP_DECLINES_MAX,
+  AUTO_TOP_UP_STATUSES,
+  type AutoTopUpState,
+  type TopUpFailure,
+} from '../../domain/top-up.ts';
+import { lockConsent, type Consent } from './consent.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  deleteNotice,
+  deleteNoticesOf,
+  lockNotice,
+  postNotice,
+  postponeNotice,
+  type Notice,
+} from '../outbox.ts';
+
+const micros = Type.Unsafe<Micros>(Type.Integer());
+
+const State = Type.Object({
+  status: Type.Enum(AUTO_TOP_UP_STATUSES),
+  reason: Type.Union([Type.String(), Type.Null()]),
+});
+
+const Settings = Type.Object({
+  /** A charge that leaves less than this asks for a top-up. */
+  thresholdMicros: micros,
+  amountMicros: micros,
+  /** In a UTC month, within what the owner consented to. */
+  ceilingMicros: micros,
+});
+export type AutoTopUpSettings = Static<typeof Settings>;
+
+const AutoTopUp = Type.Object({ ...State.properties, ...Settings.properties });
+export type AutoTopUp = Static<typeof AutoTopUp>;
+
+const Due = Type.Object({
+  ...AutoTopUp.properties,
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  accountId: Type.String(),
+  isLow: Type.Boolean(),
+  isPending: Type.Boolean(),
+  waitMs: Type.Integer(),
+});
+type Due = Static<typeof Due>;
+
+const stateRow = row(State);
+const autoTopUpRow = row(AutoTopUp);
+const dueRow = row(Due);
+
+const columns = sql.fragment`
+  a.status, a.reason, a.threshold_micros as "thresholdMicros", a.amount_micros as "amountMicros",
+  a.ceiling_micros as "ceilingMicros"
+`;
+
+/** Null: the owner has switched them off, or never on. */
+export async function findAutoTopUp(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<AutoTopUp | null> {
+  return connection.maybeOne(sql.type(autoTopUpRow)`
+    select ${columns} from farebox.auto_top_ups a
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+  `);
+}
+
+/** Null switches them off. Changed by the owner only, never with a consumer key. Begins anew each time. */
+export async function setAutoTopUp(
+  database: Database,
+  consumer: ConsumerRef,
+  settings: AutoTopUpSettings | null,
+): Promise<void> {
+  const { ledger, consumerId } = consumer;
+  await database.transaction(async (tx) => {
+    await deleteNoticesOf(tx, 'auto_top_up', consumerId);
+    await lockConsumer(tx, consumer);
+    await tx.query(sql.typeAlias('nothing')`
+      delete from farebox.auto_top_ups where ledger = ${ledger} and consumer_id = ${consumerId}
+    `);
+    if (settings) {
+      await tx.query(sql.typeAlias('nothing')`
+        insert into farebox.auto_top_ups
+          (ledger, consumer_id, threshold_micros, amount_micros, ceiling_micros)
+        values (${ledger}, ${consumerId}, ${settings.thresholdMicros}, ${settings.amountMicros},
+          ${settings.ceilingMicros})
+      `);
+    }
+    await switchAskingOn(tx, consumer);
+  });
+}
+
+/** What a ceiling forbids is looked at again so often: the month may be over. */
+const CEILING_RECHECK_MS = 3_600_000;
+
+/**
+ * Turns a notice into a top-up with a notice for its workflow; or puts it off; or drops it, when nothing is
+ * to be done. Nobody else has the notice meanwhile, and afterwards it is gone: exactly one top-up.
+ */
+export async function takeUpAutoTopUp(database: Database, notice: Notice): Promise<void> {
+  await database.transaction(async (tx) => {
+    if (!(await lockNotice(tx, notice.id))) return;
+    const consent = await lockConsent(tx, notice.subjectId);
+    const due = await findDue(tx, notice.subjectId);
+    // The end of a top-up that is under way switches the asking on again.
+    if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
+    if (due.waitMs > 0) return postponeNotice(tx, notice.id, due.waitMs);
+    if (notice.attempts > 1 && !due.isLow) {
+      // Put off, and meanwhile somebody topped up by hand.
+      await deleteNotice(tx, notice.id);
+      return switchAskingOn(tx, due);
+    }
+    const obstacle = obstacleTo(due, consent);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.auto_top_ups set status = ${obstacle ? 'waiting' : 'on'}, reason = ${obstacle}
+      where ledger = ${due.ledger} and consumer_id = ${due.consumerId}
+    `);
+    if (obstacle) return postponeNotice(tx, notice.id, CEILING_RECHECK_MS);
+    const topUpId = randomUUIDv7();
+    await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.top_ups
+        (id, ledger, consumer_id, account_id, method, amount_micros, automatic,
+          consent_ceiling_micros, automatic_ceiling_micros)
+      values (${topUpId}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
+        ${due.amountMicros}, true, ${consent.ceiling}, ${due.ceilingMicros})
+    `);
+    await postNotice(tx, 'top_up', topUpId);
+    await deleteNotice(tx, notice.id);
+  });
+}
+
+async function findDue(tx: Transaction, consumerId: string): Promise<Due | null> {
+  return tx.maybeOne(sql.type(dueRow)`
+    select ${columns}, a.ledger, a.consumer_id as "consumerId", o.id as "accountId",
+      c.credited_micros - c.spent_micros - c.held_micros < a.threshold_micros as "isLow",
+      exists (
+        select from farebox.top_ups t
+        where t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
+      ) as "isPending",
+      ceil(extract(epoch from greatest(a.not_before - now(), '0')) * 1000)::int8 as "waitMs"
+    from farebox.accounts o
+    join farebox.auto_top_ups a on a.ledger = o.ledger and a.consumer_id = o.consumer_id
+    join farebox.consumers c on c.ledger = o.ledger and c.id = o.consumer_id
+    where o.consumer_id = ${consumerId}
+  `);
+}
+
+function obstacleTo(due: Due, { ceiling, taken, takenAutomatically }: Consent): string | null {
+  if (ceiling === null) return 'consent_required';
+  if (taken + due.amountMicros > ceiling) return 'consent_ceiling_reached';
+  return takenAutomatically + due.amountMicros > due.ceilingMicros ? 'ceiling_reached' : null;
+}
+
+export type Ending =
+  | { readonly status: 'completed' | 'expired' }
+  | {
+      readonly status: 'failed';
+      readonly failure: TopUpFailure;
+      /** How long the card is left alone after the first decline; twice as long after the next. */
+      readonly retryMs: number;
+    };
+
+/**
+ * Part of the transaction that ends an automatic top-up, after it locked the consumer. Counts declines, turns
+ * itself off after the last that is borne, else switches the asking on again. Null: the owner has switched
+ * them off meanwhile.
+ */
+export async function settleAutoTopUp(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  ending: Ending,
+): Promise<AutoTopUpState | null> {
+  const state = await countEnding(tx, consumer, ending);
+  await switchAskingOn(tx, consumer);
+  return state;
+}
+
+async function countEnding(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  ending: Ending,
+): Promise<AutoTopUpState | null> {
+  const { ledger, consumerId } = consumer;
+  switch (ending.status) {
+    case 'expired':
+      return findAutoTopUp(tx, consumer);
+    case 'completed':
+      return tx.maybeOne(sql.type(stateRow)`
+        update farebox.auto_top_ups set declines = 0, status = 'on', reason = null, not_before = now()
+        where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
+        returning status, reason
+      `);
+    case 'failed':
+      return tx.maybeOne(sql.type(stateRow)`
+        update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
+          status = case when declines + 1 < ${AUTO_TOP_UP_DECLINES_MAX} then 'waiting' else 'off' end,
+          not_before = now() + ${ending.retryMs}::int8 * 2 ^ declines * interval '1 ms'
+        where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
+        returning status, reason
+      `);
+  }
+}
+
+/** The next charge that leaves too little, or is refused, asks; none does while they are off. */
+async function switchAskingOn(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.consumers set auto_top_up_below_micros = (
+      select threshold_micros from farebox.auto_top_ups
+      where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
+    )
+    where ledger = ${ledger} and id = ${consumerId}
+  `);
+}

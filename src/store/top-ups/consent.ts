@@ -1,0 +1,57 @@
+/**
+ * What may be taken from the saved card in a UTC month. Whoever asks holds the account's row until its
+ * transaction ends, so that sums are exact whatever comes at once.
+ */
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { row, sql, type Connection, type Transaction } from '../database.ts';
+
+const Taken = Type.Object({
+  /** By all direct top-ups of the month but those that took nothing. */
+  taken: Type.Integer(),
+  /** By the automatic ones among them. */
+  takenAutomatically: Type.Integer(),
+});
+
+export interface Consent extends Static<typeof Taken> {
+  /** Null: the owner has not consented. */
+  readonly ceiling: number | null;
+}
+
+const ceilingRow = row(Type.Object({ ceiling: Type.Union([Type.Integer(), Type.Null()]) }));
+const takenRow = row(Taken);
+
+export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
+  const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
+    select consent_ceiling_micros as ceiling from farebox.accounts
+    where consumer_id = ${consumerId} for update
+  `);
+  // A statement of its own, whose snapshot has what was committed while this one waited.
+  const taken = await tx.one(sql.type(takenRow)`
+    select coalesce(sum(amount_micros), 0) as taken,
+      coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
+    from farebox.top_ups
+    where consumer_id = ${consumerId} and method = 'direct' and status not in ('failed', 'expired')
+      and created_at >= date_trunc('month', now(), 'UTC')
+  `);
+  return { ceiling, ...taken };
+}
+
+/**
+ * Null takes the consent back. Changed by the owner only, never with a consumer key. An automatic top-up
+ * that waits is looked at again.
+ */
+export async function setConsentCeiling(
+  connection: Connection,
+  consumerId: string,
+  ceiling: Micros | null,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.accounts set consent_ceiling_micros = ${ceiling}
+    where consumer_id = ${consumerId}
+  `);
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.outbox set next_attempt_at = now()
+    where workflow = 'auto_top_up' and subject_id = ${consumerId}
+  `);
+}

@@ -1,0 +1,132 @@
+/**
+ * Credits: how a top-up is added to a balance. It is credited exactly once, for
+ * ever, because `movements_top_up_once` says so, whatever is delivered, retried or restarted.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { settleAutoTopUp } from './auto-top-ups.ts';
+import { row, sql, type Database, type Transaction } from '../database.ts';
+import { settleDebts } from '../balance/debts.ts';
+
+export interface ManualCredit {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly accountId: string;
+  readonly amountMicros: Micros;
+}
+
+interface Credit {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly topUpId: string;
+  readonly amountMicros: number;
+}
+
+const creditRow = row(
+  Type.Object({
+    ledger: Type.Integer(),
+    consumerId: Type.String(),
+    topUpId: Type.String(),
+    amountMicros: Type.Integer(),
+  }),
+);
+const automaticRow = row(Type.Object({ automatic: Type.Boolean() }));
+const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+/**
+ * Credits a top-up that the processor shows as paid, whatever its row said before (an expired one may
+ * turn out to be paid), and says whether it was this call that did it.
+ */
+export async function creditTopUp(database: Database, topUpId: string): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const credit = await tx.one(sql.type(creditRow)`
+      select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros"
+      from farebox.top_ups where id = ${topUpId}
+    `);
+    const booked = await book(tx, [credit]);
+    const completed = await tx.maybeOne(sql.type(automaticRow)`
+      update farebox.top_ups
+      set status = 'completed', completed_at = now(), updated_at = now(),
+        failure_code = null, failure_message = null
+      where id = ${topUpId} and status in ('pending', 'expired', 'failed')
+      returning automatic
+    `);
+    if (completed?.automatic) await settleAutoTopUp(tx, credit, { status: 'completed' });
+    return booked.size === 1;
+  });
+}
+
+/**
+ * Books completed top-ups with method `manual`, a lot like any other, for consumers that exist: at
+ * most one for each consumer. Returns their ids, in order.
+ */
+export async function creditManually(
+  tx: Transaction,
+  credits: readonly ManualCredit[],
+): Promise<string[]> {
+  if (credits.length === 0) return [];
+  const topUps = credits.map((credit) => ({ ...credit, topUpId: randomUUIDv7() }));
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.top_ups
+      (id, ledger, consumer_id, account_id, method, status, amount_micros, opened_at, completed_at)
+    select id, ledger, consumer_id, account_id, 'manual', 'completed', amount_micros, now(), now()
+    from ${sql.unnest(
+      topUps.map((t) => [t.topUpId, t.ledger, t.consumerId, t.accountId, t.amountMicros]),
+      ['uuid', 'int2', 'uuid', 'uuid', 'int8'],
+    )} as t (id, ledger, consumer_id, account_id, amount_micros)
+  `);
+  await book(tx, topUps);
+  return topUps.map((topUp) => topUp.topUpId);
+}
+
+/**
+ * Movement, lot and counter of each credit, and the debts that it settles before any of it can be spent;
+ * passes over those that were booked before and returns the ids of the others.
+ */
+async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<string>> {
+  if (new Set(credits.map((credit) => credit.consumerId)).size !== credits.length) {
+    throw new Error('two credits for one consumer in one call'); // one of the lots would be lost
+  }
+  const owners = sql.unnest(
+    credits.map((credit) => [credit.ledger, credit.consumerId]),
+    ['int2', 'uuid'],
+  );
+  // The locks first, in the order in which charges take them. The next statement has a new snapshot,
+  // so the lots begin where whatever committed in the meantime ended.
+  const locked = await tx.oneFirst(sql.type(countRow)`
+    with locked as (
+      select from farebox.consumers
+      where (ledger, id) in (select * from ${owners} as o (ledger, id))
+      order by ledger, id for update
+    )
+    select count(*) as count from locked
+  `);
+  if (locked !== credits.length) throw new Error('a credit names a consumer that does not exist');
+  const booked = await tx.anyFirst(sql.type(topUpIdRow)`
+    with booked as (
+      insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
+      select ledger, consumer_id, id, 'top_up', amount_micros, top_up_id
+      from ${sql.unnest(
+        credits.map((c) => [c.ledger, c.consumerId, randomUUIDv7(), c.amountMicros, c.topUpId]),
+        ['int2', 'uuid', 'uuid', 'int8', 'uuid'],
+      )} as m (ledger, consumer_id, id, amount_micros, top_up_id)
+      on conflict (ledger, top_up_id) where kind = 'top_up' do nothing
+      returning ledger, consumer_id, id, amount_micros, top_up_id
+    ),
+    added as (
+      insert into farebox.lots (ledger, consumer_id, movement_id, from_micros, to_micros, top_up_id)
+      select b.ledger, b.consumer_id, b.id, c.credited_micros, c.credited_micros + b.amount_micros,
+        b.top_up_id
+      from booked b join farebox.consumers c on c.ledger = b.ledger and c.id = b.consumer_id
+    ),
+    raised as (
+      update farebox.consumers c set credited_micros = c.credited_micros + b.amount_micros
+      from booked b where c.ledger = b.ledger and c.id = b.consumer_id
+    )
+    select top_up_id as "topUpId" from booked
+  `);
+  await settleDebts(tx, credits);
+  return new Set(booked);
+}

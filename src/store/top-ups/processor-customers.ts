@@ -1,0 +1,28 @@
+/** Which customer of the payment processor an account is: made at its first top-up, then kept. */
+import { Type } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+const customerRow = row(Type.Object({ customerId: Type.Union([Type.String(), Type.Null()]) }));
+
+export async function findProcessorCustomer(
+  connection: Connection,
+  accountId: string,
+): Promise<string | null> {
+  return connection.oneFirst(sql.type(customerRow)`
+    select processor_customer_id as "customerId" from farebox.accounts where id = ${accountId}
+  `);
+}
+
+const recordedRow = row(Type.Object({ customerId: Type.String() }));
+
+/** Returns the customer that counts: the first one that was recorded. */
+export async function recordProcessorCustomer(
+  connection: Connection,
+  accountId: string,
+  customerId: string,
+): Promise<string> {
+  return connection.oneFirst(sql.type(recordedRow)`
+    update farebox.accounts set processor_customer_id = coalesce(processor_customer_id, ${customerId})
+    where id = ${accountId} returning processor_customer_id as "customerId"
+  `);
+}

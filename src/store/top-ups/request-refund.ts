@@ -1,0 +1,134 @@
+/**
+ * Refunds that an operator asks for. The transaction that checks the amount takes it out of the balance, before
+ * the processor is asked: under a mere hold, charges of the meantime would spend what is refunded.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type } from 'typebox';
+import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { cutLots } from '../balance/lots.ts';
+import { postNotice } from '../outbox.ts';
+import {
+  become,
+  findOwner,
+  lockOwner,
+  Reversal,
+  reversalColumns,
+  settle,
+  type Owner,
+} from './reversals.ts';
+
+export type RefundResult =
+  | { readonly kind: 'requested'; readonly refundId: string; readonly amountMicros: Micros }
+  | { readonly kind: 'not_found' }
+  /** Booked by hand: there is no payment to refund. */
+  | { readonly kind: 'no_payment' }
+  /** Not credited, or disputed or charged back: the processor would refuse. */
+  | { readonly kind: 'not_refundable'; readonly status: string }
+  | { readonly kind: 'exceeds_unspent'; readonly refundableMicros: Micros };
+
+const refundRow = row(Reversal);
+const refundableRow = row(Type.Object({ micros: Type.Unsafe<Micros>(Type.Integer()) }));
+
+/**
+ * At most what of the top-up is unspent, in whole cents; all of that when no amount is named. The top-up's
+ * workflow then asks the processor.
+ */
+export async function requestRefund(
+  database: Database,
+  topUpId: string,
+  askedMicros: Micros | undefined,
+): Promise<RefundResult> {
+  return database.transaction(async (tx) => {
+    const found = await findOwner(tx, topUpId);
+    if (!found) return { kind: 'not_found' };
+    if (found.method === 'manual') return { kind: 'no_payment' };
+    const owner = await lockOwner(tx, topUpId);
+    const { status } = owner;
+    if (status !== 'completed' && status !== 'partially_refunded') {
+      return { kind: 'not_refundable', status };
+    }
+    const refundableMicros = await getRefundable(tx, owner);
+    const amountMicros = askedMicros ?? refundableMicros;
+    if (amountMicros > refundableMicros || amountMicros === 0) {
+      return { kind: 'exceeds_unspent', refundableMicros };
+    }
+    const refundId = randomUUIDv7();
+    await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.reversals
+        (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros)
+      values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
+        ${amountMicros}, ${amountMicros})
+    `);
+    await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
+    await settle(tx, owner);
+    await postNotice(tx, 'top_up', topUpId);
+    return { kind: 'requested', refundId, amountMicros };
+  });
+}
+
+async function getRefundable(
+  tx: Transaction,
+  { topUpId, ledger, consumerId }: Owner,
+): Promise<Micros> {
+  return tx.oneFirst(sql.type(refundableRow)`
+    select micros - micros % ${MICROS_PER_CENT}::int8 as micros from (
+      select least(
+        c.credited_micros - c.spent_micros - c.held_micros,
+        coalesce(sum(l.to_micros - greatest(l.from_micros, c.spent_micros)), 0)
+      )::int8 as micros
+      from farebox.consumers c left join farebox.lots l
+        on l.ledger = c.ledger and l.consumer_id = c.id and l.top_up_id = ${topUpId}
+        and l.to_micros > c.spent_micros
+      where c.ledger = ${ledger} and c.id = ${consumerId}
+      group by c.ledger, c.id
+    ) u
+  `);
+}
+
+/** Those of which it is not known whether the processor has them, oldest first. */
+export async function listRequestedRefunds(
+  connection: Connection,
+  topUpId: string,
+): Promise<readonly Reversal[]> {
+  return connection.any(sql.type(refundRow)`
+    select ${reversalColumns} from farebox.reversals
+    where top_up_id = ${topUpId} and status = 'requested' order by id
+  `);
+}
+
+/**
+ * Has refunds looked at again that were asked for this long ago and have no outcome: their workflow may have been
+ * terminated. Returns how many.
+ */
+export async function noteWaitingRefunds(
+  connection: Connection,
+  olderThanMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with waiting as (
+      update farebox.reversals set updated_at = now()
+      where status = 'requested' and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+      returning top_up_id
+    )
+    insert into farebox.outbox (workflow, subject_id) select distinct 'top_up', top_up_id from waiting
+  `);
+  return rowCount;
+}
+
+/** The processor refused it, so nothing was refunded: the amount is credited again, once. */
+export async function failRefund(
+  database: Database,
+  topUpId: string,
+  refundId: string,
+  failureMessage: string,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const owner = await lockOwner(tx, topUpId);
+    const requested = await listRequestedRefunds(tx, topUpId);
+    const refund = requested.find(({ id }) => id === refundId);
+    if (!refund) return;
+    await become(tx, owner, refund, { ...refund, status: 'failed', failureMessage });
+    await settle(tx, owner);
+  });
+}

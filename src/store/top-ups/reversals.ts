@@ -1,0 +1,219 @@
+/**
+ * Refunds and disputes of top-ups: what each has taken, holds, and is owed. The processor's latest state is what
+ * counts, however often and in whatever order it is recorded; every change is one transaction under the consumer's
+ * lock, and leaves the top-up with the status that its reversals give.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import {
+  CLAIMS,
+  REVERSAL_STATUSES,
+  type DisputeStatus,
+  type RefundStatus,
+  type ReversalStatus,
+} from '../../domain/reversal.ts';
+import { lockConsumer } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { cover, settleDebts } from '../balance/debts.ts';
+import { addLot } from '../balance/lots.ts';
+
+/** A refund or dispute as the processor shows it. */
+export type ReportedReversal = {
+  readonly processorId: string;
+  readonly amountMicros: Micros;
+} & (
+  | {
+      readonly kind: 'refund';
+      readonly status: Exclude<RefundStatus, 'requested'>;
+      /** The UUID of the request, when we made one. */
+      readonly refundId?: string | undefined;
+    }
+  | { readonly kind: 'dispute'; readonly status: DisputeStatus }
+);
+
+export const Reversal = Type.Object({
+  id: Type.String(),
+  kind: Type.Enum(['refund', 'dispute']),
+  status: Type.Enum(REVERSAL_STATUSES),
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  heldMicros: Type.Integer(),
+  takenMicros: Type.Integer(),
+  processorId: Type.Union([Type.String(), Type.Null()]),
+});
+export type Reversal = Static<typeof Reversal>;
+
+const Owner = Type.Object({
+  topUpId: Type.String(),
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  method: Type.String(),
+  status: Type.String(),
+});
+/** A top-up, as far as its reversals care. */
+export type Owner = Static<typeof Owner>;
+
+const reversalRow = row(Reversal);
+const ownerRow = row(Owner);
+const idRow = row(Type.Object({ id: Type.String() }));
+const versionRow = row(Type.Object({ version: Type.Integer() }));
+const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }));
+
+export const reversalColumns = sql.fragment`
+  id, kind, status, amount_micros as "amountMicros", held_micros as "heldMicros",
+  taken_micros as "takenMicros", processor_id as "processorId"
+`;
+
+/** To be taken before the processor is read, and given with what was read. */
+export async function getReversalsVersion(
+  connection: Connection,
+  topUpId: string,
+): Promise<number> {
+  return connection.oneFirst(sql.type(versionRow)`
+    select reversals_read as version from farebox.top_ups where id = ${topUpId}
+  `);
+}
+
+/**
+ * Records what was read at the processor of a credited top-up. False, and nothing recorded, when something
+ * that was read later may have been recorded since `version`: then it has to be read again.
+ */
+export async function recordReversals(
+  database: Database,
+  topUpId: string,
+  version: number,
+  reported: readonly ReportedReversal[],
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const owner = await lockOwner(tx, topUpId);
+    const current = await tx.maybeOne(sql.type(idRow)`
+      update farebox.top_ups set reversals_read = reversals_read + 1
+      where id = ${topUpId} and reversals_read = ${version}
+        and status not in ('pending', 'expired', 'failed')
+      returning id
+    `);
+    if (!current) return false;
+    for (const reversal of reported) await recordOne(tx, owner, reversal);
+    await settle(tx, owner);
+    return true;
+  });
+}
+
+/** What the reversals of a top-up hold and are owed, all together. */
+export async function getClaims(
+  connection: Connection,
+  topUpId: string,
+): Promise<{ readonly heldMicros: Micros; readonly debtMicros: Micros }> {
+  const { held, debt } = await connection.one(sql.type(claimsRow)`
+    select coalesce(sum(held_micros), 0) as held, coalesce(sum(debt_micros), 0) as debt
+    from farebox.reversals where top_up_id = ${topUpId}
+  `);
+  return { heldMicros: asMicros(held), debtMicros: asMicros(debt) };
+}
+
+export async function findOwner(connection: Connection, topUpId: string): Promise<Owner | null> {
+  return connection.maybeOne(sql.type(ownerRow)`
+    select id as "topUpId", ledger, consumer_id as "consumerId", method, status
+    from farebox.top_ups where id = ${topUpId}
+  `);
+}
+
+/** Locks the consumer of a top-up that exists, and reads it as it is under the lock. */
+export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner> {
+  const owner = await findOwner(tx, topUpId);
+  if (!owner) throw new Error(`there is no top-up ${topUpId}`);
+  await lockConsumer(tx, owner);
+  return (await findOwner(tx, topUpId)) ?? owner;
+}
+
+async function recordOne(tx: Transaction, owner: Owner, reported: ReportedReversal): Promise<void> {
+  const { kind, status, amountMicros, processorId } = reported;
+  const refundId = kind === 'refund' ? (reported.refundId ?? null) : null;
+  const before = await tx.maybeOne(sql.type(reversalRow)`
+    select ${reversalColumns} from farebox.reversals
+    where top_up_id = ${owner.topUpId} and kind = ${kind}
+      and (processor_id = ${processorId} or id = ${refundId}::uuid and processor_id is null)
+    order by processor_id nulls last limit 1
+  `);
+  if (before) return become(tx, owner, before, { status, amountMicros, processorId });
+  if (CLAIMS[status] === 'nothing') return;
+  const id = randomUUIDv7();
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.reversals
+      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, processor_id)
+    values (${id}, ${owner.ledger}, ${owner.consumerId}, ${owner.topUpId}, ${kind}, ${status},
+      ${amountMicros}, ${processorId})
+  `);
+  await cover(tx, owner, id);
+}
+
+export interface ReversalState {
+  readonly status: ReversalStatus;
+  readonly amountMicros: Micros;
+  readonly processorId: string | null;
+  readonly failureMessage?: string;
+}
+
+/** Gives back what it does not claim any more and covers what it claims now. */
+export async function become(
+  tx: Transaction,
+  owner: Owner,
+  before: Reversal,
+  { status, amountMicros, processorId, failureMessage }: ReversalState,
+): Promise<void> {
+  const claimsTheSame =
+    CLAIMS[before.status] === CLAIMS[status] && before.amountMicros === amountMicros;
+  if (!claimsTheSame) await letGo(tx, owner, before);
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.reversals
+    set status = ${status}, amount_micros = ${amountMicros}, processor_id = ${processorId},
+      held_micros = ${claimsTheSame ? before.heldMicros : 0},
+      taken_micros = ${claimsTheSame ? before.takenMicros : 0},
+      failure_message = ${failureMessage ?? null}, updated_at = now()
+    where id = ${before.id}
+  `);
+  if (!claimsTheSame) await cover(tx, owner, before.id);
+}
+
+/** A hold is lifted; what was taken is credited again, as a lot of its own of the same top-up. */
+async function letGo(
+  tx: Transaction,
+  owner: Owner,
+  { id, kind, heldMicros, takenMicros }: Reversal,
+): Promise<void> {
+  if (heldMicros > 0) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.consumers set held_micros = held_micros - ${heldMicros}::int8
+      where ledger = ${owner.ledger} and id = ${owner.consumerId}
+    `);
+  }
+  if (takenMicros > 0) {
+    await addLot(tx, owner, {
+      kind: kind === 'refund' ? 'refund_returned' : 'dispute_returned',
+      amountMicros: takenMicros,
+      topUpId: owner.topUpId,
+      reversalId: id,
+    });
+  }
+}
+
+/** What every change of a reversal ends with. */
+export async function settle(tx: Transaction, owner: Owner): Promise<void> {
+  await settleDebts(tx, [owner]);
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.top_ups t set updated_at = now(), status = case
+        when r.open > 0 then 'disputed'
+        when r.lost > 0 then 'charged_back'
+        when r.refunded >= t.amount_micros then 'refunded'
+        when r.refunded > 0 then 'partially_refunded'
+        else 'completed'
+      end
+    from (
+      select count(*) filter (where status = 'open') as open,
+        count(*) filter (where status = 'lost') as lost,
+        coalesce(sum(amount_micros) filter (where status in ('requested', 'made')), 0) as refunded
+      from farebox.reversals where top_up_id = ${owner.topUpId}
+    ) r
+    where t.id = ${owner.topUpId}
+  `);
+}

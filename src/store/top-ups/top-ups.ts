@@ -1,0 +1,292 @@
+/**
+ * Top-ups. Postgres decides each step by a condition on the row (not yet opened, still pending), so
+ * every function here is safe to repeat and a race has one winner.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import {
+  SESSION_MINUTES_MAX,
+  TOP_UP_METHODS,
+  TOP_UP_STATUSES,
+  type AutoTopUpState,
+  type TopUpFailure,
+} from '../../domain/top-up.ts';
+import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
+import { lockConsent } from './consent.ts';
+import { lockConsumer } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+const TopUp = Type.Object({
+  id: Type.String(),
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  accountId: Type.String(),
+  method: Type.Enum(TOP_UP_METHODS),
+  status: Type.Enum(TOP_UP_STATUSES),
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  /** Asked for by a charge, not by a request; its method is `direct`. */
+  automatic: Type.Boolean(),
+  sessionId: nullableText,
+  sessionUrl: nullableText,
+  sessionExpiresAt: nullableText,
+  paymentIntentId: nullableText,
+  failureCode: nullableText,
+  failureMessage: nullableText,
+  createdAt: Type.String(),
+  completedAt: nullableText,
+});
+
+/** A row of `top_ups`; ids are UUIDs, times ISO 8601. */
+export type TopUp = Static<typeof TopUp>;
+
+export interface NewTopUp {
+  readonly ledger: number;
+  readonly consumerId: string;
+  readonly accountId: string;
+  readonly method: 'checkout' | 'direct';
+  readonly amountMicros: Micros;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export type AdmitResult =
+  | { readonly kind: 'admitted'; readonly topUp: TopUp }
+  /** The idempotency key has named this top-up before. */
+  | { readonly kind: 'known'; readonly topUp: TopUp }
+  /** The idempotency key has named a top-up of another amount or method. */
+  | { readonly kind: 'key_reused' }
+  | { readonly kind: 'consent_required' }
+  | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros };
+
+const topUpRow = row(TopUp);
+const idRow = row(Type.Object({ id: Type.String() }));
+const ownerRow = row(
+  Type.Object({
+    automatic: Type.Boolean(),
+    ledger: Type.Integer(),
+    consumerId: Type.String(),
+  }),
+);
+
+const columns = sql.fragment`
+  id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
+  amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
+  session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
+  failure_message as "failureMessage", created_at as "createdAt", completed_at as "completedAt"
+`;
+
+/**
+ * Writes the row that a top-up begins with, in status `pending` and not opened, or refuses. A direct
+ * one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
+ */
+export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
+  return database.transaction(async (tx) => {
+    const consent = request.method === 'direct' ? await lockConsent(tx, request.consumerId) : null;
+    const known = await findByKey(tx, request);
+    if (known) return sameRequest(known, request) ? { kind: 'known', topUp: known } : REUSED;
+    if (consent) {
+      if (consent.ceiling === null) return { kind: 'consent_required' };
+      const left = consent.ceiling - consent.taken;
+      if (request.amountMicros > left) {
+        return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
+      }
+    }
+    const topUp = await insert(tx, request, consent?.ceiling ?? null);
+    if (topUp) return { kind: 'admitted', topUp };
+    // Another request with the same key committed since the look-up above.
+    const winner = await findByKey(tx, request);
+    if (!winner)
+      throw new Error('a top-up with this key came and went; the request may be repeated');
+    return sameRequest(winner, request) ? { kind: 'known', topUp: winner } : REUSED;
+  });
+}
+
+const REUSED: AdmitResult = { kind: 'key_reused' };
+
+function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
+  return topUp.amountMicros === request.amountMicros && topUp.method === request.method;
+}
+
+async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | null> {
+  if (request.idempotencyKey === undefined) return null;
+  return tx.maybeOne(sql.type(topUpRow)`
+    select ${columns} from farebox.top_ups
+    where consumer_id = ${request.consumerId} and idempotency_key = ${request.idempotencyKey}
+  `);
+}
+
+async function insert(
+  tx: Transaction,
+  request: NewTopUp,
+  consentCeiling: number | null,
+): Promise<TopUp | null> {
+  return tx.maybeOne(sql.type(topUpRow)`
+    insert into farebox.top_ups
+      (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
+        consent_ceiling_micros)
+    values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
+      ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
+      ${consentCeiling})
+    on conflict on constraint top_ups_idempotency_unique do nothing
+    returning ${columns}
+  `);
+}
+
+/**
+ * The workflow takes the top-up up: from now on it has effects and its row stays. Null when the row
+ * was withdrawn, in which case nothing may be done.
+ */
+export async function openTopUp(connection: Connection, id: string): Promise<TopUp | null> {
+  return connection.maybeOne(sql.type(topUpRow)`
+    update farebox.top_ups set opened_at = coalesce(opened_at, now())
+    where id = ${id} returning ${columns}
+  `);
+}
+
+/** True: the top-up has had no effect anywhere and never will. False: it was opened, or is gone. */
+export async function withdrawTopUp(connection: Connection, id: string): Promise<boolean> {
+  const withdrawn = await connection.maybeOne(sql.type(idRow)`
+    delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+  `);
+  return withdrawn !== null;
+}
+
+/**
+ * Withdraws what a request left behind that died before it could start the workflow. An automatic one has a
+ * notice, by which it is started however late.
+ */
+export async function withdrawAbandoned(
+  connection: Connection,
+  olderThanMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    delete from farebox.top_ups
+    where opened_at is null and not automatic and created_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+  `);
+  return rowCount;
+}
+
+export async function findTopUp(connection: Connection, id: string): Promise<TopUp | null> {
+  return connection.maybeOne(sql.type(topUpRow)`
+    select ${columns} from farebox.top_ups where id = ${id}
+  `);
+}
+
+export async function getTopUp(connection: Connection, id: string): Promise<TopUp> {
+  return connection.one(sql.type(topUpRow)`
+    select ${columns} from farebox.top_ups where id = ${id}
+  `);
+}
+
+/** A consumer sees only its own. */
+export async function findTopUpOf(
+  connection: Connection,
+  consumerId: string,
+  id: string,
+): Promise<TopUp | null> {
+  return connection.maybeOne(sql.type(topUpRow)`
+    select ${columns} from farebox.top_ups where id = ${id} and consumer_id = ${consumerId}
+  `);
+}
+
+/** A consumer's top-ups, newest first; `beforeId` is the last id of the page before. */
+export async function listTopUpsOf(
+  connection: Connection,
+  consumerId: string,
+  page: { readonly limit: number; readonly beforeId?: string | undefined },
+): Promise<readonly TopUp[]> {
+  const before =
+    page.beforeId === undefined ? sql.fragment`` : sql.fragment`and id < ${page.beforeId}`;
+  return connection.any(sql.type(topUpRow)`
+    select ${columns} from farebox.top_ups where consumer_id = ${consumerId} ${before}
+    order by id desc limit ${page.limit}
+  `);
+}
+
+/** A session has to be open for 30 minutes at least when it is made, and the call takes its time. */
+const SESSION_MS_MIN = 30 * 60_000;
+const CALL_MS = 30_000;
+
+/**
+ * Settles, before it is asked for, when the session is to expire: that stays while it is far enough away, so
+ * that a call which is repeated asks for the same. 24 hours are the processor's own time, and are not asked for.
+ */
+export async function planSession(
+  connection: Connection,
+  id: string,
+  minutes: number,
+): Promise<TopUp> {
+  const ms = minutes * 60_000 + CALL_MS;
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set session_expires_at = case
+      when ${minutes}::int8 = ${SESSION_MINUTES_MAX} then null
+      when session_expires_at > now() + ${SESSION_MS_MIN}::int8 * interval '1 ms' then session_expires_at
+      else date_trunc('second', now() + ${ms}::int8 * interval '1 ms') end
+    where id = ${id} returning ${columns}
+  `);
+}
+
+/** The first session that is recorded stays: a later one was never shown to anybody. */
+export async function recordSession(
+  connection: Connection,
+  id: string,
+  session: { readonly id: string; readonly url: string },
+): Promise<TopUp> {
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set updated_at = now(),
+      session_url = case when session_id is null then ${session.url} else session_url end,
+      session_id = coalesce(session_id, ${session.id})
+    where id = ${id} returning ${columns}
+  `);
+}
+
+/** The first payment intent that is recorded stays: only that one is ever confirmed. */
+export async function recordPaymentIntent(
+  connection: Connection,
+  id: string,
+  paymentIntentId: string,
+): Promise<TopUp> {
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set updated_at = now(),
+      payment_intent_id = coalesce(payment_intent_id, ${paymentIntentId})
+    where id = ${id} returning ${columns}
+  `);
+}
+
+/** Ends a top-up that was not paid; one that is credited already stays so. Says what that changed. */
+export async function failTopUp(
+  database: Database,
+  id: string,
+  failure: TopUpFailure,
+  /** How long an automatic one's card is left alone after the first decline. */
+  retryMs: number,
+): Promise<AutoTopUpState | null> {
+  return endUnpaid(database, id, { status: 'failed', failure, retryMs });
+}
+
+/** Ends a top-up that nobody paid in time; one that is credited already stays so. */
+export async function expireTopUp(database: Database, id: string): Promise<void> {
+  await endUnpaid(database, id, { status: 'expired' });
+}
+
+async function endUnpaid(
+  database: Database,
+  id: string,
+  ending: Exclude<Ending, { status: 'completed' }>,
+): Promise<AutoTopUpState | null> {
+  const failure = 'failure' in ending ? ending.failure : undefined;
+  return database.transaction(async (tx) => {
+    const { automatic, ...consumer } = await tx.one(sql.type(ownerRow)`
+      select automatic, ledger, consumer_id as "consumerId" from farebox.top_ups where id = ${id}
+    `);
+    if (automatic) await lockConsumer(tx, consumer);
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set status = ${ending.status}, updated_at = now(),
+        failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null}
+      where id = ${id} and status = 'pending'
+    `);
+    return automatic && rowCount === 1 ? settleAutoTopUp(tx, consumer, ending) : null;
+  });
+}

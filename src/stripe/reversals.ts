@@ -1,0 +1,99 @@
+/**
+ * Refunds and disputes at Stripe: reading them, and making a refund. A refund has one idempotency key for ever,
+ * made from its row's id: what became of a request whose answer was lost is found by reading, never by a new key.
+ */
+import { Stripe } from 'stripe';
+import { uuidOf, wireId } from '../domain/ids.ts';
+import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
+import type { DisputeStatus } from '../domain/reversal.ts';
+import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import { PaymentMismatchError } from './verdict.ts';
+
+export type MadeRefund =
+  | { readonly kind: 'made'; readonly reported: ReportedReversal }
+  /** Certainly not made. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** All refunds and disputes of a payment, as they are now. */
+export async function readReversals(
+  stripe: Stripe,
+  paymentIntentId: string,
+): Promise<ReportedReversal[]> {
+  const which = { payment_intent: paymentIntentId, limit: 100 };
+  const reported: ReportedReversal[] = [];
+  for await (const refund of stripe.refunds.list(which)) reported.push(reportOfRefund(refund));
+  for await (const dispute of stripe.disputes.list(which)) reported.push(reportOfDispute(dispute));
+  return reported;
+}
+
+/** Asks that `readReversals` has just not shown the refund: Stripe forgets keys after a day. */
+export async function makeRefund(
+  stripe: Stripe,
+  paymentIntentId: string,
+  refund: { readonly id: string; readonly amountMicros: Micros },
+): Promise<MadeRefund> {
+  const id = wireId('topUpRefund', refund.id);
+  const amount = centsOf(refund.amountMicros);
+  if (amount === undefined)
+    throw new RangeError(`${refund.amountMicros} micros are no whole cents`);
+  try {
+    const made = await stripe.refunds.create(
+      { payment_intent: paymentIntentId, amount, metadata: { refund_id: id } },
+      { idempotencyKey: id },
+    );
+    return { kind: 'made', reported: reportOfRefund(made) };
+  } catch (error) {
+    // Of 400 alone it is certain that it is about this refund, and that it did nothing.
+    const isRefusal =
+      error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 400;
+    if (!isRefusal) throw error;
+    return { kind: 'refused', message: error.message };
+  }
+}
+
+export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
+  return {
+    kind: 'refund',
+    processorId: refund.id,
+    amountMicros: microsOf(refund),
+    // Pending ones too: the money has left, and comes back when they fail.
+    status: refund.status === 'failed' || refund.status === 'canceled' ? 'failed' : 'made',
+    refundId: uuidOf('topUpRefund', refund.metadata?.['refund_id'] ?? ''),
+  };
+}
+
+export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
+  return {
+    kind: 'dispute',
+    processorId: dispute.id,
+    amountMicros: microsOf(dispute),
+    status: statusOf(dispute),
+  };
+}
+
+/** An inquiry (`warning_…`) moves no money, so that it counts as one that is won. */
+function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): DisputeStatus {
+  switch (status) {
+    case 'needs_response':
+    case 'under_review':
+    case 'appeal_needs_response':
+    case 'appeal_under_review':
+      return 'open';
+    case 'lost':
+      return 'lost';
+    case 'won':
+    case 'warning_needs_response':
+    case 'warning_under_review':
+    case 'warning_closed':
+      return 'won';
+    // And whatever Stripe comes to call them: what it moved tells.
+    case 'prevented':
+    default:
+      return moved.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won';
+  }
+}
+
+function microsOf({ id, amount, currency }: Stripe.Refund | Stripe.Dispute): Micros {
+  if (currency === 'usd') return microsOfCents(amount);
+  throw new PaymentMismatchError(`currency of ${id}: usd expected, ${currency} found`);
+}

@@ -1,0 +1,112 @@
+/**
+ * What the payment processor's objects say about a top-up. Pure. Only what was paid in full, in the
+ * right currency and for this very top-up counts as paid; anything else that looks paid is an error.
+ */
+import type { Stripe } from 'stripe';
+import { wireId } from '../domain/ids.ts';
+import { centsOf, type Micros } from '../domain/money.ts';
+import type { TopUpFailure } from '../domain/top-up.ts';
+import type { Verdict } from '../domain/verdict.ts';
+
+/** What the row says that a payment must agree with. */
+export interface Expected {
+  readonly id: string;
+  readonly amountMicros: Micros;
+}
+
+/** The processor shows a payment that is not the one we asked for. For people to look at. */
+export class PaymentMismatchError extends Error {
+  override readonly name = 'PaymentMismatchError';
+}
+
+const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)';
+
+/** Why a top-up from the saved card failed, for its consumer: each message names the way out. */
+export const FAILURES = {
+  card_declined: `The payment was declined. ${CHECKOUT}, where another card can be used.`,
+  card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
+  authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
+  no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
+  payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
+} as const;
+
+export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
+  return { code, message: FAILURES[code] };
+}
+
+/** The session must come with its payment intent and that one's charge expanded. */
+export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
+  if (session.payment_status !== 'unpaid') {
+    demand(session.payment_status, 'paid', `payment status of ${session.id}`);
+    demand(session.amount_total, centsOf(expected.amountMicros), `cents of ${session.id}`);
+    demand(session.currency, 'usd', `currency of ${session.id}`);
+    demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
+    const { payment_intent: paid } = session;
+    const isReversed = typeof paid === 'object' && paid !== null && wasReversed(paid);
+    return { kind: 'paid', paymentIntentId: idOf(paid), isReversed };
+  }
+  if (session.status === 'expired') return { kind: 'expired' };
+  const intent = session.payment_intent;
+  // A delayed method (a bank debit) completes the session first, may wait for its payer to verify the
+  // account, and may fail days later.
+  const isUnderWay =
+    session.status !== 'complete' ||
+    intent === null ||
+    typeof intent === 'string' ||
+    intent.status === 'requires_action';
+  return isUnderWay ? { kind: 'open' } : verdictOfIntent(intent, expected);
+}
+
+export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
+  switch (intent.status) {
+    case 'succeeded':
+      demand(intent.amount_received, centsOf(expected.amountMicros), `cents of ${intent.id}`);
+      demand(intent.currency, 'usd', `currency of ${intent.id}`);
+      demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
+      return { kind: 'paid', paymentIntentId: intent.id, isReversed: wasReversed(intent) };
+    case 'canceled':
+      return { kind: 'expired' };
+    case 'requires_action':
+      return { kind: 'failed', failure: failureOf('authentication_required') };
+    case 'requires_payment_method':
+      return intent.last_payment_error === null
+        ? { kind: 'open' }
+        : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error)) };
+    case 'processing':
+    case 'requires_confirmation':
+    case 'requires_capture':
+    default:
+      return { kind: 'open' };
+  }
+}
+
+/** Whether confirming is the next step: nothing was ever tried with this intent. */
+export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
+  return (
+    intent.status === 'requires_confirmation' ||
+    (intent.status === 'requires_payment_method' && intent.last_payment_error === null)
+  );
+}
+
+function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAILURES {
+  if (error.payment_method && error.payment_method.type !== 'card') return 'payment_failed';
+  if (error.code === 'authentication_required') return 'authentication_required';
+  return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
+}
+
+function wasReversed({ latest_charge: charge }: Stripe.PaymentIntent): boolean {
+  if (charge === null || typeof charge === 'string') return false;
+  return charge.disputed || charge.amount_refunded > 0;
+}
+
+/** Of what Stripe gives as an id, or whole where it was expanded. */
+export function idOf(
+  object: string | { readonly id: string } | null | undefined,
+): string | undefined {
+  return typeof object === 'string' ? object : object?.id;
+}
+
+function demand(actual: unknown, wanted: unknown, what: string): void {
+  if (actual === wanted) return;
+  throw new PaymentMismatchError(`${what}: ${String(wanted)} expected, ${String(actual)} found`);
+}

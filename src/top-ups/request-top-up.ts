@@ -1,0 +1,103 @@
+/**
+ * A consumer asks for a top-up: its row first, then its workflow. Whether anything happened is decided
+ * by the row alone, so that "nothing happened" is never said of a top-up that may take money.
+ */
+import type { Logger } from 'pino';
+import type { Micros } from '../domain/money.ts';
+import type { TopUpFailure } from '../domain/top-up.ts';
+import type { Database } from '../store/database.ts';
+import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
+import {
+  hasTopUp,
+  startCheckout,
+  startDirectTopUp,
+  type TemporalClient,
+} from '../temporal/client.ts';
+
+export interface TopUps {
+  readonly database: Database;
+  readonly temporal: TemporalClient;
+  readonly log: Logger;
+}
+
+export interface TopUpRequest {
+  /** UUIDs. */
+  readonly consumer: {
+    readonly ledger: number;
+    readonly consumerId: string;
+    readonly accountId: string;
+  };
+  readonly method: 'checkout' | 'direct';
+  /** Whole cents, within the bounds of the method; checked by the caller. */
+  readonly amountMicros: Micros;
+  readonly idempotencyKey?: string | undefined;
+}
+
+export type TopUpResult =
+  /** Credited. Also one that was refunded or disputed since. */
+  | { readonly kind: 'completed'; readonly topUp: TopUp }
+  /** Under way; a checkout's `topUp.sessionUrl` is null when the processor has not answered yet. */
+  | { readonly kind: 'pending'; readonly topUp: TopUp }
+  | { readonly kind: 'expired'; readonly topUp: TopUp }
+  | { readonly kind: 'failed'; readonly topUp: TopUp; readonly failure: TopUpFailure }
+  | { readonly kind: 'key_reused' }
+  | { readonly kind: 'consent_required' }
+  | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
+  /** Certainly nothing happened, and nothing will. */
+  | { readonly kind: 'unavailable' };
+
+/** How long the caller is kept waiting for a first answer of the processor. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
+export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
+  const { consumer, method, amountMicros, idempotencyKey } = request;
+  const admitted = await admitTopUp(deps.database, {
+    ...consumer,
+    method,
+    amountMicros,
+    idempotencyKey,
+  });
+  if (!('topUp' in admitted)) return admitted;
+  const { topUp } = admitted;
+  if (topUp.status !== 'pending' || topUp.sessionUrl !== null) return resultOf(topUp);
+
+  const start = method === 'checkout' ? startCheckout : startDirectTopUp;
+  const answer = await start(deps.temporal, topUp, { timeoutMs: ANSWER_TIMEOUT_MS });
+  if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
+    const err = answer.kind === 'unavailable' ? answer.error : undefined;
+    deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
+    // What Temporal has, it will do, however many are before it: to withdraw it would only make its caller
+    // add another one. Else either this deletes the row, and a workflow that starts after all finds none and
+    // ends, or the workflow has opened it, and goes on.
+    const isStarted = await hasTopUp(deps.temporal, topUp.id);
+    if (!isStarted && (await withdrawTopUp(deps.database, topUp.id)))
+      return { kind: 'unavailable' };
+  }
+  const now = await findTopUp(deps.database, topUp.id);
+  return now ? resultOf(now) : { kind: 'unavailable' };
+}
+
+function resultOf(topUp: TopUp): TopUpResult {
+  switch (topUp.status) {
+    case 'pending':
+      return { kind: 'pending', topUp };
+    case 'expired':
+      return { kind: 'expired', topUp };
+    case 'failed':
+      return {
+        kind: 'failed',
+        topUp,
+        failure: {
+          code: topUp.failureCode ?? 'card_declined',
+          message: topUp.failureMessage ?? 'The payment failed.',
+        },
+      };
+    case 'completed':
+    case 'partially_refunded':
+    case 'refunded':
+    case 'disputed':
+    case 'charged_back':
+      return { kind: 'completed', topUp };
+  }
+}

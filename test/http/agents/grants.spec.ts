@@ -1,0 +1,225 @@
+/** Grants over HTTP: who may make, see and revoke one, and when it can no longer be used. */
+import assert from 'node:assert/strict';
+import { AgentAnswer } from '../../../src/schemas/agents.ts';
+import { GrantAnswer } from '../../../src/schemas/grants.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+const DAY_MS = 86_400_000;
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+// Nothing here has Temporal: grants are made and revoked, and expire, without it.
+describe('grants', () => {
+  let api: TestApi;
+  let maker: TestAccount;
+  let callee: TestAccount;
+  let caller: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+    [maker, callee] = [await api.createAccount(0), await api.createAccount(0)];
+    caller = await api.createAccount(0);
+    await register(callee, 'target');
+    await register(caller, 'calling-agent');
+  });
+  after(() => api.stop());
+
+  const post = (
+    path: string,
+    body?: object,
+    { legacyKey } = maker,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> =>
+    call(api, 'POST', path, { headers: { 'x-service-key': legacyKey, ...headers }, body });
+  const get = (id: string, { legacyKey } = maker): Promise<Answer> =>
+    call(api, 'GET', `/grant/${id}`, { headers: { 'x-service-key': legacyKey } });
+
+  async function register(account: TestAccount, id: string): Promise<void> {
+    const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };
+    bodyOf(await post('/register', body, account), 201, AgentAnswer);
+  }
+
+  /** The sample of the specification, but for the agent. */
+  const oneTime = { callerId: 'agent_alice', targetAgentId: 'target', type: 'one_time' };
+  const made = async (changes: object = {}, account = maker) =>
+    bodyOf(await post('/grant', { ...oneTime, ...changes }, account), 201, GrantAnswer);
+  const countOf = async (): Promise<number> => {
+    const { rows } = await api.sql.query<{ count: string }>('select count(*) from farebox.grants');
+    return Number(rows[0]?.count);
+  };
+
+  describe('POST /grant', () => {
+    it('makes a one_time grant that holds for a day', async () => {
+      const { id, createdAt, expiresAt, ...rest } = await made();
+      assert.match(id, /^gnt_[0-9a-f]{32}$/);
+      assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY_MS);
+      assert.deepEqual(rest, { ...oneTime, status: 'active', uses: 0 });
+    });
+
+    it('makes a session that holds until it expires', async () => {
+      const expiresAt = inMs(30 * DAY_MS - 5_000);
+      const grant = await made({ type: 'session', expiresAt });
+      assert.equal(grant.expiresAt, expiresAt);
+      assert.equal('maxUses' in grant, false);
+    });
+
+    it('makes a limited grant for as many uses as are asked for', async () => {
+      assert.equal((await made({ type: 'limited', maxUses: 3 })).maxUses, 3);
+    });
+
+    it('takes a caller that is no agent, in any script', async () => {
+      for (const callerId of ['nobody', 'Ĵaŭdo <b>&', '翻訳 🦦', 'x'.repeat(200)]) {
+        assert.equal((await made({ callerId })).callerId, callerId);
+      }
+    });
+
+    it('does not find an agent that nobody registered', async () => {
+      for (const targetAgentId of ['none', '', 'a b', 'x'.repeat(1_000)]) {
+        const answer = await post('/grant', { ...oneTime, targetAgentId });
+        assertError(answer, 404, 'not_found', 'targetAgentId');
+      }
+    });
+
+    const limited = { type: 'limited', maxUses: 1 };
+    const refused: readonly (readonly [param: string, changes: () => object])[] = [
+      ...[undefined, '', ' ', 'a\nb', '\u0000', 'x'.repeat(201), 7, null].map(
+        (callerId) => ['callerId', () => ({ callerId })] as const,
+      ),
+      ...[undefined, 7, null, '\u0000'].map(
+        (targetAgentId) => ['targetAgentId', () => ({ targetAgentId })] as const,
+      ),
+      ...[undefined, 'forever', 'ONE_TIME', '', 1, null].map(
+        (type) => ['type', () => ({ type })] as const,
+      ),
+      ...['', 'soon', '2026-02-31T00:00:00Z', '2020-01-01T00:00:00Z', 7, null].map(
+        (expiresAt) => ['expiresAt', () => ({ expiresAt })] as const,
+      ),
+      ['expiresAt', () => ({ expiresAt: inMs(-1) })],
+      ['expiresAt', () => ({ expiresAt: inMs(30 * DAY_MS + 5_000) })],
+      ['expiresAt', () => ({ expiresAt: inMs(60_000).slice(0, -1) })],
+      ['expiresAt', () => ({ type: 'session' })],
+      ['maxUses', () => ({ type: 'limited' })],
+      ['maxUses', () => ({ maxUses: 1 })],
+      ['maxUses', () => ({ type: 'session', expiresAt: inMs(60_000), maxUses: 1 })],
+      ...[0, -1, 1.5, 1_000_001, '1', null].map(
+        (maxUses) => ['maxUses', () => ({ ...limited, maxUses })] as const,
+      ),
+    ];
+    for (const [param, changes] of refused) {
+      it(`refuses ${JSON.stringify(changes()).slice(0, 60)}`, async () => {
+        const before = await countOf();
+        const answer = await post('/grant', { ...oneTime, ...changes() });
+        assertError(answer, 400, 'invalid_request', param);
+        assert.equal(await countOf(), before);
+      });
+    }
+
+    it('makes one grant for one idempotency key, however many ask at once', async () => {
+      const before = await countOf();
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () =>
+          post('/grant', oneTime, maker, { 'idempotency-key': 'raced' }),
+        ),
+      );
+      const ids = answers.map((answer) => bodyOf(answer, 201, GrantAnswer).id);
+      assert.equal(new Set(ids).size, 1);
+      assert.equal(await countOf(), before + 1);
+      const replayed = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
+      assert.equal(replayed.length, 9);
+    });
+
+    it('gives a grant again to its idempotency key when its time is over', async () => {
+      const before = await countOf();
+      const key = { 'idempotency-key': 'short' };
+      const body = { ...oneTime, expiresAt: inMs(700) };
+      const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantAnswer);
+      await until(async () => bodyOf(await get(id), 200, GrantAnswer).status === 'expired');
+      assert.ok(Date.parse(expiresAt) <= Date.now());
+      const again = await post('/grant', body, maker, key);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      const replayed = bodyOf(again, 201, GrantAnswer);
+      assert.deepEqual([replayed.id, replayed.status], [id, 'expired']);
+      const other = await post('/grant', { ...body, callerId: 'other' }, maker, key);
+      assertError(other, 422, 'idempotency_key_reused');
+      assertError(await post('/grant', body), 400, 'invalid_request', 'expiresAt');
+      assert.equal(await countOf(), before + 1);
+    });
+
+    it('refuses another grant under the same key, and takes it of another account', async () => {
+      const key = { 'idempotency-key': 'shared' };
+      bodyOf(await post('/grant', oneTime, maker, key), 201, GrantAnswer);
+      const other = { ...oneTime, callerId: 'other' };
+      assertError(await post('/grant', other, maker, key), 422, 'idempotency_key_reused');
+      bodyOf(await post('/grant', other, caller, key), 201, GrantAnswer);
+    });
+  });
+
+  describe('GET /grant/:id', () => {
+    it('shows a grant to who made it and to who owns the agent that it names as caller', async () => {
+      const grant = await made({ callerId: 'calling-agent' });
+      assert.deepEqual(bodyOf(await get(grant.id), 200, GrantAnswer), grant);
+      assert.deepEqual(bodyOf(await get(grant.id, caller), 200, GrantAnswer), grant);
+    });
+
+    it('shows it to nobody else, not even to who owns the target', async () => {
+      const { id } = await made();
+      assertError(await get(id, callee), 404, 'not_found');
+      assertError(await get(id, caller), 404, 'not_found');
+    });
+
+    it('finds nothing by what is no id', async () => {
+      const none = `gnt_${'0'.repeat(32)}`;
+      for (const id of [none, none.toUpperCase(), none.replace('gnt', 'inv'), 'x', '%00', '%20']) {
+        assertError(await get(id), 404, 'not_found');
+      }
+    });
+
+    it('shows that a grant has expired, though no workflow has said so', async () => {
+      const { id } = await made({ expiresAt: inMs(700) });
+      const status = async () => bodyOf(await get(id), 200, GrantAnswer).status;
+      assert.equal(await status(), 'active');
+      await until(async () => (await status()) === 'expired');
+      assertError(await post(`/grant/${id}/revoke`), 409, 'grant_not_active', undefined, {
+        status: 'expired',
+      });
+      const again = await post('/invoke', {
+        targetAgentId: 'target',
+        grantId: id,
+        capability: 'any',
+        payload: {},
+      });
+      assertError(again, 409, 'grant_not_active', 'grantId');
+    });
+  });
+
+  describe('POST /grant/:id/revoke', () => {
+    it('revokes a grant without a body, and again without harm', async () => {
+      const grant = await made();
+      for (const _ of ['once', 'again']) {
+        const answer = await post(`/grant/${grant.id}/revoke`);
+        assert.deepEqual(bodyOf(answer, 200, GrantAnswer), { ...grant, status: 'revoked' });
+      }
+      assert.equal(bodyOf(await get(grant.id), 200, GrantAnswer).status, 'revoked');
+    });
+
+    it('does not mind a body', async () => {
+      const { id } = await made();
+      bodyOf(await post(`/grant/${id}/revoke`, { why: 'it was stolen' }), 200, GrantAnswer);
+    });
+
+    it('is for who made the grant alone', async () => {
+      const { id } = await made({ callerId: 'calling-agent' });
+      assertError(await post(`/grant/${id}/revoke`, undefined, caller), 404, 'not_found');
+      assertError(await post(`/grant/${id}/revoke`, undefined, callee), 404, 'not_found');
+      assert.equal(bodyOf(await get(id), 200, GrantAnswer).status, 'active');
+    });
+
+    it('finds nothing by what is no id', async () => {
+      for (const id of [`gnt_${'0'.repeat(32)}`, 'x', '%00']) {
+        assertError(await post(`/grant/${id}/revoke`), 404, 'not_found');
+      }
+    });
+  });
+});

@@ -1,0 +1,241 @@
+/**
+ * Invocations over HTTP while Temporal is away: they are taken, one for each use of a grant, and wait. What
+ * becomes of them is in test/workflows.
+ */
+import assert from 'node:assert/strict';
+import { AgentAnswer } from '../../../src/schemas/agents.ts';
+import { GrantAnswer } from '../../../src/schemas/grants.ts';
+import { InvocationAnswer } from '../../../src/schemas/invocations.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+
+/** The sample of the specification, but for the ids. */
+const invocation = (grantId: string) => ({
+  targetAgentId: 'target',
+  grantId,
+  capability: 'translate',
+  payload: { text: 'Hello', to: 'fr' },
+});
+
+describe('invocations while Temporal is away', () => {
+  let api: TestApi;
+  let maker: TestAccount;
+  let caller: TestAccount;
+  let stranger: TestAccount;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+    [maker, caller] = [await api.createAccount(0), await api.createAccount(0)];
+    stranger = await api.createAccount(0);
+    await register(maker, 'target');
+    await register(maker, 'other-target');
+    await register(caller, 'calling-agent');
+  });
+  after(() => api.stop());
+
+  type Headers = Readonly<Record<string, string>>;
+  const post = (
+    path: string,
+    body?: object,
+    { legacyKey } = maker,
+    headers: Headers = {},
+    process = 0,
+  ) =>
+    call(api.processes[process] ?? api, 'POST', path, {
+      headers: { 'x-service-key': legacyKey, ...headers },
+      body,
+    });
+
+  async function register(account: TestAccount, id: string): Promise<void> {
+    const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };
+    bodyOf(await post('/register', body, account), 201, AgentAnswer);
+  }
+
+  async function grant(changes: object = {}): Promise<string> {
+    const body = { callerId: 'alice', targetAgentId: 'target', type: 'one_time', ...changes };
+    return bodyOf(await post('/grant', body), 201, GrantAnswer).id;
+  }
+
+  async function countsOf(grantId: string): Promise<{ uses: number; invocations: number }> {
+    const { rows } = await api.sql.query<{ uses: number; invocations: string }>(
+      `select uses, (select count(*) from farebox.invocations i where i.grant_id = g.id) as invocations
+       from farebox.grants g where id = $1`,
+      [grantId.slice('gnt_'.length)],
+    );
+    return { uses: rows[0]?.uses ?? -1, invocations: Number(rows[0]?.invocations) };
+  }
+
+  it('are taken within two seconds, in status pending, and use their grant', async () => {
+    const grantId = await grant();
+    const startedAt = performance.now();
+    const answer = await post('/invoke', invocation(grantId));
+    assert.ok(performance.now() - startedAt < 5_000);
+    const { id, createdAt, ...rest } = bodyOf(answer, 202, InvocationAnswer);
+    assert.match(id, /^inv_[0-9a-f]{32}$/);
+    assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
+    const { payload: _, ...asked } = invocation(grantId);
+    assert.deepEqual(rest, { ...asked, status: 'pending', attempts: 0, completedAt: null });
+    assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
+    const headers = { 'x-service-key': maker.legacyKey };
+    const shown = await call(api, 'GET', `/invoke/${id}`, { headers });
+    assert.deepEqual(bodyOf(shown, 200, InvocationAnswer), answer.body);
+    assertError(await call(api, 'GET', `/receipts/${id}`, { headers }), 404, 'not_found');
+  });
+
+  it('of fifty at once by a one_time grant one wins, over all processes', async () => {
+    const grantId = await grant();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),
+    );
+    const [won, ...more] = answers.filter(({ status }) => status === 202);
+    bodyOf(won as Answer, 202, InvocationAnswer);
+    assert.deepEqual(more, []);
+    for (const answer of answers) {
+      if (answer !== won) assertError(answer, 409, 'grant_not_active', 'grantId');
+    }
+    assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
+  });
+
+  it('of many at once by a limited grant as many win as it allows', async () => {
+    const grantId = await grant({ type: 'limited', maxUses: 3 });
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),
+    );
+    assert.equal(answers.filter(({ status }) => status === 202).length, 3);
+    assert.equal(answers.filter(({ status }) => status === 409).length, 9);
+    assert.deepEqual(await countsOf(grantId), { uses: 3, invocations: 3 });
+  });
+
+  it('win or lose against a revocation, but never both', async () => {
+    const grants = await Promise.all(Array.from({ length: 10 }, () => grant()));
+    const races = grants.map((grantId) =>
+      Promise.all([
+        post('/invoke', invocation(grantId)),
+        post(`/grant/${grantId}/revoke`, undefined, maker, {}, 1),
+      ]),
+    );
+    for (const [n, [invoked, revoked]] of (await Promise.all(races)).entries()) {
+      const won = [invoked.status, revoked.status].join();
+      assert.ok(won === '202,409' || won === '409,200', won);
+      const count = invoked.status === 202 ? 1 : 0;
+      assert.deepEqual(await countsOf(grants[n] ?? ''), { uses: count, invocations: count });
+    }
+  });
+
+  it('are one for one idempotency key, however many ask at once', async () => {
+    const grantId = await grant();
+    const key = { 'idempotency-key': 'raced' };
+    const ask = (_: unknown, n: number) => post('/invoke', invocation(grantId), maker, key, n % 2);
+    const answers = await Promise.all(Array.from({ length: 10 }, ask));
+    const ids = answers.map((answer) => bodyOf(answer, 202, InvocationAnswer).id);
+    assert.equal(new Set(ids).size, 1);
+    assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
+    const replayed = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
+    assert.equal(replayed.length, 9);
+  });
+
+  it('refuse a key that has named another one, and use no grant for it', async () => {
+    const [first, second] = [await grant(), await grant()];
+    const key = { 'idempotency-key': 'shared' };
+    bodyOf(await post('/invoke', invocation(first), maker, key), 202, InvocationAnswer);
+    const others = [
+      { ...invocation(first), capability: 'other' },
+      { ...invocation(first), payload: { text: 'Hello', to: 'de' } },
+      invocation(second),
+    ];
+    for (const other of others) {
+      const answer = await post('/invoke', other, maker, key);
+      assertError(answer, 422, 'idempotency_key_reused');
+    }
+    assert.deepEqual(await countsOf(second), { uses: 0, invocations: 0 });
+  });
+
+  it('of one key by two grants at once use only one of them', async () => {
+    const grants = await Promise.all(Array.from({ length: 8 }, () => grant()));
+    const key = { 'idempotency-key': 'two grants' };
+    const answers = await Promise.all(
+      grants.map((grantId, n) => post('/invoke', invocation(grantId), maker, key, n % 2)),
+    );
+    assert.deepEqual(answers.map(({ status }) => String(status)).toSorted(), [
+      '202',
+      ...Array.from({ length: 7 }, () => '422'),
+    ]);
+    let uses = 0;
+    for (const grantId of grants) uses += (await countsOf(grantId)).uses;
+    assert.equal(uses, 1);
+  });
+
+  it('take a grant of whoever made it, or owns the agent that it names as caller', async () => {
+    const byCaller = await grant({ callerId: 'calling-agent' });
+    const own = bodyOf(await post('/invoke', invocation(byCaller), caller), 202, InvocationAnswer);
+    const headers = { 'x-service-key': maker.legacyKey };
+    assertError(await call(api, 'GET', `/invoke/${own.id}`, { headers }), 404, 'not_found');
+    const notNamed = await grant();
+    for (const account of [caller, stranger]) {
+      const answer = await post('/invoke', invocation(notNamed), account);
+      assertError(answer, 404, 'not_found', 'grantId');
+    }
+    assert.deepEqual(await countsOf(notNamed), { uses: 0, invocations: 0 });
+  });
+
+  it('refuse a grant that is revoked, used, or for another agent, and make nothing', async () => {
+    const [revoked, used, other] = [await grant(), await grant(), await grant()];
+    bodyOf(await post(`/grant/${revoked}/revoke`), 200, GrantAnswer);
+    bodyOf(await post('/invoke', invocation(used)), 202, InvocationAnswer);
+    const answers = [
+      await post('/invoke', invocation(revoked)),
+      await post('/invoke', invocation(used)),
+      await post('/invoke', { ...invocation(other), targetAgentId: 'other-target' }),
+    ];
+    for (const answer of answers) assertError(answer, 409, 'grant_not_active', 'grantId');
+    const counts = [await countsOf(revoked), await countsOf(used), await countsOf(other)];
+    assert.deepEqual(
+      counts.map(({ invocations }) => invocations),
+      [0, 1, 0],
+    );
+  });
+
+  it('find neither an agent nor a grant that does not exist', async () => {
+    const grantId = await grant();
+    const unknown = { ...invocation(grantId), targetAgentId: 'none' };
+    assertError(await post('/invoke', unknown), 404, 'not_found', 'targetAgentId');
+    for (const id of [`gnt_${'0'.repeat(32)}`, '', 'x', '\u0000', grantId.toUpperCase()]) {
+      assertError(await post('/invoke', invocation(id)), 404, 'not_found', 'grantId');
+    }
+    assert.deepEqual(await countsOf(grantId), { uses: 0, invocations: 0 });
+  });
+
+  const fields: readonly (readonly [field: string, ...values: unknown[]])[] = [
+    ['targetAgentId', undefined, 7, null, '\u0000'],
+    ['grantId', undefined, 7, null],
+    ['capability', undefined, '', ' ', 'a\nb', '\ud800', 'x'.repeat(201), 7, null],
+    ['payload', undefined, 'text', 7, [], null],
+  ];
+  for (const [field, ...values] of fields) {
+    for (const value of values) {
+      it(`refuse the ${field} ${JSON.stringify(value)?.slice(0, 20)}`, async () => {
+        const body = { ...invocation(`gnt_${'0'.repeat(32)}`), [field]: value };
+        assertError(await post('/invoke', body), 400, 'invalid_request', field);
+      });
+    }
+  }
+
+  it('take a payload of up to 256 KiB, of any text', async () => {
+    const text = `\u0000 \ud800 🦦 ${'x'.repeat(200_000)}`;
+    const body = { ...invocation(await grant()), payload: { text, '': { a: [1e21, -0, 'b'] } } };
+    bodyOf(await post('/invoke', body), 202, InvocationAnswer);
+    const large = { ...body, payload: { text: 'x'.repeat(270_000) } };
+    assertError(await post('/invoke', large), 413, 'payload_too_large');
+  });
+
+  for (const path of ['/invoke', '/receipts']) {
+    it(`GET ${path}/:id finds nothing by what is no id`, async () => {
+      const none = `inv_${'0'.repeat(32)}`;
+      for (const id of [none, none.toUpperCase(), none.replace('inv', 'gnt'), 'x', '%00', '%20']) {
+        const headers = { 'x-service-key': maker.legacyKey };
+        assertError(await call(api, 'GET', `${path}/${id}`, { headers }), 404, 'not_found');
+      }
+    });
+  }
+});

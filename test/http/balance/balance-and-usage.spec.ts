@@ -1,0 +1,152 @@
+/** What a consumer reads about itself: the balance, and every charge with the total of what it asked for. */
+import assert from 'node:assert/strict';
+import { createDatabase } from '../../../src/store/database.ts';
+import { recordReversals } from '../../../src/store/top-ups/reversals.ts';
+import { ChargeAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
+import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import { dispute } from '../../store/payer.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+
+describe('GET /v1/balance', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api.stop());
+
+  const balanceOf = async (account: TestAccount) =>
+    bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceAnswer);
+
+  it('says what can be spent, and by whom', async () => {
+    const account = await api.createAccount(12.345678);
+    const { consumerId } = account;
+    const autoTopUp = { status: 'off', reason: null };
+    const rest = { debt: 0, consumerId, autoTopUp };
+    assert.deepEqual(await balanceOf(account), { balance: 12.345678, ...rest });
+    await charge(api, account, { amount: 0.345678 });
+    assert.deepEqual(await balanceOf(account), { balance: 12, ...rest });
+  });
+
+  it('says nothing but zero of a new account', async () => {
+    assert.equal((await balanceOf(await api.createAccount(0))).balance, 0);
+  });
+
+  it('leaves out what is held', async () => {
+    const account = await api.createAccount(5);
+    await api.sql.query('update farebox.consumers set held_micros = 2000000 where id = $1', [
+      account.consumerId.slice('cns_'.length),
+    ]);
+    assert.equal((await balanceOf(account)).balance, 3);
+  });
+
+  it('shows what refunds and disputes took that was spent, as debt', async () => {
+    const account = await api.createAccount(5);
+    await charge(api, account, { amount: 4.5 });
+    const database = await createDatabase(api.databaseUrl, {
+      maxPoolSize: 1,
+      onError: () => {},
+    });
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.top_ups where consumer_id = $1',
+      [account.consumerId.slice('cns_'.length)],
+    );
+    await recordReversals(database, rows[0]?.id ?? '', 0, [dispute('dp_1', 5_000_000, 'lost')]);
+    await database.end();
+    const { balance, debt } = await balanceOf(account);
+    assert.deepEqual({ balance, debt }, { balance: 0, debt: 4.5 });
+  });
+
+  it('is right after every charge, whatever its size', async () => {
+    const account = await api.createAccount(1);
+    let micros = 1_000_000;
+    for (const amount of [0.1, 0.2, 0.000001, 0.070007]) {
+      await charge(api, account, { amount });
+      micros -= Math.round(amount * 1e6);
+      assert.equal((await balanceOf(account)).balance, micros / 1e6);
+    }
+  });
+});
+
+describe('GET /v1/usage', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  const ids: string[] = [];
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(10);
+    const developers = [account, await api.createAccount(0)];
+    for (let n = 0; n < 6; n += 1) {
+      const { developerKey } = developers[n % 2] ?? account;
+      const answer = await charge(
+        api,
+        { ...account, developerKey },
+        { amount: 0.1, tool: n < 4 ? 'search' : 'read', metadata: { secret: 'of the developer' } },
+      );
+      ids.unshift(bodyOf(answer, 201, ChargeAnswer).id);
+    }
+    await charge(api, account, { amount: 100 });
+  });
+  after(() => api.stop());
+
+  const get = (query: string) =>
+    call(api, 'GET', `/v1/usage${query}`, { key: account.consumerKey });
+  const usage = async (query = '') => bodyOf(await get(query), 200, UsageAnswer);
+
+  it('lists the charges of all developers newest first, and their total', async () => {
+    const { charges, total, hasMore } = await usage();
+    assert.deepEqual(
+      charges.map(({ id }) => id),
+      ids,
+    );
+    assert.deepEqual([total, hasMore], [0.6, false]);
+    assert.deepEqual(Object.keys(charges[0] ?? {}).toSorted(), [
+      'amount',
+      'createdAt',
+      'developerId',
+      'id',
+      'receipt',
+      'refunded',
+      'tool',
+    ]);
+  });
+
+  it('totals what matches, not what is on the page', async () => {
+    const first = await usage('?limit=2');
+    assert.deepEqual([first.total, first.charges.length, first.hasMore], [0.6, 2, true]);
+    const second = await usage(`?limit=2&cursor=${first.nextCursor}`);
+    assert.equal(second.total, 0.6);
+    assert.deepEqual(
+      second.charges.map(({ id }) => id),
+      ids.slice(2, 4),
+    );
+    assert.deepEqual((await usage('?tool=search&limit=1')).total, 0.4);
+    assert.deepEqual((await usage('?tool=read')).charges.length, 2);
+  });
+
+  it('is empty, with a total of nothing, where nothing matches', async () => {
+    const empty = { charges: [], total: 0, hasMore: false, nextCursor: null };
+    assert.deepEqual(await usage('?tool=none'), empty);
+    assert.deepEqual(await usage('?from=9999-01-01'), empty);
+    assert.deepEqual(await usage('?to=2020-01-01'), empty);
+  });
+
+  for (const [query, param] of [
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['from=never', 'from'],
+    ['to=2026-02-31', 'to'],
+  ] as const) {
+    it(`refuses ?${query}`, async () => {
+      assertError(await get(`?${query}`), 400, 'invalid_request', param);
+    });
+  }
+
+  it('refuses a cursor of another list', async () => {
+    const answer = await get(`?cursor=tu_${'0'.repeat(32)}`);
+    assertError(answer, 400, 'invalid_cursor', 'cursor');
+  });
+});

@@ -1,0 +1,101 @@
+/** Refunds beside everything else that moves the same money: charges, top-ups and rollups, in two processes. */
+import assert from 'node:assert/strict';
+import { asMicros } from '../../../src/domain/money.ts';
+import { ChargeAnswer, RefundAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
+import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import { EarningsAnswer, ToolsAnswer } from '../../../src/schemas/developers.ts';
+import { findAccount } from '../../../src/store/accounts/accounts.ts';
+import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
+import { createDatabase, type Database } from '../../../src/store/database.ts';
+import { rollUp } from '../../../src/store/earnings/rollups.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { proveBooks } from '../../support/books.ts';
+import { bodyOf, call, charge, type Answer } from '../../support/http.ts';
+
+const FIRST = 60;
+const asCharge = (answer: Answer) => bodyOf(answer, 201, ChargeAnswer);
+const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+/** In micros, so that the sum is exact. */
+const sum = (items: readonly { readonly amount: number }[]) =>
+  items.reduce((total, { amount }) => total + Math.round(amount * 1e6), 0);
+
+describe('refunds of charges beside other traffic', function () {
+  this.timeout(60_000);
+  let api: TestApi;
+  let database: Database;
+  let consumer: TestAccount;
+  let developer: TestAccount;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+    database = await createDatabase(api.databaseUrl, { maxPoolSize: 4, onError: () => {} });
+    [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
+  });
+  after(async () => {
+    await database.end();
+    await api.stop();
+  });
+
+  it('add up to the micro-dollar, and to whoever paid and whoever earned', async () => {
+    const first = (await Promise.all(range(FIRST).map(post))).map(asCharge);
+    const over = new AbortController();
+    const rollUps = range(2).map(async () => {
+      while (!over.signal.aborted) await rollUp(database);
+    });
+    const [refunds, charges] = await Promise.all([
+      Promise.all(range(240).map((n) => giveBack(first[n % FIRST]?.id ?? '', n))),
+      Promise.all(range(150).map(post)),
+      Promise.all(range(10).map(topUp)),
+    ]);
+    over.abort();
+    await Promise.all(rollUps);
+
+    const back = refunds
+      .filter(({ status }) => status === 201)
+      .map((answer) => bodyOf(answer, 201, RefundAnswer));
+    assert.ok(back.length > FIRST && back.length < 240, `${back.length} of 240 refunds`);
+    const made = [...first, ...charges.filter(({ status }) => status === 201).map(asCharge)];
+    const netMicros = sum(made) - sum(back);
+    const net = netMicros / 1e6;
+    const shown = {
+      balance: bodyOf(await read('/v1/balance', consumer.consumerKey), 200, BalanceAnswer).balance,
+      usage: bodyOf(await read('/v1/usage', consumer.consumerKey), 200, UsageAnswer).total,
+      earned: bodyOf(await read('/v1/earnings', developer.developerKey), 200, EarningsAnswer)
+        .byTool,
+    };
+    assert.deepEqual(shown, {
+      balance: (20e6 - netMicros) / 1e6,
+      usage: net,
+      earned: { search: net },
+    });
+    const { tools } = bodyOf(await read('/v1/tools', developer.developerKey), 200, ToolsAnswer);
+    assert.deepEqual(
+      tools.map(({ totalCharges, totalRevenue }) => [totalCharges, totalRevenue]),
+      [[made.length, net]],
+    );
+    await proveBooks(api.env, { processor: false });
+  });
+
+  const serverOf = (n: number) => api.processes[n % 2] ?? api;
+  const read = (path: string, key: string) => call(api, 'GET', path, { key });
+
+  async function post(n: number): Promise<Answer> {
+    const account = { ...consumer, developerKey: developer.developerKey };
+    return charge(serverOf(n), account, { amount: (50_000 + n) / 1e6 });
+  }
+
+  /** Now a part, now all that is left. */
+  async function giveBack(id: string, n: number): Promise<Answer> {
+    const body = n % 7 === 0 ? {} : { amount: (10_000 + n) / 1e6 };
+    const path = `/v1/charges/${id}/refund`;
+    return call(serverOf(n), 'POST', path, { key: developer.developerKey, body });
+  }
+
+  /** A dollar. */
+  async function topUp(): Promise<void> {
+    const found = (await findAccount(database, consumer)) ?? assert.fail();
+    const credit = { ...found, accountId: found.id, amountMicros: asMicros(1_000_000) };
+    await database.transaction((tx) => creditManually(tx, [credit]));
+  }
+});

@@ -1,0 +1,400 @@
+/** Giving charges back: how much, to whom, how often, and what is shown of it everywhere afterwards. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import {
+  ChargeAnswer,
+  ChargesAnswer,
+  DeveloperChargeAnswer,
+  RefundAnswer,
+  UsageAnswer,
+} from '../../../src/schemas/charges.ts';
+import { createDatabase } from '../../../src/store/database.ts';
+import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
+import { dispute, processorId } from '../../store/payer.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { proveBooks } from '../../support/books.ts';
+import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+const key = (name: string) => ({ 'idempotency-key': name });
+
+/** There is no Temporal and no Stripe: refunds need neither. */
+describe('POST /v1/charges/:id/refund', () => {
+  let api: TestApi;
+  let consumer: TestAccount;
+  let developer: TestAccount;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+  });
+  beforeEach(async () => {
+    [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
+  });
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await api.stop();
+  });
+
+  const made = async (amount: number, tool = 'search') => {
+    const { developerKey } = developer;
+    const answer = await charge(api, { ...consumer, developerKey }, { amount, tool });
+    return bodyOf(answer, 201, ChargeAnswer);
+  };
+  const ask = (
+    id: string,
+    body: unknown = {},
+    headers: Record<string, string> = {},
+    server: { readonly url: string } = api,
+  ): Promise<Answer> => {
+    const { developerKey: key } = developer;
+    return call(server, 'POST', `/v1/charges/${id}/refund`, { key, body, headers });
+  };
+  const refund = async (id: string, body: unknown = {}) =>
+    bodyOf(await ask(id, body), 201, RefundAnswer);
+  const balance = async () =>
+    bodyOf(await call(api, 'GET', '/v1/balance', { key: consumer.consumerKey }), 200, BalanceAnswer)
+      .balance;
+  const usage = async (query = '') =>
+    bodyOf(
+      await call(api, 'GET', `/v1/usage${query}`, { key: consumer.consumerKey }),
+      200,
+      UsageAnswer,
+    );
+  const single = async (id: string) =>
+    bodyOf(
+      await call(api, 'GET', `/v1/charges/${id}`, { key: developer.developerKey }),
+      200,
+      DeveloperChargeAnswer,
+    );
+
+  it('gives all of it back when no amount is named, to be spent at once', async () => {
+    const { id } = await made(4);
+    const { createdAt, ...rest } = await refund(id);
+    assert.match(rest.id, /^rf_[0-9a-f]{32}$/);
+    assert.deepEqual(rest, { id: rest.id, chargeId: id, amount: 4, refunded: 4 });
+    assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
+    assert.equal(await balance(), 10);
+    await made(10);
+    assert.equal(await balance(), 0);
+  });
+
+  it('gives it back part by part, then the rest, then nothing', async () => {
+    const { id } = await made(1);
+    assert.deepEqual((await refund(id, { amount: 0.3 })).refunded, 0.3);
+    assert.deepEqual((await refund(id, { amount: 0.000001 })).refunded, 0.300001);
+    const rest = await refund(id);
+    assert.deepEqual([rest.amount, rest.refunded], [0.699999, 1]);
+    await api.changingNothing(async () => {
+      const nothingLeft = { refundable: 0 };
+      assertError(await ask(id), 400, 'refund_exceeds_charge', undefined, nothingLeft);
+      const more = await ask(id, { amount: 0.000001 });
+      assertError(more, 400, 'refund_exceeds_charge', 'amount', nothingLeft);
+    });
+    assert.equal(await balance(), 10);
+  });
+
+  it('gives back no more than is left, and says what that is', async () => {
+    const { id } = await made(1);
+    await refund(id, { amount: 0.75 });
+    await api.changingNothing(async () => {
+      for (const amount of [0.250001, 1, 10, 1_000_000]) {
+        const answer = await ask(id, { amount });
+        assertError(answer, 400, 'refund_exceeds_charge', 'amount', { refundable: 0.25 });
+      }
+    });
+  });
+
+  it('never gives back more than the charge took, whoever races', async () => {
+    const { id } = await made(1);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => ask(id, { amount: 0.03 }, {}, api.processes[n % 2])),
+    );
+    const refunds = answers.filter(({ status }) => status === 201);
+    assert.equal(refunds.length, 33);
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
+      assertError(answer, 400, 'refund_exceeds_charge', 'amount', { refundable: 0.01 });
+    }
+    const totals = refunds.map((answer) => bodyOf(answer, 201, RefundAnswer).refunded);
+    assert.equal(new Set(totals).size, 33);
+    assert.equal(Math.max(...totals), 0.99);
+    assert.equal(await balance(), 9.99);
+  });
+
+  it('gives all back once, whoever races for it', async () => {
+    const { id } = await made(1);
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => ask(id, {}, {}, api.processes[n % 2])),
+    );
+    assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+    assert.equal(await balance(), 10);
+  });
+
+  it('moves the consumer’s money in turn with charges', async () => {
+    const { id } = await made(5);
+    const { developerKey } = developer;
+    const account = { ...consumer, developerKey };
+    const [refunds, charges] = await Promise.all([
+      Promise.all(Array.from({ length: 25 }, () => ask(id, { amount: 0.2 }))),
+      Promise.all(Array.from({ length: 60 }, () => charge(api, account, { amount: 0.1 }))),
+    ]);
+    assert.ok(refunds.every(({ status }) => status === 201));
+    const count = charges.filter(({ status }) => status === 201).length;
+    assert.ok(count >= 50, `${count} of 60 charges, though there was enough for 50`);
+    assert.equal(Math.round((await balance()) * 10), 100 - count);
+    assert.equal(Math.round((await usage()).total * 10), count);
+  });
+
+  it('settles debt before any of it can be spent', async () => {
+    const [one, other] = [await made(3), await made(1)];
+    // The balance of 6 dollars is taken, and 3.50 of what is spent are owed.
+    await chargeBack(9_500_000);
+    const after: number[] = [await balance()];
+    for (const [{ id }, amount] of [
+      [one, 3],
+      [other, 0.4],
+      [other, 0.6],
+    ] as const) {
+      await refund(id, { amount });
+      after.push(await balance());
+    }
+    assert.deepEqual(after, [0, 0, 0, 0.5]);
+    assert.equal((await usage()).total, 0);
+  });
+
+  it('leaves the rest of the books whole when what came back is taken by a dispute', async () => {
+    const { id } = await made(4);
+    await refund(id, { amount: 3 });
+    // 6 dollars of the top-up are unspent, and 3 came back.
+    await chargeBack(8_000_000);
+    assert.equal(await balance(), 1);
+    await refund(id);
+    assert.equal(await balance(), 2);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    it('is made once, and answers the same to the same', async () => {
+      const { id } = await made(1);
+      const first = await ask(id, { amount: 0.5 }, key('once'));
+      const body = bodyOf(first, 201, RefundAnswer);
+      assert.equal(first.headers.get('idempotency-replayed'), null);
+      await refund(id, { amount: 0.25 });
+      for (const server of api.processes) {
+        const again = await ask(id, { amount: 0.5 }, key('once'), server);
+        assert.deepEqual(bodyOf(again, 201, RefundAnswer), body);
+        assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      }
+      assert.equal(await balance(), 9.75);
+    });
+
+    it('answers the same when nothing is left any more', async () => {
+      const { id } = await made(1);
+      const first = bodyOf(await ask(id, {}, key('all')), 201, RefundAnswer);
+      assert.deepEqual(bodyOf(await ask(id, {}, key('all')), 201, RefundAnswer), first);
+    });
+
+    it('refuses another amount under the same key', async () => {
+      const { id } = await made(1);
+      bodyOf(await ask(id, { amount: 0.5 }, key('half')), 201, RefundAnswer);
+      await api.changingNothing(async () => {
+        for (const body of [{ amount: 0.25 }, { amount: 2 }, {}]) {
+          assertError(await ask(id, body, key('half')), 422, 'idempotency_key_reused');
+        }
+      });
+    });
+
+    it('is made once, whoever races', async () => {
+      const { id } = await made(1);
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          ask(id, { amount: 0.01 }, key('race'), api.processes[n % 2]),
+        ),
+      );
+      const ids = answers.map((answer) => bodyOf(answer, 201, RefundAnswer).id);
+      assert.equal(new Set(ids).size, 1);
+      const replays = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
+      assert.equal(replays.length, 19);
+      assert.equal(await balance(), 9.01);
+    });
+
+    it('belongs to one charge', async () => {
+      const [one, other] = [await made(1), await made(1)];
+      const ids = await Promise.all(
+        [one, other].map(async ({ id }) => bodyOf(await ask(id, {}, key('k')), 201, RefundAnswer)),
+      );
+      assert.notEqual(ids[0]?.id, ids[1]?.id);
+    });
+
+    it('is free again after a refusal', async () => {
+      const { id } = await made(1);
+      const tooMuch = await ask(id, { amount: 2 }, key('again'));
+      assertError(tooMuch, 400, 'refund_exceeds_charge', 'amount', { refundable: 1 });
+      bodyOf(await ask(id, { amount: 1 }, key('again')), 201, RefundAnswer);
+    });
+
+    it('finds out what became of a refund whose line to the database broke', async () => {
+      const { id } = await made(1);
+      const holder = new Client({ connectionString: api.databaseUrl });
+      await holder.connect();
+      await holder.query('begin');
+      await holder.query('select from farebox.consumers where id = $1 for update', [
+        consumer.consumerId.slice('cns_'.length),
+      ]);
+      await api.changingNothing(async () => {
+        const asked = ask(id, {}, key('lost'));
+        const backend = await until(api.waitingBackend);
+        await api.sql.query('select pg_terminate_backend($1)', [backend]);
+        assertError(await asked, 500, 'outcome_unknown');
+      });
+      await holder.end();
+      const again = await ask(id, {}, key('lost'));
+      assert.equal(bodyOf(again, 201, RefundAnswer).amount, 1);
+      assert.equal(again.headers.get('idempotency-replayed'), null);
+    });
+  });
+
+  it('leaves the charge and its receipt as they were, to the byte', async () => {
+    const { id, receipt } = await made(1);
+    const rowOf = async () =>
+      (await api.sql.query('select * from farebox.charges where id = $1', [id.slice(4)])).rows[0];
+    const [before, view] = [await rowOf(), await single(id)];
+    assert.equal(view.refunded, 0);
+    await refund(id, { amount: 0.4 });
+    assert.deepEqual(await rowOf(), before);
+    assert.deepEqual(await single(id), { ...view, refunded: 0.4 });
+    const { developerKey } = developer;
+    const verified = await call(api, 'POST', '/v1/receipts/verify', {
+      key: developerKey,
+      body: { receipt },
+    });
+    assert.equal((verified.body as { valid: boolean }).valid, true);
+  });
+
+  it('shows what went back beside what was charged, to consumer and developer', async () => {
+    const { id } = await made(1, 'partly');
+    await made(2, 'not');
+    await refund(id, { amount: 0.1 });
+    await refund(id, { amount: 0.2 });
+    const shown = [
+      ['not', 2, 0],
+      ['partly', 1, 0.3],
+    ];
+    const { charges, total } = await usage();
+    assert.deepEqual(
+      charges.map(({ tool, amount, refunded }) => [tool, amount, refunded]),
+      shown,
+    );
+    assert.equal(total, 2.7);
+    const listed = await call(api, 'GET', '/v1/charges', { key: developer.developerKey });
+    assert.deepEqual(
+      bodyOf(listed, 200, ChargesAnswer).charges.map((c) => [c.tool, c.amount, c.refunded]),
+      shown,
+    );
+  });
+
+  it('is charged again by the same key as the same charge: a replay knows of no refund', async () => {
+    const headers = { 'idempotency-key': 'charge once' };
+    const { developerKey } = developer;
+    const account = { ...consumer, developerKey };
+    const first = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeAnswer);
+    await refund(first.id);
+    const again = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeAnswer);
+    assert.deepEqual(again, first);
+    assert.equal(await balance(), 10);
+  });
+
+  it('lowers the total of usage of its tool, and of the time when it was made', async () => {
+    const { id, createdAt } = await made(1, 'search');
+    await made(1, 'read');
+    await until(() => Date.now() > Date.parse(createdAt) + 1, { intervalMs: 1 });
+    const refunded = await refund(id, { amount: 0.4 });
+    await until(() => Date.now() > Date.parse(refunded.createdAt), { intervalMs: 1 });
+    const { createdAt: at } = refunded;
+    const after = new Date(Date.parse(at) + 1).toISOString();
+    assert.equal((await usage('?tool=search')).total, 0.6);
+    assert.equal((await usage('?tool=read')).total, 1);
+    assert.equal((await usage(`?to=${at}`)).total, 2);
+    assert.equal((await usage(`?from=${at}`)).total, -0.4);
+    assert.equal((await usage(`?from=${at}&tool=read`)).total, 0);
+    assert.equal((await usage(`?from=${after}`)).total, 0);
+    assert.deepEqual((await usage(`?from=${at}`)).charges, []);
+    const [listed] = (await usage(`?to=${at}&tool=search`)).charges;
+    assert.equal(listed?.refunded, 0.4, 'what went back later is shown beside the charge');
+  });
+
+  it('is for the developer who made the charge alone', async () => {
+    const { id } = await made(1);
+    const stranger = await api.createAccount(10);
+    await api.changingNothing(async () => {
+      for (const { developerKey: key } of [stranger, consumer]) {
+        const answer = await call(api, 'POST', `/v1/charges/${id}/refund`, { key, body: {} });
+        assertError(answer, 404, 'not_found');
+      }
+    });
+  });
+
+  const absent = [
+    'chg_',
+    'x',
+    `chg_${'0'.repeat(32)}`,
+    `tu_${'0'.repeat(32)}`,
+    '..%2F..',
+    'chg_%00',
+  ];
+  for (const id of [...absent, '__proto__', 'x'.repeat(5_000)]) {
+    it(`answers not_found for the charge ${id.slice(0, 40)}`, async () => {
+      assertError(await ask(id), 404, 'not_found');
+    });
+  }
+
+  for (const amount of [0, -1, 0.0000001, 1e-9, 1e21, 1e300, '1', '', true, null, [1], {}]) {
+    it(`refuses ${JSON.stringify(amount)} as an amount`, async () => {
+      const { id } = await made(1);
+      await api.changingNothing(async () => {
+        assertError(await ask(id, { amount }), 400, 'invalid_amount', 'amount');
+      });
+    });
+  }
+
+  for (const body of [null, [], 'all', 1]) {
+    it(`refuses ${JSON.stringify(body)} as a body`, async () => {
+      const { id } = await made(1);
+      await api.changingNothing(async () => {
+        assertError(await ask(id, body), 400, 'invalid_request');
+      });
+    });
+  }
+
+  it('refuses a body that is missing, so that none that is lost gives all back', async () => {
+    const { id } = await made(1);
+    const { developerKey: key } = developer;
+    await api.changingNothing(async () => {
+      const path = `/v1/charges/${id}/refund`;
+      assertError(await call(api, 'POST', path, { key }), 415, 'unsupported_media_type');
+      assertError(await call(api, 'POST', path, { key, rawBody: '' }), 400, 'invalid_json');
+    });
+  });
+
+  it('refuses a key that is none', async () => {
+    const { id } = await made(1);
+    await api.changingNothing(async () => {
+      const answer = await ask(id, {}, { 'idempotency-key': 'x'.repeat(256) });
+      assertError(answer, 400, 'invalid_idempotency_key');
+    });
+  });
+
+  /** A dispute over the consumer's top-up that is lost. */
+  async function chargeBack(micros: number): Promise<void> {
+    const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.top_ups where consumer_id = $1',
+      [consumer.consumerId.slice('cns_'.length)],
+    );
+    const { id } = rows[0] ?? assert.fail();
+    const version = await getReversalsVersion(database, id);
+    const lost = dispute(processorId('dp'), micros, 'lost');
+    assert.ok(await recordReversals(database, id, version, [lost]));
+    await database.end();
+  }
+});

@@ -1,0 +1,130 @@
+/** What a caller is told when the database fails under a charge: never more than what is certain. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { Client } from 'pg';
+import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+describe('POST /v1/charges when the database fails', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(100);
+  });
+  after(() => api.stop());
+
+  it('answers outcome_unknown when the line breaks while it waits, and the same key resolves it', async () => {
+    const headers = { 'idempotency-key': 'resolve me' };
+    const unlock = await lockConsumer();
+    const asked = charge(api, account, {}, headers);
+    const backend = await until(api.waitingBackend);
+    await api.changingNothing(async () => {
+      await api.sql.query('select pg_terminate_backend($1)', [backend]);
+      assertError(await asked, 500, 'outcome_unknown');
+      await unlock();
+    });
+    const again = await charge(api, account, {}, headers);
+    bodyOf(again, 201, ChargeAnswer);
+    assert.equal(again.headers.get('idempotency-replayed'), null);
+  });
+
+  it('never makes a charge whose client has gone before it was sent', async () => {
+    const unlock = await lockConsumer();
+    const first = charge(api, account);
+    await until(api.waitingBackend);
+    const { url } = api;
+    const body = JSON.stringify({ apiKey: account.consumerKey, tool: 'abandoned', amount: 1 });
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    socket.write(
+      [
+        'POST /v1/charges HTTP/1.1',
+        'Host: farebox',
+        `Authorization: Bearer ${account.developerKey}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n'),
+    );
+    // Its tool is noted just before it queues.
+    await until(async () => (await countOf('farebox.tools', 'name', 'abandoned')) === 1);
+    await call(api, 'GET', '/healthz');
+    socket.resetAndDestroy();
+    await once(socket, 'close');
+    await call(api, 'GET', '/healthz');
+    await unlock();
+    bodyOf(await first, 201, ChargeAnswer);
+    bodyOf(await charge(api, account), 201, ChargeAnswer);
+    assert.equal(await countOf('farebox.charges', 'tool', 'abandoned'), 0);
+  });
+
+  it('answers service_unavailable while there is no database, and charges when it is back', async () => {
+    await charge(api, account);
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    const name = new URL(api.databaseUrl).pathname.slice(1);
+    try {
+      await admin.query(`alter database ${name} allow_connections false`);
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2`,
+        [name, await ownBackend()],
+      );
+      await api.changingNothing(async () => {
+        const answer = await until(async () => {
+          const each = await charge(api, account);
+          return each.status === 503 && each;
+        });
+        assertError(answer, 503, 'service_unavailable');
+        assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+        for (const path of ['/v1/balance', '/v1/usage']) {
+          const read = await call(api, 'GET', path, { key: account.consumerKey });
+          assertError(read, 503, 'service_unavailable');
+        }
+        const ready = await call(api, 'GET', '/readyz');
+        assert.equal(ready.status, 503);
+        assert.equal((await call(api, 'GET', '/healthz')).status, 200);
+      });
+    } finally {
+      await admin.query(`alter database ${name} allow_connections true`);
+      await admin.end();
+    }
+    await until(async () => (await charge(api, account)).status === 201);
+    assert.equal((await call(api, 'GET', '/readyz')).status, 200);
+  });
+
+  function adminUrl(): string {
+    const url = new URL(api.databaseUrl);
+    url.pathname = '/postgres';
+    return url.href;
+  }
+
+  async function ownBackend(): Promise<number> {
+    const { rows } = await api.sql.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return rows[0]?.pid ?? 0;
+  }
+
+  /** Holds the consumer's row until the function that it gives is called. */
+  async function lockConsumer(): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: api.databaseUrl });
+    await client.connect();
+    await client.query('begin');
+    await client.query('select from farebox.consumers where id = $1 for update', [
+      account.consumerId.slice('cns_'.length),
+    ]);
+    return () => client.end();
+  }
+
+  async function countOf(table: string, column: string, value: string): Promise<number> {
+    const { rows } = await api.sql.query<{ count: number }>(
+      `select count(*)::int as count from ${table} where ${column} = $1`,
+      [value],
+    );
+    return rows[0]?.count ?? 0;
+  }
+});

@@ -1,0 +1,177 @@
+/** Many charges in one request: each answered as if it had been sent alone, in the order of the request. */
+import assert from 'node:assert/strict';
+import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts';
+import { ChargeAnswer, ChargeBatchAnswer } from '../../../src/schemas/charges.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import {
+  assertError,
+  assertErrorBody,
+  assertShape,
+  bodyOf,
+  call,
+  charge,
+  type Answer,
+} from '../../support/http.ts';
+
+interface Result {
+  readonly status: number;
+  readonly id?: string;
+  readonly balance?: number;
+  readonly replayed?: true;
+  readonly error?: object;
+}
+
+function resultsOf(answer: Answer): readonly Result[] {
+  return bodyOf(answer, 200, ChargeBatchAnswer).results;
+}
+
+function assertMember(
+  answer: Answer,
+  result: Result | undefined,
+  code: ErrorCode,
+  param?: string,
+  facts = {},
+): void {
+  const { status, ...body } = result ?? { status: 0 };
+  assert.equal(status, ERRORS[code][0]);
+  assertErrorBody(body, answer.headers.get('x-request-id') ?? '', code, param, facts);
+}
+
+describe('POST /v1/charges/batch', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(1_000);
+  });
+  after(() => api.stop());
+
+  const post = (charges: unknown, headers = {}): Promise<Answer> =>
+    call(api, 'POST', '/v1/charges/batch', {
+      key: account.developerKey,
+      body: { charges },
+      headers,
+    });
+  const member = (changes: object = {}) => ({
+    apiKey: account.consumerKey,
+    tool: 'search',
+    amount: 0.02,
+    ...changes,
+  });
+
+  it('decides each member in the order of the request, and refuses what does not fit alone', async () => {
+    const consumer = await api.createAccount(1);
+    const answer = await post(
+      [0.6, 0.5, 0.4, 0.000001].map((amount) => member({ apiKey: consumer.consumerKey, amount })),
+    );
+    const results = resultsOf(answer);
+    assert.deepEqual(
+      results.map(({ status, balance }) => [status, balance]),
+      [
+        [201, 0.4],
+        [402, undefined],
+        [201, 0],
+        [402, undefined],
+      ],
+    );
+    assertShape(results[0], ChargeAnswer);
+    const facts = { balance: 0.4, required: 0.5, shortfall: 0.1, topUpUrl: `${api.url}/top-up` };
+    assertMember(answer, results[1], 'insufficient_balance', undefined, facts);
+  });
+
+  it('gives each malformed member its own error, and charges its neighbours', async () => {
+    const answer = await post([
+      member(),
+      member({ apiKey: 'x' }),
+      member({ amount: 1e-7 }),
+      member({ amount: '1' }),
+      member({ tool: '' }),
+      member({ tool: 'new', amount: undefined }),
+      member({ metadata: { 'nul\0': 1 } }),
+      member({ idempotencyKey: '' }),
+      member({ idempotencyKey: 1 }),
+      null,
+      'text',
+      [],
+      member(),
+    ]);
+    const results = resultsOf(answer);
+    assert.deepEqual([results[0]?.status, results[12]?.status], [201, 201]);
+    assertMember(answer, results[1], 'invalid_api_key', 'apiKey');
+    assertMember(answer, results[2], 'invalid_amount', 'amount');
+    assertMember(answer, results[3], 'invalid_amount', 'amount');
+    assertMember(answer, results[4], 'invalid_request', 'tool');
+    assertMember(answer, results[5], 'unknown_tool', 'tool');
+    assertMember(answer, results[6], 'invalid_request', 'metadata');
+    assertMember(answer, results[7], 'invalid_idempotency_key');
+    assertMember(answer, results[8], 'invalid_request', 'idempotencyKey');
+    for (const index of [9, 10, 11]) assertMember(answer, results[index], 'invalid_request');
+    assert.equal(results.length, 13);
+  });
+
+  it('makes a key that is there twice one charge, and marks the second as replayed', async () => {
+    const same = member({ idempotencyKey: 'twice' });
+    const results = resultsOf(await post([same, member(), same]));
+    assert.deepEqual(
+      results.map(({ status, replayed }) => [status, replayed]),
+      [
+        [201, undefined],
+        [201, undefined],
+        [201, true],
+      ],
+    );
+    const [{ status, ...first }, , { replayed, ...again }] = results as [Result, Result, Result];
+    assert.deepEqual(again, { status, ...first });
+    assert.ok(replayed);
+  });
+
+  it('shares its keys with single charges', async () => {
+    const single = await charge(api, account, {}, { 'idempotency-key': 'shared' });
+    const { id } = bodyOf(single, 201, ChargeAnswer);
+    const answer = await post([
+      member({ idempotencyKey: 'shared' }),
+      member({ idempotencyKey: 'shared', amount: 0.03 }),
+    ]);
+    const [replayed, reused] = resultsOf(answer);
+    assert.deepEqual([replayed?.id, replayed?.replayed], [id, true]);
+    assertMember(answer, reused, 'idempotency_key_reused');
+  });
+
+  it('takes a thousand charges', async () => {
+    const consumer = await api.createAccount(0.5);
+    const one = member({ apiKey: consumer.consumerKey, amount: 0.001 });
+    const statuses = resultsOf(await post(Array.from({ length: 1_000 }, () => one))).map(
+      ({ status }) => status,
+    );
+    assert.deepEqual(
+      statuses,
+      Array.from({ length: 1_000 }, (_, n) => (n < 500 ? 201 : 402)),
+    );
+  });
+
+  const malformed: Readonly<Record<string, unknown>> = {
+    'no charges': undefined,
+    'an empty list': [],
+    'an object': {},
+    'a thousand and one': Array.from({ length: 1_001 }, () => 1),
+  };
+  for (const [what, charges] of Object.entries(malformed)) {
+    it(`refuses ${what}`, async () => {
+      const answer = await api.changingNothing(() => post(charges));
+      assertError(answer, 400, 'invalid_request', 'charges');
+    });
+  }
+
+  it('refuses a key for the whole batch', async () => {
+    const answer = await api.changingNothing(() => post([member()], { 'idempotency-key': 'k' }));
+    assertError(answer, 400, 'invalid_idempotency_key');
+  });
+
+  it('refuses a body of more than a megabyte', async () => {
+    const large = member({ metadata: { a: 'v'.repeat(500) }, extra: 'x'.repeat(1024 * 1024) });
+    const answer = await api.changingNothing(() => post([large]));
+    assertError(answer, 413, 'payload_too_large');
+  });
+});

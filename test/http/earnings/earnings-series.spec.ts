@@ -1,0 +1,158 @@
+/** What a developer earned within hours and days of UTC, rolled up or not. */
+import assert from 'node:assert/strict';
+import { EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { rollUp } from '../../../src/store/earnings/rollups.ts';
+import {
+  DAY_MS,
+  HOUR_MS,
+  openEarningsDesk,
+  type EarningsDesk,
+  type Party,
+} from '../../store/earnings-desk.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+
+const TUESDAY = Date.UTC(2026, 2, 10);
+
+describe('GET /v1/earnings, in time', () => {
+  let api: TestApi;
+  let desk: EarningsDesk;
+  let developer: Party;
+
+  before(async () => {
+    api = await startTestApi();
+    desk = await openEarningsDesk(api.databaseUrl);
+    const parties = await desk.parties(2);
+    developer = parties[0] as Party;
+    const consumer = parties[1] as Party;
+    await desk.topUp(consumer, 100_000_000);
+    const at = (timeMs: number, dollars: number, tool: string) => ({
+      consumer,
+      developer,
+      timeMs,
+      amount: dollars * 1e6,
+      tool,
+    });
+    await desk.charge([
+      at(TUESDAY - 1, 1, 'search'),
+      at(TUESDAY, 2, 'search'),
+      at(TUESDAY + HOUR_MS - 1, 3, '__proto__'),
+      at(TUESDAY + HOUR_MS, 4, 'search'),
+      at(TUESDAY + DAY_MS - 1, 5, 'search'),
+      at(TUESDAY + DAY_MS, 6, 'fetch'),
+      at(TUESDAY + 3 * DAY_MS + HOUR_MS, 7, 'fetch'),
+    ]);
+  });
+  after(async () => {
+    await desk.close();
+    await api.stop();
+  });
+
+  const get = (query: string) =>
+    call(api, 'GET', `/v1/earnings?${query}`, { key: developer.developerKey });
+  const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsAnswer);
+  const total = async (query: string) => (await earnings(query)).totalEarnings;
+
+  // Before anything is rolled up, and after: nobody can tell.
+  for (const state of ['while all of it is in the tail', 'once it is rolled up']) {
+    describe(state, () => {
+      before(async () => {
+        if (state === 'once it is rolled up') await rollUp(desk.database);
+      });
+
+      it('are those from `from` on and before `to`', async () => {
+        assert.equal(await total('from=2026-03-10'), 27);
+        assert.equal(await total('to=2026-03-10'), 1);
+        assert.equal(await total('from=2026-03-10&to=2026-03-11'), 14);
+        assert.equal(await total('from=2026-03-09T23:00Z&to=2026-03-10T01:00Z'), 6);
+        assert.equal(await total('from=2026-03-09T23:00Z&to=2026-03-13T02:00Z'), 28);
+        assert.equal(await total('from=2026-03-10T01:00Z&to=2026-03-11T01:00Z'), 15);
+        assert.equal(await total('from=2026-03-10T02:00%2B01:00&to=2026-03-10T02:00Z'), 4);
+        assert.equal(await total('from=2026-03-14'), 0);
+      });
+
+      it('name the tools that earned then, and what all of them earned today', async () => {
+        const { byTool, todayEarnings } = await earnings('from=2026-03-10&to=2026-03-10T01:00Z');
+        assert.deepEqual(
+          new Map(Object.entries(byTool)),
+          new Map([
+            ['__proto__', 3],
+            ['search', 2],
+          ]),
+        );
+        assert.equal(todayEarnings, 0);
+      });
+
+      it('come day by day, days without any too', async () => {
+        const { series, totalEarnings } = await earnings(
+          'interval=day&from=2026-03-09&to=2026-03-14',
+        );
+        assert.deepEqual(
+          series?.map(({ from, earnings: micros, charges }) => [from, micros, charges]),
+          [
+            ['2026-03-09T00:00:00.000Z', 1, 1],
+            ['2026-03-10T00:00:00.000Z', 14, 4],
+            ['2026-03-11T00:00:00.000Z', 6, 1],
+            ['2026-03-12T00:00:00.000Z', 0, 0],
+            ['2026-03-13T00:00:00.000Z', 7, 1],
+          ],
+        );
+        assert.equal(totalEarnings, 28);
+      });
+
+      it('come hour by hour', async () => {
+        const { series } = await earnings(
+          'interval=hour&from=2026-03-09T23:00Z&to=2026-03-10T03:00Z',
+        );
+        assert.deepEqual(
+          series?.map(({ earnings: micros, charges }) => [micros, charges]),
+          [
+            [1, 1],
+            [5, 2],
+            [4, 1],
+            [0, 0],
+          ],
+        );
+      });
+    });
+  }
+
+  it('come up to the interval that runs, when there is no `to`', async () => {
+    const from = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 2 * HOUR_MS).toISOString();
+    const { series } = await earnings(`interval=hour&from=${from}`);
+    assert.ok(series?.length === 3 || series?.length === 4); // 4: the hour has just ended
+    assert.equal(series[0]?.from, from);
+  });
+
+  it('are refused for what no sum is kept of, and for what makes no sense', async () => {
+    const bad: readonly (readonly [query: string, param: string])[] = [
+      ['from=2026-03-10T00:30Z', 'from'],
+      ['to=2026-03-10T00:00:00.001Z', 'to'],
+      ['from=yesterday', 'from'],
+      ['to=2026-02-30', 'to'],
+      ['from=2026-03-10&to=2026-03-10', 'from'],
+      ['from=2026-03-11&to=2026-03-10', 'from'],
+      ['interval=minute&from=2026-03-10', 'interval'],
+      ['interval=', 'interval'],
+      ['interval=hour&interval=day&from=2026-03-10', 'interval'],
+      ['interval=hour', 'from'],
+      ['interval=day&from=2026-03-10T01:00Z', 'from'],
+      ['interval=day&from=2026-03-09&to=2026-03-10T01:00Z', 'to'],
+      ['interval=hour&from=2026-01-01&to=2026-03-10', 'from'],
+    ];
+    for (const [query, param] of bad) {
+      assertError(await get(query), 400, 'invalid_request', param);
+    }
+  });
+
+  it('are not told to another developer, nor to a consumer', async () => {
+    const [stranger] = await desk.parties(1);
+    const query = '/v1/earnings?interval=day&from=2026-03-09&to=2026-03-14';
+    const answer = await call(api, 'GET', query, { key: (stranger as Party).developerKey });
+    const { totalEarnings, series } = bodyOf(answer, 200, EarningsAnswer);
+    assert.equal(totalEarnings, 0);
+    assert.ok(series?.every(({ charges }) => charges === 0));
+    const refused = await call(api, 'GET', query, { key: developer.consumerKey });
+    assertError(refused, 401, 'invalid_secret_key');
+  });
+});

@@ -1,0 +1,124 @@
+/** What a developer earned: in all, today, and with each tool, exact to the micro-dollar at every moment. */
+import assert from 'node:assert/strict';
+import { uuidFloor } from '../../../src/domain/ids.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { postCharges } from '../../../src/store/charges/post-charges.ts';
+import { createDatabase } from '../../../src/store/database.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { bodyOf, call, charge } from '../../support/http.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('GET /v1/earnings', () => {
+  let api: TestApi;
+  let developer: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    developer = await api.createAccount(100);
+  });
+  after(() => api.stop());
+
+  const earnings = async ({ developerKey } = developer) =>
+    bodyOf(await call(api, 'GET', '/v1/earnings', { key: developerKey }), 200, EarningsAnswer);
+
+  it('are nothing before the first charge', async () => {
+    assert.deepEqual(await earnings(), {
+      developerId: developer.developerId,
+      totalEarnings: 0,
+      todayEarnings: 0,
+      byTool: {},
+    });
+  });
+
+  it('add up charges of all consumers by tool, and count no refusal', async () => {
+    const other = { ...(await api.createAccount(1)), developerKey: developer.developerKey };
+    await charge(api, developer, { tool: 'search', amount: 0.1 });
+    await charge(api, developer, { tool: 'search', amount: 0.2 });
+    await charge(api, other, { tool: 'read', amount: 0.000001 });
+    await charge(api, other, { tool: 'read', amount: 5 });
+    const { totalEarnings, byTool } = await earnings();
+    assert.equal(totalEarnings, 0.300001);
+    assert.deepEqual(byTool, { search: 0.3, read: 0.000001 });
+  });
+
+  it('are those of the developer who charged, not of the one who paid', async () => {
+    const consumer = await api.createAccount(1);
+    await charge(api, { ...consumer, developerKey: developer.developerKey }, { amount: 1 });
+    assert.equal((await earnings(consumer)).totalEarnings, 0);
+    assert.equal((await earnings()).totalEarnings, 1);
+  });
+
+  it('count a replay once', async () => {
+    const headers = { 'idempotency-key': 'once' };
+    for (let n = 0; n < 3; n += 1) await charge(api, developer, { amount: 1 }, headers);
+    assert.equal((await earnings()).totalEarnings, 1);
+  });
+
+  it('are of today from midnight UTC on', async () => {
+    const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    await chargeAt(midnight, 1);
+    await chargeAt(midnight - 1, 10);
+    await chargeAt(midnight - 40 * DAY_MS, 50);
+    const { totalEarnings, todayEarnings, byTool } = await earnings();
+    assert.deepEqual([totalEarnings, todayEarnings, byTool], [61, 1, { backdated: 61 }]);
+  });
+
+  it('fall by a refund on the day when it is made, which may leave less than nothing', async () => {
+    const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    await chargeAt(midnight - 1, 10);
+    const id = `chg_${uuidFloor(midnight - 1).replaceAll('-', '')}`;
+    const { developerKey: key } = developer;
+    const refunded = await call(api, 'POST', `/v1/charges/${id}/refund`, {
+      key,
+      body: { amount: 4 },
+    });
+    assert.equal(refunded.status, 201);
+    const { totalEarnings, todayEarnings, byTool } = await earnings();
+    assert.deepEqual([totalEarnings, todayEarnings, byTool], [6, -4, { backdated: 6 }]);
+  });
+
+  it('name every tool, whatever it is called', async () => {
+    const names = ['__proto__', 'constructor', 'toString', '1', '🦦', 'a "quoted" name'];
+    for (const tool of names) await charge(api, developer, { tool, amount: 0.5 });
+    const { byTool, totalEarnings } = await earnings();
+    assert.deepEqual(Object.keys(byTool).toSorted(), names.toSorted());
+    for (const name of names) {
+      assert.equal(Object.getOwnPropertyDescriptor(byTool, name)?.value, 0.5, name);
+    }
+    assert.equal(totalEarnings, 3);
+  });
+
+  /** A charge of the developer to itself, made by the store with an id of that time. */
+  async function chargeAt(timeMs: number, dollars: number): Promise<void> {
+    const consumerId = developer.consumerId.slice('cns_'.length);
+    const { rows } = await api.sql.query<{ ledger: number; id: string; number: number }>(
+      `select ledger, consumer_id as id, developer_number as number from farebox.accounts
+       where consumer_id = $1`,
+      [consumerId],
+    );
+    const { ledger, id, number } = rows[0] ?? assert.fail();
+    const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    const draft = {
+      id: uuidFloor(timeMs),
+      ledger,
+      consumerId: id,
+      developerId: developer.developerId.slice('dev_'.length),
+      developerNumber: number,
+      tool: 'backdated',
+      amountMicros: asMicros(dollars * 1e6),
+      idempotencyHash: null,
+      fingerprint: null,
+      metadata: null,
+    };
+    const now = Date.now();
+    const replay = { fromId: uuidFloor(now), toId: uuidFloor(now) };
+    const [outcome] = await postCharges(database, [draft], 1, replay);
+    await database.end();
+    assert.equal(outcome?.kind, 'posted');
+  }
+});

@@ -1,0 +1,309 @@
+/** Tools: registered once under their name, priced or not, and listed with what they earned. */
+import assert from 'node:assert/strict';
+import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChangedToolAnswer, ToolAnswer, ToolsAnswer } from '../../../src/schemas/developers.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+describe('/v1/tools', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(100);
+  });
+  after(() => api.stop());
+
+  const post = (body: unknown) =>
+    call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
+  const register = async (body: unknown) => bodyOf(await post(body), 201, ToolAnswer);
+  const list = async ({ developerKey } = account, query = '') =>
+    bodyOf(await call(api, 'GET', `/v1/tools${query}`, { key: developerKey }), 200, ToolsAnswer)
+      .tools;
+  const patch = (id: string, body: unknown, { developerKey } = account) =>
+    call(api, 'PATCH', `/v1/tools/${id}`, { key: developerKey, body });
+  const change = async (id: string, body: unknown) =>
+    bodyOf(await patch(id, body), 200, ChangedToolAnswer);
+  /** By name alone, so at the tool's price; what it came to, or the code of the refusal. */
+  const priceAt = async (server: { readonly url: string }, tool: string) => {
+    const { status, body } = await charge(server, account, { tool, amount: undefined });
+    return status === 201
+      ? (body as { amount: number }).amount
+      : (body as { error: { code: string } }).error.code;
+  };
+
+  it('is not known to be registered when the line to the database breaks meanwhile', async () => {
+    const tool = { name: 'search', description: 'Looks for otters' };
+    await api.sql.query('begin');
+    await api.sql.query('lock table farebox.tools in share row exclusive mode');
+    const asked = post(tool);
+    const backend = await until(api.waitingBackend);
+    await api.sql.query('select pg_terminate_backend($1)', [backend]);
+    assertError(await asked, 500, 'outcome_unknown');
+    await api.sql.query('commit');
+    await register(tool);
+  });
+
+  it('registers a tool and answers with what it is', async () => {
+    const { id, createdAt, ...rest } = await register({
+      name: 'search',
+      description: 'Looks for otters',
+      price: 0.02,
+    });
+    assert.match(id, /^tool_[0-9a-f]{32}$/);
+    assert.ok(Math.abs(Date.now() - Date.parse(createdAt)) < 60_000);
+    assert.deepEqual(rest, { name: 'search', description: 'Looks for otters', price: 0.02 });
+  });
+
+  it('needs neither a description nor a price', async () => {
+    const { description, price } = await register({ name: 'bare' });
+    assert.deepEqual([description, price], ['', null]);
+    assert.equal((await register({ name: 'unpriced', price: null })).price, null);
+  });
+
+  it('refuses a name that is registered, and leaves that tool as it was', async () => {
+    await register({ name: 'search', description: 'first', price: 1 });
+    const before = await list();
+    const again = { name: 'search', description: 'second', price: 2 };
+    assertError(await api.changingNothing(() => post(again)), 409, 'tool_exists');
+    assert.deepEqual(await list(), before);
+  });
+
+  it('registers a name once, however many ask at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => post({ name: 'raced', price: n + 1 })),
+    );
+    const [winner, ...more] = answers.filter(({ status }) => status === 201);
+    assert.deepEqual([more.length, answers.filter(({ status }) => status === 409).length], [0, 7]);
+    assert.ok(winner);
+    assert.equal((await list())[0]?.price, bodyOf(winner, 201, ToolAnswer).price);
+  });
+
+  it('keeps the id of a name that was charged before it was registered', async () => {
+    await charge(api, account, { tool: 'eager', amount: 0.5 });
+    const [noted] = await list();
+    assert.deepEqual(noted, {
+      id: noted?.id,
+      name: 'eager',
+      description: '',
+      price: null,
+      totalCharges: 1,
+      totalRevenue: 0.5,
+    });
+    assert.equal((await register({ name: 'eager', price: 1 })).id, noted.id);
+    assertError(await post({ name: 'eager' }), 409, 'tool_exists');
+  });
+
+  it('lists each tool with its charges and revenue, in the order in which they came', async () => {
+    await register({ name: 'a', price: 0.1 });
+    await register({ name: 'b', price: 0.000001 });
+    for (const tool of ['b', 'a', 'b', 'b'])
+      await charge(api, account, { tool, amount: undefined });
+    await charge(api, account, { tool: 'a', amount: 1_000 });
+    assert.deepEqual(
+      (await list()).map(({ name, totalCharges, totalRevenue }) => [
+        name,
+        totalCharges,
+        totalRevenue,
+      ]),
+      [
+        ['a', 1, 0.1],
+        ['b', 3, 0.000003],
+      ],
+    );
+  });
+
+  it('lists nothing of another developer, though the names are the same', async () => {
+    const other = await api.createAccount(1);
+    await register({ name: 'search', price: 1 });
+    await charge(api, account);
+    assert.deepEqual(await list(other), []);
+    const answer = await call(api, 'POST', '/v1/tools', {
+      key: other.developerKey,
+      body: { name: 'search', price: 2 },
+    });
+    bodyOf(answer, 201, ToolAnswer);
+    assert.deepEqual(
+      (await list(other)).map(({ price, totalCharges }) => [price, totalCharges]),
+      [[2, 0]],
+    );
+  });
+
+  it('changes what is sent and leaves the rest as it is', async () => {
+    const { id, createdAt } = await register({ name: 'search', description: 'first', price: 1 });
+    const was = { id, name: 'search', description: 'first', price: 1, createdAt, archived: false };
+    assert.deepEqual(await change(id, {}), was);
+    assert.deepEqual(await change(id, { price: 2 }), { ...was, price: 2 });
+    assert.deepEqual(await change(id, { description: '' }), { ...was, price: 2, description: '' });
+    assert.deepEqual(await change(id, { price: null, name: 'other' }), {
+      ...was,
+      price: null,
+      description: '',
+    });
+  });
+
+  it('charges a changed price within a second in every process', async () => {
+    const { id } = await register({ name: 'search', price: 1 });
+    for (const server of api.processes) assert.equal(await priceAt(server, 'search'), 1);
+    for (const [price, outcome] of [
+      [2, 2],
+      [null, 'invalid_amount'],
+    ] as const) {
+      const changedAt = Date.now();
+      await change(id, { price });
+      assert.equal(await priceAt(api, 'search'), outcome);
+      for (const server of api.processes) {
+        await until(async () => (await priceAt(server, 'search')) === outcome, {
+          intervalMs: 10,
+          timeoutMs: 5_000,
+        });
+      }
+      assert.ok(Date.now() - changedAt < 5_000);
+    }
+  });
+
+  it('keeps an archived tool out of the list, with what it earned, until it is taken back', async () => {
+    const { id } = await register({ name: 'old', price: 1 });
+    await register({ name: 'new', price: 1 });
+    await charge(api, account, { tool: 'old' });
+    const before = await list();
+    assert.equal((await change(id, { archived: true })).archived, true);
+    assert.deepEqual(await list(), before.slice(1));
+    assert.deepEqual(await list(account, '?archived=false'), before.slice(1));
+    assert.deepEqual(await list(account, '?archived=true'), before.slice(0, 1));
+    assert.equal((await change(id, { archived: true, price: 2 })).price, 2);
+    assert.equal((await change(id, { archived: false, price: 1 })).archived, false);
+    assert.deepEqual(await list(), before);
+  });
+
+  it('charges an archived tool by an amount, and not by its price', async () => {
+    const { id } = await register({ name: 'old', price: 1 });
+    await change(id, { archived: true });
+    const [here, there] = api.processes;
+    const byName = { tool: 'old', amount: undefined };
+    const answer = await api.changingNothing(() => charge(here, account, byName));
+    assertError(answer, 400, 'tool_archived', 'tool');
+    const named = await charge(here, account, { tool: 'old', amount: 0.5 });
+    assert.equal(bodyOf(named, 201, ChargeAnswer).amount, 0.5);
+    await until(async () => (await priceAt(there ?? here, 'old')) === 'tool_archived');
+    assertError(await post({ name: 'old', price: 2 }), 409, 'tool_exists');
+    await change(id, { archived: false });
+    assert.equal(await priceAt(here, 'old'), 1);
+  });
+
+  it('registers a name that was only charged, by changing it', async () => {
+    await charge(api, account, { tool: 'typo' });
+    const [noted] = await list();
+    await change(noted?.id ?? '', { archived: true });
+    assert.deepEqual(await list(), []);
+    assertError(await post({ name: 'typo' }), 409, 'tool_exists');
+  });
+
+  it('shows a stranger no tool to change', async () => {
+    const { id } = await register({ name: 'search', price: 1 });
+    const before = await list();
+    const stranger = await api.createAccount(1);
+    assertError(await patch(id, { price: 2 }, stranger), 404, 'not_found');
+    assert.deepEqual(await list(), before);
+  });
+
+  const nothing = `tool_${'0'.repeat(32)}`;
+  for (const id of [nothing, 'x', 'tool_', `chg_${'0'.repeat(32)}`, '%00', '__proto__']) {
+    it(`answers not_found for the tool ${id}`, async () => {
+      assertError(await patch(id, { price: 1 }), 404, 'not_found');
+    });
+  }
+
+  for (const [field, value] of [
+    ['price', 0],
+    ['price', '1'],
+    ['price', 1e-7],
+    ['description', null],
+    ['description', 'd'.repeat(2_001)],
+    ['archived', null],
+    ['archived', 'true'],
+    ['archived', 1],
+  ] as const) {
+    it(`refuses to change ${field} to ${JSON.stringify(value).slice(0, 20)}`, async () => {
+      const { id } = await register({ name: 'kept', description: 'as it was', price: 1 });
+      const before = await list();
+      const answer = await patch(id, { price: 2, description: 'changed', [field]: value });
+      assertError(answer, 400, field === 'price' ? 'invalid_amount' : 'invalid_request', field);
+      assert.deepEqual(await list(), before);
+    });
+  }
+
+  for (const query of ['archived=', 'archived=1', 'archived=TRUE', 'archived=true&archived=true']) {
+    it(`refuses ?${query}`, async () => {
+      const answer = await call(api, 'GET', `/v1/tools?${query}`, { key: account.developerKey });
+      assertError(answer, 400, 'invalid_request', 'archived');
+    });
+  }
+
+  for (const name of [
+    '__proto__',
+    'constructor',
+    '🦦',
+    '👩‍👩‍👧', // joined by U+200D
+    '=1+1',
+    '<b>',
+    'שלום',
+    'n'.repeat(100),
+    '🦦'.repeat(100),
+  ]) {
+    it(`takes the name ${name.slice(0, 20)}`, async () => {
+      assert.equal((await register({ name, price: 1 })).name, name);
+      assert.equal((await list())[0]?.name, name);
+    });
+  }
+
+  for (const price of [0.000001, 1_000_000]) {
+    it(`takes the price ${price}`, async () => {
+      assert.equal((await register({ name: 'priced', price })).price, price);
+    });
+  }
+
+  for (const price of [0, -1, 1e-7, 1_000_000.000001, 1e300, '1', '', true, [], {}]) {
+    it(`refuses the price ${JSON.stringify(price)}`, async () => {
+      const answer = await api.changingNothing(() => post({ name: 'priced', price }));
+      assertError(answer, 400, 'invalid_amount', 'price');
+    });
+  }
+
+  for (const name of [
+    undefined,
+    null,
+    1,
+    [],
+    '',
+    '  ',
+    '\u200b\u2060',
+    'n'.repeat(101),
+    '🦦'.repeat(101),
+    'a\nb',
+    'a\u2028b',
+    'a\0',
+    'a\u009b',
+    'a\u202eb',
+    'a\u2066b',
+    'a\u200fb',
+    '\ud800',
+  ]) {
+    it(`refuses the name ${JSON.stringify(name)?.slice(0, 20) ?? 'left out'}`, async () => {
+      const answer = await api.changingNothing(() => post({ name, price: 1 }));
+      assertError(answer, 400, 'invalid_request', 'name');
+    });
+  }
+
+  for (const description of [null, 1, {}, 'd'.repeat(2_001), 'a\0', '\ud800']) {
+    it(`refuses the description ${JSON.stringify(description).slice(0, 20)}`, async () => {
+      const answer = await api.changingNothing(() => post({ name: 'described', description }));
+      assertError(answer, 400, 'invalid_request', 'description');
+    });
+  }
+});

@@ -1,0 +1,123 @@
+/** Automatic top-ups as an owner sets them, a charge brings them about, and a consumer key sees them. */
+import assert from 'node:assert/strict';
+import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { BalanceAnswer, TopUpsAnswer } from '../../../src/schemas/consumers.ts';
+import { createAccount, type Account } from '../../client/account.ts';
+import { proveBooks } from '../../support/books.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
+
+describe('automatic top-ups', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let account: Account;
+
+  before(async () => {
+    stack = await startStack();
+  });
+  beforeEach(async () => {
+    account = await createAccount(stack.env, 15);
+  });
+  after(async () => {
+    await proveBooks(stack.env);
+    await stack.stop();
+  });
+
+  const charge = (amount: number) =>
+    call(stack.api, 'POST', '/v1/charges', {
+      key: account.developerKey,
+      body: { apiKey: account.consumerKey, tool: 'search', amount },
+    });
+  const balance = async ({ consumerKey: key } = account) =>
+    bodyOf(await call(stack.api, 'GET', '/v1/balance', { key }), 200, BalanceAnswer);
+  const topUps = async () => {
+    const answer = await call(stack.api, 'GET', '/v1/top-up', { key: account.consumerKey });
+    return bodyOf(answer, 200, TopUpsAnswer).topUps;
+  };
+  async function autoTopUp(...args: readonly string[]): Promise<object> {
+    const command = ['account', 'auto-top-up', account.consumerId, '--json', ...args];
+    return JSON.parse(await farebox(command, stack)) as object;
+  }
+  const ON = ['--threshold', '10', '--amount', '20', '--ceiling', '50'];
+
+  it('are off until the owner sets them, and then come with the charge that leaves too little', async () => {
+    assert.deepEqual(await autoTopUp(), { status: 'off', reason: null });
+    bodyOf(await charge(1), 201, ChargeAnswer);
+    assert.deepEqual(await autoTopUp(...ON), {
+      status: 'on',
+      reason: null,
+      threshold: 10,
+      amount: 20,
+      ceiling: 50,
+    });
+    bodyOf(await charge(5), 201, ChargeAnswer);
+    await until(async () => (await balance()).balance === 29);
+    const [topUp] = await topUps();
+    assert.deepEqual(
+      [topUp?.status, topUp?.method, topUp?.automatic, topUp?.amount],
+      ['completed', 'direct', true, 20],
+    );
+  });
+
+  it('come with a charge that is refused, which then succeeds under its key', async () => {
+    await autoTopUp(...ON);
+    assertError(await charge(30), 402, 'insufficient_balance', undefined, {
+      balance: 15,
+      required: 30,
+      shortfall: 15,
+      topUpUrl: `${stack.api.url}/top-up`,
+    });
+    await until(async () => (await balance()).balance === 35);
+    bodyOf(await charge(30), 201, ChargeAnswer);
+  });
+
+  it('stop at their ceiling of the month, and the balance says why', async () => {
+    await autoTopUp('--threshold', '10', '--amount', '20', '--ceiling', '20');
+    await charge(6);
+    await until(async () => (await balance()).balance === 29);
+    await charge(20);
+    await until(async () => (await balance()).autoTopUp.status === 'waiting');
+    const { autoTopUp: state, balance: left } = await balance();
+    assert.deepEqual([state, left], [{ status: 'waiting', reason: 'ceiling_reached' }, 9]);
+
+    await autoTopUp('--threshold', '10', '--amount', '20', '--ceiling', '40');
+    assert.deepEqual((await balance()).autoTopUp, { status: 'on', reason: null });
+    await charge(1);
+    await until(async () => (await balance()).balance === 28);
+  });
+
+  it('end when the owner switches them off', async () => {
+    await autoTopUp(...ON);
+    assert.deepEqual(await autoTopUp('--off'), { status: 'off', reason: null });
+    bodyOf(await charge(14), 201, ChargeAnswer);
+    assert.equal((await balance()).balance, 1);
+    assert.equal((await topUps()).length, 1);
+  });
+
+  it("show a key its own owner's only, and no amounts: every tool server sees the key", async () => {
+    await autoTopUp(...ON);
+    assert.deepEqual((await balance()).autoTopUp, { status: 'on', reason: null });
+    const stranger = await createAccount(stack.env, 1);
+    assert.deepEqual((await balance(stranger)).autoTopUp, { status: 'off', reason: null });
+  });
+
+  it('are not set by halves, nor to what cannot be taken', async () => {
+    await autoTopUp(...ON);
+    const before = await autoTopUp();
+    for (const [said, ...args] of [
+      [/set together/, '--threshold', '10'],
+      [/no other setting/, '--off', ...ON],
+      [/more than the ceiling/, '--threshold', '10', '--amount', '20', '--ceiling', '19.99'],
+      [/whole cents/, '--threshold', '10', '--amount', '0.49', '--ceiling', '50'],
+      [/whole cents/, '--threshold', '10', '--amount', '5.001', '--ceiling', '50'],
+      [/more than 0/, '--threshold', '0', '--amount', '20', '--ceiling', '50'],
+      [/up to six decimals/, '--threshold', '-1', '--amount', '20', '--ceiling', '50'],
+    ] as const) {
+      await assert.rejects(autoTopUp(...args), (error: Error & { stderr?: string }) => {
+        assert.match(error.stderr ?? '', said);
+        return true;
+      });
+    }
+    assert.deepEqual(await autoTopUp(), before);
+  });
+});

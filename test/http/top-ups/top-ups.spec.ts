@@ -1,0 +1,130 @@
+/** Topping up over HTTP: what is taken, what is refused, and what its consumer is shown of it. */
+import assert from 'node:assert/strict';
+import { readStripeConfig } from '../../../src/config.ts';
+import { createStripe } from '../../../src/stripe/calls.ts';
+import {
+  CheckoutAnswer,
+  TopUpAnswer,
+  TopUpRecord,
+  TopUpsAnswer,
+} from '../../../src/schemas/consumers.ts';
+import { farebox, startStack, type Stack } from '../../support/stack.ts';
+import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { control } from '../../support/payments.ts';
+
+interface Owner {
+  readonly consumerId: string;
+  readonly consumerKey: string;
+}
+
+/** Of the hosted checkout, then of the saved card: amounts that are no whole cents within bounds. */
+const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
+  ...[0.005, 5.001, 4.99, 0, -5, 1_000_000, 1e21].map(
+    (amount) => ['/v1/checkout', amount] as const,
+  ),
+  ...[0.005, 0.49, 10.005, 0, -1, 1_000_000].map((amount) => ['/v1/top-up', amount] as const),
+  ...['5', null, true, [5], {}].flatMap(
+    (amount) => [['/v1/checkout', amount] as const, ['/v1/top-up', amount] as const] as const,
+  ),
+];
+
+describe('top-ups over HTTP', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let owner: Owner;
+
+  before(async () => {
+    stack = await startStack();
+    const made = await farebox(
+      ['account', 'create', '--email', 'owner@example.com', '--json'],
+      stack,
+    );
+    owner = JSON.parse(made) as Owner;
+  });
+  after(() => stack?.stop());
+
+  const post = (path: string, amount: unknown, headers: Record<string, string> = {}) =>
+    call(stack.api, 'POST', path, { key: owner.consumerKey, body: { amount }, headers });
+  const read = (path: string): Promise<Answer> =>
+    call(stack.api, 'GET', path, { key: owner.consumerKey });
+  const list = async () => bodyOf(await read('/v1/top-up?limit=100'), 200, TopUpsAnswer).topUps;
+
+  it('refuse what is not whole cents within bounds, and leave nothing behind', async () => {
+    const before = await list();
+    for (const [path, amount] of REFUSED) {
+      assertError(await post(path, amount), 400, 'invalid_amount', 'amount');
+    }
+    assertError(await post('/v1/top-up', undefined), 400, 'invalid_amount', 'amount');
+    assert.deepEqual(await list(), before);
+  });
+
+  it('take money from the saved card and say completed, once for a key', async () => {
+    const headers = { 'Idempotency-Key': 'direct-1' };
+    const first = bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpAnswer);
+    assert.equal(first.status, 'completed');
+    assert.equal(first.balance, 12.34);
+    assert.deepEqual(bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpAnswer), first);
+    assertError(await post('/v1/top-up', 12.35, headers), 422, 'idempotency_key_reused');
+    const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
+    assert.equal(record.method, 'direct');
+    assert.equal(record.amount, 12.34);
+    assert.notEqual(record.completedAt, null);
+  });
+
+  it('open one checkout for a key, and show where to pay while it can be paid', async () => {
+    const headers = { 'Idempotency-Key': 'checkout-1' };
+    const first = bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutAnswer);
+    assert.match(first.sessionUrl ?? '', new RegExp(`^${stack.simulator.url}/`));
+    assert.deepEqual(bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutAnswer), first);
+    const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
+    assert.equal(record.status, 'pending');
+    assert.equal(record.sessionUrl, first.sessionUrl);
+  });
+
+  it('take no more in a month than the owner consented to, and nothing without consent', async () => {
+    const consent = (ceiling: string) =>
+      farebox(['account', 'consent', owner.consumerId, '--ceiling', ceiling], stack);
+    const before = await list();
+    await consent('13');
+    const topUpUrl = `${stack.api.url}/top-up?amount=5`;
+    const facts = { left: 0.66, topUpUrl };
+    assertError(await post('/v1/top-up', 1), 403, 'consent_ceiling_reached', undefined, facts);
+    await consent('0');
+    assertError(await post('/v1/top-up', 1), 403, 'consent_required', undefined, { topUpUrl });
+    assert.deepEqual(await list(), before);
+    await consent('1000');
+  });
+
+  it('that the card does not pay name a page that opens a checkout of the amount', async () => {
+    const stripe = createStripe(readStripeConfig(stack.env));
+    const { data: payments } = await stripe.paymentIntents.list();
+    const paid = payments.find(({ status }) => status === 'succeeded');
+    await control(stack.simulator, `cards/${paid?.payment_method as string}/expire`, {});
+    const headers = { 'Idempotency-Key': 'expired-1' };
+    const refused = await post('/v1/top-up', 21.5, headers);
+    const [record] = await list();
+    assert.equal(record?.failure?.code, 'card_expired');
+    const topUpUrl = `${stack.api.url}/top-up?amount=21.5`;
+    const facts = { topUpUrl, topUpId: record?.id };
+    assertError(refused, 402, 'card_expired', undefined, facts);
+    assertError(await post('/v1/top-up', 21.5, headers), 402, 'card_expired', undefined, facts);
+    assert.equal((await fetch(topUpUrl)).status, 200);
+  });
+
+  it('come newest first, page by page', async () => {
+    const all = await list();
+    assert.ok(all.length >= 2);
+    const page = bodyOf(await read('/v1/top-up?limit=1'), 200, TopUpsAnswer);
+    assert.deepEqual(page.topUps, all.slice(0, 1));
+    const next = bodyOf(
+      await read(`/v1/top-up?limit=1&cursor=${page.nextCursor}`),
+      200,
+      TopUpsAnswer,
+    );
+    assert.deepEqual(next.topUps, all.slice(1, 2));
+  });
+
+  it('leave the books whole', async () => {
+    assert.match(await farebox(['doctor'], stack), /^The books are whole/);
+  });
+});

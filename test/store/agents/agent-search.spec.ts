@@ -1,0 +1,95 @@
+/** The bounds of a search, and the vocabulary that they rest on. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
+
+describe('the search for agents', () => {
+  let database: TestDatabase;
+  let sql: Client;
+
+  before(async () => {
+    database = await createTestDatabase();
+    await createTestAccounts(database.url, 1, 0);
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    await insert(1, 5_000, 'otter', 'otters and fish');
+  });
+  after(async () => {
+    await sql.end();
+    await database.drop();
+  });
+
+  /** Agents `<name>-<from>` to `<name>-<to>`; every tenth has its name in the name, all have the text. */
+  const insert = (from: number, to: number, name: string, text = name) =>
+    sql.query(
+      `insert into farebox.agents (id, account_id, name, protocol, endpoint, name_words, search)
+       select $1 || '-' || n, (select id from farebox.accounts), 'x', 'mcp', 'https://example.com', 'x',
+         setweight(to_tsvector('english', case when n % 10 = 0 then $1 else 'desk' end), 'A') ||
+         to_tsvector('english', $2)
+       from generate_series($3::int, $4::int) n`,
+      [name, text, from, to],
+    );
+  const candidates = async (queries: readonly string[], agentsMax: number) =>
+    (
+      await sql.query<{ id: string }>(
+        'select id from farebox.find_agent_candidates($1::tsquery[], $2)',
+        [queries, agentsMax],
+      )
+    ).rows.map(({ id }) => id);
+  const sequentialScans = async () => {
+    await sql.query('select pg_stat_force_next_flush()');
+    const { rows } = await sql.query<{ seq_scan: string }>(
+      "select seq_scan from pg_stat_user_tables where schemaname = 'farebox' and relname = 'agents'",
+    );
+    return rows[0]?.seq_scan;
+  };
+  const countOf = async (word: string) => {
+    const { rows } = await sql.query<{ agents: number }>(
+      'select agents from farebox.agent_words where word = $1',
+      [word],
+    );
+    return rows[0]?.agents ?? 0;
+  };
+
+  it('gives no more candidates than asked for, however many fit, those by name first', async () => {
+    const found = await candidates(['otter', 'fish'], 300);
+    assert.equal(found.length, 300);
+    assert.ok(found.every((id) => Number(id.slice('otter-'.length)) % 10 === 0));
+  });
+
+  it('goes on to the next query where the one before fits too few', async () => {
+    assert.equal((await candidates(['otter & walrus'], 300)).length, 0);
+    assert.equal((await candidates(['otter & walrus', 'fish'], 300)).length, 300);
+  });
+
+  it('reads agents and words by their indexes, and not one after the other', async () => {
+    const before = await sequentialScans();
+    for (const query of ['otter', 'fish', 'otter & fish', 'nothing']) await candidates([query], 10);
+    assert.equal(await sequentialScans(), before);
+  });
+
+  it('counts the agents that have a word, as they come, change and go', async () => {
+    await insert(1, 90, 'walrus');
+    assert.equal(await countOf('walrus'), 90);
+    await sql.query(`
+      update farebox.agents set search = to_tsvector('english', 'fishing seals')
+      where id in ('walrus-1', 'walrus-2')
+    `);
+    assert.deepEqual([await countOf('walrus'), await countOf('seal')], [88, 2]);
+    await sql.query("delete from farebox.agents where id in ('walrus-1', 'walrus-3')");
+    assert.deepEqual([await countOf('walrus'), await countOf('seal')], [87, 1]);
+    await sql.query("delete from farebox.agents where id = 'nothing'");
+    assert.deepEqual([await countOf('walrus'), await countOf('seal')], [87, 1]);
+    await sql.query("delete from farebox.agents where id = 'walrus-2'");
+    assert.equal(await countOf('seal'), 0);
+    await insert(1, 3, 'seal');
+    assert.equal(await countOf('seal'), 3);
+  });
+
+  it('counts a common word roughly, however many agents have it', async () => {
+    for (let n = 1; n <= 2_000; n += 1) await insert(n, n, 'seagull');
+    const counted = await countOf('seagul');
+    assert.ok(counted > 1_000 && counted < 3_500, `${counted} of 2000`);
+  });
+});

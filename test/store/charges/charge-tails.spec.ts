@@ -1,0 +1,188 @@
+/** What the charge statements write beside charges: what was earned, whose money it was, and when to top up. */
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import * as fc from 'fast-check';
+import { Client } from 'pg';
+import { uuidFloor } from '../../../src/domain/ids.ts';
+import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { newConsumers, newDraft, newKey, post, type Consumer } from '../charge-drafts.ts';
+
+const HOUR_MS = 3_600_000;
+const BALANCE = 20;
+
+/** Some fit and some do not; a developer, tool and hour come again. */
+const anyCharge = fc.record({
+  consumer: fc.nat(2),
+  amount: fc.integer({ min: 1, max: BALANCE + 2 }),
+  developer: fc.integer({ min: 1, max: 2 }),
+  tool: fc.constantFrom('search', 'fetch'),
+  hour: fc.nat(2),
+  isKeyed: fc.boolean(),
+});
+
+describe('the tails of charges', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let client: Client;
+
+  before(async () => {
+    ledger = await openTestLedger(1);
+    await ensureChargePartitions(ledger.url, Date.now());
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    // An hour has to be an hour of UTC, whatever the session thinks.
+    await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
+  });
+
+  after(async () => {
+    await client.end();
+    await ledger.drop();
+  });
+
+  it('say the same as the charges do, whatever was charged, refused and replayed', async () => {
+    const anyLoad = fc.array(fc.array(anyCharge, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(anyLoad, async (batches) => {
+        await client.query(
+          'truncate farebox.charges, farebox.earnings_tail, farebox.attribution_tail',
+        );
+        const consumers = await newConsumers(client, 3, BALANCE);
+        for (const batch of batches) {
+          const drafts = batch.map((drawn) => draftOf(consumers, drawn));
+          await post(database, drafts);
+          await post(database, drafts.filter(isKeyed)); // replays, or refusals
+        }
+        assert.deepEqual(await earned('earnings_tail'), await earned('charges'));
+        assert.deepEqual(await stretches(ATTRIBUTED), await stretches(CHARGED));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('take one row for what a flush earned by one tool, and one for whose money it was', async () => {
+    await client.query('truncate farebox.earnings_tail, farebox.attribution_tail');
+    const consumers = await newConsumers(client, 3, BALANCE);
+    const time = randomUUIDv7().slice(0, 14);
+    const drafts = consumers.map((consumer) => newDraft(consumer, 1));
+    await post(
+      database,
+      drafts.map((draft) => ({ ...draft, id: time + draft.id.slice(14) })),
+    );
+    const { rows } = await client.query<{ earnings: number; attributions: number }>(`
+      select (select count(*)::int from farebox.earnings_tail) as earnings,
+        (select count(*)::int from farebox.attribution_tail) as attributions
+    `);
+    assert.deepEqual(rows, [{ earnings: 1, attributions: 1 }]);
+  });
+
+  describe('an automatic top-up', () => {
+    it('is asked for once, by the charge that takes the balance below the threshold', async () => {
+      const consumer = await withThreshold(10);
+      await post(database, [newDraft(consumer, 10)]); // leaves what the threshold is
+      assert.equal(await notices(consumer), 0);
+      await post(database, [newDraft(consumer, 1)]);
+      assert.equal(await notices(consumer), 1);
+      await post(database, [newDraft(consumer, 1), newDraft(consumer, 30)]);
+      assert.equal(await notices(consumer), 1);
+    });
+
+    it('is asked for by a charge that is refused, however much there is', async () => {
+      const consumer = await withThreshold(5);
+      await post(database, [newDraft(consumer, 3), newDraft(consumer, 30), newDraft(consumer, 4)]);
+      assert.equal(await notices(consumer), 1);
+    });
+
+    it('is not asked for by a replay, nor where it is switched off', async () => {
+      const [off] = (await newConsumers(client, 1, BALANCE)) as [Consumer];
+      await post(database, [newDraft(off, BALANCE), newDraft(off, 1)]);
+      assert.equal(await notices(off), 0);
+
+      const consumer = await withThreshold(null);
+      const draft = { ...newDraft(consumer, 15), ...newKey() };
+      await post(database, [draft]);
+      await setThreshold(consumer, 10);
+      await post(database, [draft]);
+      assert.equal(await notices(consumer), 0);
+    });
+
+    it('is asked for with its charge or not at all', async () => {
+      const consumer = await withThreshold(10);
+      await assert.rejects(post(database, [newDraft(consumer, 15), newDraft(consumer, 0)]));
+      assert.equal(await notices(consumer), 0);
+    });
+  });
+
+  async function withThreshold(micros: number | null): Promise<Consumer> {
+    const [consumer] = (await newConsumers(client, 1, BALANCE)) as [Consumer];
+    await setThreshold(consumer, micros);
+    return consumer;
+  }
+
+  async function setThreshold({ consumerId }: Consumer, micros: number | null): Promise<void> {
+    await client.query('update farebox.consumers set auto_top_up_below_micros = $2 where id = $1', [
+      consumerId,
+      micros,
+    ]);
+  }
+
+  async function notices({ consumerId }: Consumer): Promise<number> {
+    const { rows } = await client.query<{ count: number }>(
+      `select count(*)::int from farebox.outbox where workflow = 'auto_top_up' and subject_id = $1`,
+      [consumerId],
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  async function earned(table: 'charges' | 'earnings_tail') {
+    const charges = {
+      charges: `date_trunc('minute', uuid_extract_timestamp(id), 'UTC') as minute, count(*)::int`,
+      earnings_tail: 'minute, sum(charges)::int',
+    };
+    const { rows } = await client.query(`
+      select developer, tool, sum(amount_micros)::int as micros, ${charges[table]} as charges
+      from farebox.${table} group by developer, tool, minute order by developer, tool, minute
+    `);
+    return rows;
+  }
+
+  async function stretches(from: string) {
+    const { rows } = await client.query(`
+      select ledger, consumer, developer, ends::int, amount::int from (${from}) s
+      order by consumer, ends
+    `);
+    return rows;
+  }
+});
+
+const CHARGED = `
+  select ledger, consumer_id as consumer, developer, spent_micros as ends, amount_micros as amount
+  from farebox.charges`;
+
+const ATTRIBUTED = `
+  select ledgers[grp] as ledger, consumers[grp] as consumer, developer,
+    spent_before[grp] + reached as ends, amount
+  from farebox.attribution_tail cross join lateral
+    unnest(charge_group, through, developers, amounts) c (grp, reached, developer, amount)
+  where spent_before[grp] is not null`;
+
+type Drawn = typeof anyCharge extends fc.Arbitrary<infer T> ? T : never;
+
+function draftOf(consumers: readonly Consumer[], drawn: Drawn): ChargeDraft {
+  const { consumer, amount, developer, tool, hour, isKeyed: keyed } = drawn;
+  const time = uuidFloor(Date.now() - hour * HOUR_MS);
+  return {
+    ...newDraft(consumers[consumer]!, amount),
+    id: time.slice(0, -12) + randomBytes(6).toString('hex'),
+    developerNumber: developer,
+    tool,
+    ...(keyed ? newKey() : {}),
+  };
+}
+
+function isKeyed({ idempotencyHash }: ChargeDraft): boolean {
+  return idempotencyHash !== null;
+}

@@ -1,0 +1,206 @@
+/**
+ * Rollups against plain sums: whatever is charged, credited, moved and rebuilt in whatever order and at the
+ * same time, a developer is shown what the charges add up to.
+ */
+import assert from 'node:assert/strict';
+import * as fc from 'fast-check';
+import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
+import {
+  listAttributedTopUps,
+  notePaidBack,
+} from '../../../src/store/earnings/top-up-attribution.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
+import {
+  DAY_MS,
+  HOUR_MS,
+  openEarningsDesk,
+  TOOLS,
+  type Charged,
+  type EarningsDesk,
+  type Party,
+} from '../earnings-desk.ts';
+
+const MIDNIGHT = Date.UTC(2026, 2, 15);
+
+/** Around midnight and the turn of the hour, to the millisecond, and days away. */
+const anyTime = fc
+  .constantFrom(0, -1, 1, HOUR_MS, HOUR_MS - 1, -HOUR_MS, -DAY_MS, -DAY_MS - 1, 40 * DAY_MS)
+  .map((offset) => MIDNIGHT + offset);
+const anyCharge = fc.record({
+  consumer: fc.nat(2),
+  developer: fc.nat(2),
+  tool: fc.constantFrom(...TOOLS),
+  amount: fc.integer({ min: 1, max: 40 }),
+  timeMs: anyTime,
+});
+type Drawn = typeof anyCharge extends fc.Arbitrary<infer T> ? T : never;
+const anyFlush = fc.array(anyCharge, { minLength: 1, maxLength: 6 });
+const anyAct = fc.oneof(
+  fc.record({ kind: fc.constant('charge' as const), charges: anyFlush }),
+  fc.record({
+    kind: fc.constant('topUp' as const),
+    consumer: fc.nat(2),
+    micros: fc.integer({ min: 1, max: 60 }),
+  }),
+  fc.record({
+    kind: fc.constant('cut' as const),
+    consumer: fc.nat(2),
+    micros: fc.integer({ min: 1, max: 60 }),
+  }),
+  fc.record({ kind: fc.constant('rollUp' as const) }),
+  fc.record({ kind: fc.constant('rebuild' as const) }),
+  // Two flushes of other consumers, a credit and two steps at once.
+  fc.record({ kind: fc.constant('together' as const), charges: anyFlush, more: anyFlush }),
+);
+
+describe('rollups', () => {
+  let testDatabase: TestDatabase;
+  let desk: EarningsDesk;
+  let parties: Party[];
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    desk = await openEarningsDesk(testDatabase.url);
+    // A day has to be a day of UTC, whatever the session thinks.
+    const { database } = desk.client;
+    await desk.client.query(`alter database ${database} set timezone = 'Asia/Kathmandu'`);
+    await desk.close();
+    desk = await openEarningsDesk(testDatabase.url);
+    parties = await desk.parties(3);
+  });
+  after(async () => {
+    await desk.close();
+    await testDatabase.drop();
+  });
+
+  const charged = ({ consumer, developer, ...rest }: Drawn): Charged => ({
+    ...rest,
+    consumer: parties[consumer] as Party,
+    developer: parties[developer] as Party,
+  });
+
+  it('and tails show what the charges add up to, whatever happens in whatever order', async () => {
+    const run = async (act: typeof anyAct extends fc.Arbitrary<infer T> ? T : never) => {
+      switch (act.kind) {
+        case 'charge':
+          return desk.charge(act.charges.map(charged));
+        case 'topUp':
+          return desk.topUp(parties[act.consumer] as Party, act.micros);
+        case 'cut':
+          return desk.cut(parties[act.consumer] as Party, act.micros);
+        case 'rollUp':
+          return rollUp(desk.database);
+        case 'rebuild':
+          return rebuildRollups(desk.database);
+        case 'together':
+          return Promise.all([
+            desk.charge(act.charges.map(charged)),
+            rollUp(desk.database),
+            desk.charge(act.more.map(charged)),
+            desk.topUp(parties[0] as Party, 30),
+            rollUp(desk.database),
+            desk.compare(parties, MIDNIGHT),
+          ]);
+      }
+    };
+    for (const party of parties) await desk.topUp(party, 200);
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyAct, { minLength: 4, maxLength: 12 }), async (acts) => {
+        for (const act of acts) {
+          await run(act);
+          await desk.compare(parties, MIDNIGHT);
+        }
+      }),
+      { numRuns: 12, endOnFailure: true },
+    );
+  });
+
+  it('count a charge once for a top-up that it took two lots of', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const first = await desk.topUp(consumer, 10);
+    await desk.topUp(consumer, 10);
+    await desk.lotAgain(consumer, first, 10);
+    await desk.charge([{ consumer, developer, amount: 25 }]);
+    await desk.compare([developer], MIDNIGHT);
+    await rollUp(desk.database);
+    await desk.compare([developer], MIDNIGHT);
+    await rebuildRollups(desk.database);
+    await desk.compare([developer], MIDNIGHT);
+  });
+
+  it('count nothing for a top-up that was taken back before its turn came', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await desk.topUp(consumer, 10);
+    const second = await desk.topUp(consumer, 10);
+    await desk.topUp(consumer, 10);
+    await desk.cutWhole(consumer, second);
+    assert.equal(await desk.charge([{ consumer, developer, amount: 20 }]), 1);
+    await desk.compare([developer], MIDNIGHT);
+    await rollUp(desk.database);
+    await desk.compare([developer], MIDNIGHT);
+  });
+
+  it('leave nothing in the tails, and move what is there once', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await desk.topUp(consumer, 100);
+    await desk.charge([{ consumer, developer, amount: 1 }]);
+    while ((await rollUp(desk.database)).hasMore);
+    assert.equal(await desk.tailRows(), 0);
+    assert.deepEqual(await rollUp(desk.database), { moved: 0, hasMore: false });
+    await desk.compare([developer], MIDNIGHT);
+  });
+
+  it('pass over what another step has in hand, and lose nothing when that one dies', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await desk.topUp(consumer, 100);
+    await desk.charge([{ consumer, developer, amount: 3 }]);
+    await desk.client.query('begin');
+    await desk.client.query('select * from farebox.earnings_tail for update');
+    await desk.client.query('delete from farebox.attribution_tail');
+    await desk.charge([{ consumer, developer, amount: 4 }]);
+    assert.deepEqual(await rollUp(desk.database), { moved: 2, hasMore: false });
+    await desk.client.query('rollback');
+    assert.equal(await desk.tailRows(), 2);
+    await desk.compare([developer], MIDNIGHT);
+    assert.deepEqual(await rollUp(desk.database), { moved: 2, hasMore: false });
+    await desk.compare([developer], MIDNIGHT);
+  });
+
+  it('wait while a rebuild is at work, which charges do not', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    await desk.topUp(consumer, 100);
+    await desk.charge([{ consumer, developer, amount: 3 }]);
+    await desk.client.query('begin');
+    await desk.client.query(`select pg_advisory_xact_lock(hashtext('farebox.rollups'))`);
+    assert.deepEqual(await rollUp(desk.database), { moved: 0, hasMore: false });
+    assert.equal(await desk.charge([{ consumer, developer, amount: 3 }]), 1);
+    await desk.client.query('rollback');
+    assert.deepEqual(await rollUp(desk.database), { moved: 4, hasMore: false });
+    await desk.compare([developer], MIDNIGHT);
+  });
+
+  it('take back from top-ups what was paid back, whether it is moved or not', async () => {
+    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const who = { developerNumber: developer.developerNumber };
+    const shown = async () =>
+      (await listAttributedTopUps(desk.database, who, { limit: 10 })).map(
+        ({ id, chargedMicros, charges }) => [id, chargedMicros, charges],
+      );
+    const [first, second] = [await desk.topUp(consumer, 10), await desk.topUp(consumer, 10)];
+    await desk.charge([{ consumer, developer, amount: 15 }]);
+    const { ledger, consumer: consumerId } = consumer;
+    await notePaidBack(desk.database, { ...who, ledger, consumerId, fromMicros: 8, toMicros: 13 });
+    const expected = [
+      [second, 2, 1],
+      [first, 8, 1],
+    ];
+    assert.deepEqual(await shown(), expected);
+    await rollUp(desk.database);
+    assert.deepEqual(await shown(), expected);
+    await notePaidBack(desk.database, { ...who, ledger, consumerId, fromMicros: 0, toMicros: 8 });
+    expected[1] = [first, 0, 1];
+    assert.deepEqual(await shown(), expected);
+    await rollUp(desk.database);
+    assert.deepEqual(await shown(), expected);
+  });
+});

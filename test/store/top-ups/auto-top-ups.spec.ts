@@ -1,0 +1,292 @@
+/** Automatic top-ups in the database: asked for once, taken up once, within both ceilings, and off in the end. */
+import assert from 'node:assert/strict';
+import { Type } from 'typebox';
+import { asMicros } from '../../../src/domain/money.ts';
+import type { TopUpFailure } from '../../../src/domain/top-up.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import {
+  findAutoTopUp,
+  setAutoTopUp,
+  takeUpAutoTopUp,
+  type AutoTopUpSettings,
+} from '../../../src/store/top-ups/auto-top-ups.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
+import { row, sql, type Database } from '../../../src/store/database.ts';
+import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
+import {
+  admitTopUp,
+  expireTopUp,
+  failTopUp,
+  listTopUpsOf,
+  withdrawAbandoned,
+  type TopUp,
+} from '../../../src/store/top-ups/top-ups.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { newPayer, type Payer } from '../payer.ts';
+
+const DOLLAR = 1_000_000;
+const HOUR_MS = 3_600_000;
+const DECLINED: TopUpFailure = { code: 'card_declined', message: 'no' };
+const SETTINGS: AutoTopUpSettings = {
+  thresholdMicros: asMicros(10 * DOLLAR),
+  amountMicros: asMicros(20 * DOLLAR),
+  ceilingMicros: asMicros(100 * DOLLAR),
+};
+
+const noticeRow = row(Type.Object({ workflow: Type.String(), waitMs: Type.Integer() }));
+
+describe('automatic top-ups in the database', () => {
+  let ledger: TestLedger;
+  let database: Database;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    ({ database } = ledger);
+  });
+
+  after(async () => {
+    assert.deepEqual(await auditLedger(database), []);
+    await ledger.drop();
+  });
+
+  it('are asked for once when a charge leaves less than the threshold, by that charge', async () => {
+    const payer = await newAutoPayer();
+    assert.ok(await payer.charge(5 * DOLLAR));
+    assert.deepEqual(await notices(payer), []);
+    assert.ok(await payer.charge(1));
+    assert.ok(await payer.charge(1));
+    assert.equal((await notices(payer)).length, 1);
+  });
+
+  it('are asked for once when a charge is refused', async () => {
+    const payer = await newAutoPayer();
+    assert.equal(await payer.charge(16 * DOLLAR), false);
+    assert.equal(await payer.charge(16 * DOLLAR), false);
+    assert.equal((await notices(payer)).length, 1);
+  });
+
+  it('are not asked for before the owner switches them on, nor after he switched them off', async () => {
+    const payer = await newAutoPayer();
+    await setAutoTopUp(database, payer, null);
+    await payer.charge(15 * DOLLAR);
+    assert.deepEqual(await notices(payer), []);
+    assert.equal(await findAutoTopUp(database, payer), null);
+  });
+
+  it('make one top-up of a notice, however many take it up at once', async () => {
+    const payer = await newAutoPayer();
+    const [notice] = await ask(payer);
+    await Promise.all(Array.from({ length: 8 }, () => takeUpAutoTopUp(database, notice!)));
+    const topUps = await automatic(payer);
+    assert.deepEqual(
+      topUps.map(({ status, method, amountMicros }) => [status, method, amountMicros]),
+      [['pending', 'direct', 20 * DOLLAR]],
+    );
+    assert.deepEqual(await notices(payer), []);
+    const [left] = await notices({ consumerId: topUps[0]!.id });
+    assert.equal(left?.workflow, 'top_up');
+  });
+
+  it('are under way one at a time, and asked for again once that has ended', async () => {
+    const payer = await newAutoPayer();
+    const first = await fire(payer);
+    await setAutoTopUp(database, payer, SETTINGS);
+    await takeUp(await ask(payer, 1));
+    assert.equal((await automatic(payer)).length, 1);
+    await creditTopUp(database, first.id);
+    await fire(payer, 20 * DOLLAR);
+    assert.equal((await automatic(payer)).length, 2);
+  });
+
+  it('are asked for again by the next charge when the credit did not suffice', async () => {
+    const payer = await newAutoPayer({ ...SETTINGS, thresholdMicros: asMicros(50 * DOLLAR) });
+    const first = await fire(payer, 1);
+    await creditTopUp(database, first.id);
+    await fire(payer, 1);
+    assert.equal((await automatic(payer)).length, 2);
+  });
+
+  it('start anew after one that an operator canceled', async () => {
+    const payer = await newAutoPayer();
+    const first = await fire(payer);
+    await expireTopUp(database, first.id);
+    assert.equal((await findAutoTopUp(database, payer))?.status, 'on');
+    await fire(payer, 1);
+  });
+
+  it('are not withdrawn, however late their workflow starts', async () => {
+    const payer = await newAutoPayer();
+    await fire(payer);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = created_at - interval '1 minute'
+      where consumer_id = ${payer.consumerId} and automatic
+    `);
+    await withdrawAbandoned(database, 30_000);
+    assert.equal((await automatic(payer)).length, 1);
+  });
+
+  describe('at a ceiling', () => {
+    it("wait for the owner's consent, and are taken up when it is given", async () => {
+      const payer = await newAutoPayer();
+      await setConsentCeiling(database, payer.consumerId, null);
+      await takeUp(await ask(payer));
+      assert.deepEqual(await stateOf(payer), ['waiting', 'consent_required']);
+      assert.ok((await waitMs(payer)) > HOUR_MS / 2);
+
+      await setConsentCeiling(database, payer.consumerId, asMicros(20 * DOLLAR));
+      await takeUp(await take(payer));
+      assert.equal((await automatic(payer)).length, 1);
+      assert.deepEqual(await stateOf(payer), ['on', null]);
+    });
+
+    it('wait when the month would take more than the owner set for them', async () => {
+      const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(30 * DOLLAR) });
+      await creditTopUp(database, (await fire(payer)).id);
+      await takeUp(await ask(payer, 20 * DOLLAR));
+      assert.deepEqual(await stateOf(payer), ['waiting', 'ceiling_reached']);
+      assert.equal((await automatic(payer)).length, 1);
+
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.top_ups set created_at = created_at - interval '32 days'
+        where consumer_id = ${payer.consumerId}
+      `);
+      await waitIsOver(payer);
+      await takeUp(await take(payer));
+      assert.equal((await automatic(payer)).length, 2);
+    });
+
+    it('and direct ones take no more than the owner consented to, twenty at once and again', async () => {
+      const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(1_000 * DOLLAR) });
+      await setConsentCeiling(database, payer.consumerId, asMicros(110 * DOLLAR));
+      const direct = { ...payer, method: 'direct', amountMicros: asMicros(20 * DOLLAR) } as const;
+      const asked = await ask(payer);
+      const [results] = await Promise.all([
+        Promise.all(Array.from({ length: 20 }, () => admitTopUp(database, direct))),
+        takeUp(asked),
+      ]);
+      const admitted = results.filter(({ kind }) => kind === 'admitted').length;
+      assert.equal(admitted + (await automatic(payer)).length, 5);
+    });
+  });
+
+  describe('after a decline', () => {
+    it('leave the card alone for a while, then twice as long, then turn themselves off', async () => {
+      const payer = await newAutoPayer();
+      await fire(payer);
+      for (const wait of [HOUR_MS, 2 * HOUR_MS]) {
+        const [topUp] = await automatic(payer);
+        const state = await failTopUp(database, topUp!.id, DECLINED, HOUR_MS);
+        assert.deepEqual(state, { status: 'waiting', reason: 'card_declined' });
+        await takeUp(await ask(payer, 1));
+        const waits = await waitMs(payer);
+        assert.ok(waits > 0.9 * wait && waits <= wait, `${waits}`);
+        await waitIsOver(payer);
+        await takeUp(await take(payer));
+      }
+      const [third] = await automatic(payer);
+      assert.equal(third?.status, 'pending');
+      const state = await failTopUp(database, third.id, DECLINED, HOUR_MS);
+      assert.deepEqual(state, { status: 'off', reason: 'card_declined' });
+      assert.ok(await payer.charge(1));
+      assert.deepEqual(await notices(payer), []);
+      assert.deepEqual(await stateOf(payer), ['off', 'card_declined']);
+
+      await setAutoTopUp(database, payer, SETTINGS);
+      assert.deepEqual(await stateOf(payer), ['on', null]);
+      await fire(payer, 1);
+    });
+
+    it('count only declines in a row, and each once', async () => {
+      const payer = await newAutoPayer();
+      for (const first of [6 * DOLLAR, 20 * DOLLAR]) {
+        for (const chargeMicros of [first, 1]) {
+          const { id } = await fire(payer, chargeMicros);
+          await failTopUp(database, id, DECLINED, HOUR_MS);
+          assert.equal(await failTopUp(database, id, DECLINED, HOUR_MS), null);
+          await waitIsOver(payer);
+        }
+        await creditTopUp(database, (await fire(payer, 1)).id);
+        assert.deepEqual(await stateOf(payer), ['on', null]);
+      }
+    });
+
+    it('are dropped when somebody has topped up by hand meanwhile', async () => {
+      const payer = await newAutoPayer();
+      await failTopUp(database, (await fire(payer)).id, DECLINED, HOUR_MS);
+      await takeUp(await ask(payer, 1));
+      await payer.topUp(50 * DOLLAR);
+      await waitIsOver(payer);
+      await takeUp(await take(payer));
+      assert.deepEqual(await notices(payer), []);
+      assert.equal((await automatic(payer)).length, 1);
+      await fire(payer, 50 * DOLLAR);
+    });
+  });
+
+  /** With 15 dollars, and consent to 1,000 a month. */
+  async function newAutoPayer(settings = SETTINGS): Promise<Payer> {
+    const payer = await newPayer(database);
+    await payer.topUp(15 * DOLLAR);
+    await setConsentCeiling(database, payer.consumerId, asMicros(1_000 * DOLLAR));
+    await setAutoTopUp(database, payer, settings);
+    return payer;
+  }
+
+  /** What a charge has written, taken as a relay takes it. */
+  async function ask(payer: Payer, chargeMicros = 6 * DOLLAR): Promise<readonly Notice[]> {
+    await payer.charge(chargeMicros);
+    const asked = await take(payer);
+    assert.equal(asked.length, 1);
+    return asked;
+  }
+
+  async function take({ consumerId }: Payer): Promise<readonly Notice[]> {
+    const taken = await takeNotices(database, 1_000, 0);
+    return taken.filter(({ subjectId }) => subjectId === consumerId);
+  }
+
+  async function takeUp(taken: readonly Notice[]): Promise<void> {
+    for (const notice of taken) await takeUpAutoTopUp(database, notice);
+  }
+
+  /** The pending top-up that a charge has led to. */
+  async function fire(payer: Payer, chargeMicros = 6 * DOLLAR): Promise<TopUp> {
+    await takeUp(await ask(payer, chargeMicros));
+    const [newest] = await automatic(payer);
+    assert.equal(newest?.status, 'pending');
+    return newest;
+  }
+
+  function notices({ consumerId }: Pick<Payer, 'consumerId'>) {
+    return database.any(sql.type(noticeRow)`
+      select workflow, ceil(extract(epoch from next_attempt_at - now()) * 1000)::int8 as "waitMs"
+      from farebox.outbox where subject_id = ${consumerId}
+    `);
+  }
+
+  async function waitMs(payer: Payer): Promise<number> {
+    const [notice] = await notices(payer);
+    return notice?.waitMs ?? 0;
+  }
+
+  /** As if the time had passed for which it is put off. */
+  async function waitIsOver({ consumerId }: Payer): Promise<void> {
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.auto_top_ups set not_before = now() where consumer_id = ${consumerId}
+    `);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.outbox set next_attempt_at = now() where subject_id = ${consumerId}
+    `);
+  }
+
+  async function automatic({ consumerId }: Payer): Promise<readonly TopUp[]> {
+    const topUps = await listTopUpsOf(database, consumerId, { limit: 100 });
+    return topUps.filter((topUp) => topUp.automatic);
+  }
+
+  async function stateOf(payer: Payer) {
+    const found = await findAutoTopUp(database, payer);
+    return [found?.status, found?.reason];
+  }
+});

@@ -1,0 +1,199 @@
+/** Refunds that an operator asks for: cut when they are asked for, credited again when they fail. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Type } from 'typebox';
+import { asMicros, type Micros } from '../../../src/domain/money.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { row, sql, type Database } from '../../../src/store/database.ts';
+import {
+  failRefund,
+  listRequestedRefunds,
+  noteWaitingRefunds,
+  requestRefund,
+} from '../../../src/store/top-ups/request-refund.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../payer.ts';
+
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+describe('a refund', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let payer: Payer;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    ({ database } = ledger);
+  });
+  beforeEach(async () => (payer = await newPayer(database)));
+  afterEach(async () => assert.deepEqual(await auditLedger(database), []));
+  after(async () => {
+    await ledger.drop();
+  });
+
+  it('takes the unspent part of its top-up, and later lots move down by as much', async () => {
+    const [first, second] = [await payer.topUp(10_000_000), await payer.topUp(20_000_000)];
+    await payer.charge(4_000_000);
+    const { amountMicros } = await requested(first);
+    assert.equal(amountMicros, 6_000_000);
+    assert.deepEqual(await payer.lots(), [
+      { topUpId: first, from: 0, to: 4_000_000 },
+      { topUpId: second, from: 4_000_000, to: 24_000_000 },
+    ]);
+    assert.deepEqual(await payer.money(), { balance: 20_000_000, held: 0, debt: 0 });
+    assert.equal(await payer.statusOf(first), 'partially_refunded');
+  });
+
+  it('leaves a fraction of a cent where it is, and that can be spent', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    await payer.charge(3_333_333);
+    assert.equal((await requested(topUp)).amountMicros, 6_660_000);
+    assert.equal((await payer.money()).balance, 6_667);
+    assert.equal(await payer.charge(6_667), true);
+  });
+
+  it('takes as much as is named, again and again, and not more than is there', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    await requested(topUp, 2_500_000);
+    await requested(topUp, 2_500_000);
+    assert.equal(await payer.statusOf(topUp), 'partially_refunded');
+    const exceeds = { kind: 'exceeds_unspent', refundableMicros: 5_000_000 };
+    assert.deepEqual(await ask(topUp, 5_010_000), exceeds);
+    await requested(topUp, 5_000_000);
+    assert.equal(await payer.statusOf(topUp), 'refunded');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+    assert.equal(await payer.charge(1), false);
+  });
+
+  it('never takes more than the balance, part of which a dispute may hold', async () => {
+    const [disputed, topUp] = [await payer.topUp(10_000_000), await payer.topUp(10_000_000)];
+    await payer.charge(6_000_000);
+    await payer.report(disputed, dispute(processorId('dp'), 10_000_000));
+    assert.deepEqual(await ask(topUp, 10_000_000), {
+      kind: 'exceeds_unspent',
+      refundableMicros: 4_000_000,
+    });
+    assert.equal((await requested(topUp)).amountMicros, 4_000_000);
+  });
+
+  it('is refused, and changes nothing, where there is nothing to refund', async () => {
+    const [spent, unpaid] = [await payer.topUp(10_000_000), await payer.open(10_000_000)];
+    await payer.charge(10_000_000);
+    const before = await payer.movements();
+    assert.deepEqual(await ask(spent), { kind: 'exceeds_unspent', refundableMicros: 0 });
+    assert.deepEqual(await ask(unpaid), { kind: 'not_refundable', status: 'pending' });
+    assert.deepEqual(await ask(randomUUID()), { kind: 'not_found' });
+    assert.deepEqual(await payer.movements(), before);
+    assert.equal(await notices(spent), 0);
+  });
+
+  it('is refused for what was booked by hand, and while a dispute is open or lost', async () => {
+    const disputed = await payer.topUp(10_000_000);
+    const dp = processorId('dp');
+    await payer.report(disputed, dispute(dp, 1_000_000));
+    assert.deepEqual(await ask(disputed), { kind: 'not_refundable', status: 'disputed' });
+    await payer.report(disputed, dispute(dp, 1_000_000, 'lost'));
+    assert.deepEqual(await ask(disputed), { kind: 'not_refundable', status: 'charged_back' });
+    const manual = await payer.topUp(10_000_000);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set method = 'manual' where id = ${manual}
+    `);
+    assert.deepEqual(await ask(manual), { kind: 'no_payment' });
+  });
+
+  it('is written down with the notice that has the processor asked', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const { refundId } = await requested(topUp, 3_000_000);
+    const [waiting] = await listRequestedRefunds(database, topUp);
+    assert.deepEqual([waiting?.id, waiting?.amountMicros], [refundId, 3_000_000]);
+    assert.equal(await notices(topUp), 1);
+  });
+
+  it('that has no outcome after an hour is looked at again, once an hour', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    await requested(topUp, 1_000_000);
+    await requested(topUp, 2_000_000);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.reversals set updated_at = now() - interval '61 minutes'
+      where top_up_id = ${topUp}
+    `);
+    assert.equal(await noteWaitingRefunds(database, 3_600_000), 1);
+    assert.equal(await noteWaitingRefunds(database, 3_600_000), 0);
+    assert.equal(await notices(topUp), 3);
+  });
+
+  it('never pays out twice, however many are asked for at once', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const results = await Promise.all([
+      ...Array.from({ length: 10 }, () => ask(topUp, 3_000_000)),
+      ...Array.from({ length: 10 }, () => payer.charge(1_000_000)),
+    ]);
+    const refunds = results.filter((each) => typeof each === 'object' && each.kind === 'requested');
+    const charges = results.filter((each) => each === true);
+    const { balance } = await payer.money();
+    assert.equal(refunds.length * 3_000_000 + charges.length * 1_000_000 + balance, 10_000_000);
+  });
+
+  it('that the processor refuses is credited again, once, as a lot of the same top-up', async () => {
+    const [topUp, later] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
+    await payer.charge(4_000_000);
+    const { refundId } = await requested(topUp);
+    for (let n = 0; n < 3; n += 1) await failRefund(database, topUp, refundId, 'no funds');
+    assert.deepEqual(await payer.lots(), [
+      { topUpId: topUp, from: 0, to: 4_000_000 },
+      { topUpId: later, from: 4_000_000, to: 9_000_000 },
+      { topUpId: topUp, from: 9_000_000, to: 15_000_000 },
+    ]);
+    assert.equal(await payer.statusOf(topUp), 'completed');
+    assert.equal((await requested(topUp)).amountMicros, 6_000_000);
+  });
+
+  it('that fails days after it was made is credited again, once', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const { refundId } = await requested(topUp);
+    const re = processorId('re');
+    await payer.report(topUp, refund(re, 10_000_000, 'made', refundId));
+    assert.equal(await payer.statusOf(topUp), 'refunded');
+    await payer.report(topUp, refund(re, 10_000_000, 'failed', refundId));
+    await payer.report(topUp, refund(re, 10_000_000, 'failed', refundId));
+    await failRefund(database, topUp, refundId, 'too late to matter');
+    assert.equal((await payer.money()).balance, 10_000_000);
+    assert.equal(await payer.statusOf(topUp), 'completed');
+  });
+
+  it('that was refused, and turns out to be made after all, is taken again', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const { refundId } = await requested(topUp);
+    await failRefund(database, topUp, refundId, 'disputed');
+    await payer.charge(4_000_000);
+    await payer.report(topUp, refund(processorId('re'), 10_000_000, 'made', refundId));
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 4_000_000 });
+  });
+
+  it('that failed settles debts first', async () => {
+    const [topUp, disputed] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
+    const { refundId } = await requested(topUp);
+    await payer.charge(5_000_000);
+    await payer.report(disputed, dispute(processorId('dp'), 5_000_000, 'lost'));
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 5_000_000 });
+    await failRefund(database, topUp, refundId, 'no funds');
+    assert.deepEqual(await payer.money(), { balance: 5_000_000, held: 0, debt: 0 });
+  });
+
+  function ask(topUp: string, amountMicros?: number) {
+    return requestRefund(database, topUp, amountMicros as Micros | undefined);
+  }
+
+  async function requested(topUp: string, amountMicros?: number) {
+    const result = await ask(topUp, amountMicros);
+    assert.ok(result.kind === 'requested', result.kind);
+    return { ...result, amountMicros: asMicros(result.amountMicros) };
+  }
+
+  function notices(topUp: string): Promise<number> {
+    return database.oneFirst(sql.type(countRow)`
+      select count(*) as count from farebox.outbox
+      where workflow = 'top_up' and subject_id = ${topUp}
+    `);
+  }
+});

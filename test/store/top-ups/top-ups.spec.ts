@@ -1,0 +1,269 @@
+/** The rows of top-ups and their credits: what Postgres decides, whoever asks how often at once. */
+import assert from 'node:assert/strict';
+import { Type } from 'typebox';
+import type { Micros } from '../../../src/domain/money.ts';
+import { createAccounts } from '../../../src/store/accounts/accounts.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { creditManually, creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
+import { row, sql, type Database } from '../../../src/store/database.ts';
+import {
+  admitTopUp,
+  expireTopUp,
+  failTopUp,
+  findTopUp,
+  findTopUpOf,
+  listTopUpsOf,
+  openTopUp,
+  planSession,
+  recordPaymentIntent,
+  recordSession,
+  withdrawAbandoned,
+  withdrawTopUp,
+  type NewTopUp,
+  type TopUp,
+} from '../../../src/store/top-ups/top-ups.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+
+const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));
+const consumerRow = row(Type.Object({ ledger: Type.Integer(), credited: Type.Integer() }));
+
+describe('top-ups in the database', () => {
+  let ledger: TestLedger;
+  let database: Database;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    ({ database } = ledger);
+  });
+
+  after(async () => {
+    await ledger.drop();
+  });
+
+  it('makes one row for one idempotency key, whoever comes first', async () => {
+    const consumer = await newConsumer();
+    const results = await Promise.all(
+      Array.from({ length: 8 }, () => admit(consumer, { idempotencyKey: 'key' })),
+    );
+    const ids = results.map((result) => ('topUp' in result ? result.topUp.id : result.kind));
+    assert.equal(new Set(ids).size, 1);
+    assert.equal(results.filter(({ kind }) => kind === 'admitted').length, 1);
+    assert.equal((await admit(await newConsumer(), { idempotencyKey: 'key' })).kind, 'admitted');
+  });
+
+  it('refuses a key that named another amount or method', async () => {
+    const consumer = await newConsumer();
+    await admit(consumer, { idempotencyKey: 'key' });
+    const other = { idempotencyKey: 'key', amountMicros: 11_000_000 as Micros };
+    assert.deepEqual(await admit(consumer, other), { kind: 'key_reused' });
+    const direct = { idempotencyKey: 'key', method: 'direct' as const };
+    assert.deepEqual(await admit(consumer, direct), { kind: 'key_reused' });
+  });
+
+  it('withdraws a top-up or opens it, never both', async () => {
+    const consumer = await newConsumer();
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const { id } = await admitted(consumer);
+        const [withdrawn, opened] = await Promise.all([
+          withdrawTopUp(database, id),
+          openTopUp(database, id),
+        ]);
+        assert.equal(withdrawn, opened === null);
+        assert.equal(withdrawn, (await findTopUp(database, id)) === null);
+        return withdrawn;
+      }),
+    );
+    assert.equal(outcomes.length, 20);
+  });
+
+  it('withdraws what was abandoned, and nothing that was opened or is young', async () => {
+    const consumer = await newConsumer();
+    const [abandoned, opened] = [await admitted(consumer), await admitted(consumer)];
+    await openTopUp(database, opened.id);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - interval '11 minutes'
+      where id in (${abandoned.id}, ${opened.id})
+    `);
+    const young = await admitted(consumer);
+    assert.equal(await withdrawAbandoned(database, 600_000), 1);
+    assert.equal(await findTopUp(database, abandoned.id), null);
+    assert.ok(await findTopUp(database, opened.id));
+    assert.ok(await findTopUp(database, young.id));
+  });
+
+  it('credits once for many calls at once, as a lot that begins where the last one ended', async () => {
+    const consumer = await newConsumer();
+    const topUps = [await admitted(consumer), await admitted(consumer), await admitted(consumer)];
+    const calls = topUps.flatMap(({ id }) => Array.from({ length: 5 }, () => id));
+    const credited = await Promise.all(calls.map((id) => creditTopUp(database, id)));
+    assert.equal(credited.filter(Boolean).length, 3);
+    assert.equal(await creditedMicros(consumer), 30_000_000);
+    assert.deepEqual(await lotsOf(consumer), [
+      { from: 0, to: 10_000_000 },
+      { from: 10_000_000, to: 20_000_000 },
+      { from: 20_000_000, to: 30_000_000 },
+    ]);
+    for (const { id } of topUps) {
+      const topUp = await findTopUp(database, id);
+      assert.equal(topUp?.status, 'completed');
+      assert.ok(topUp.completedAt);
+    }
+  });
+
+  it('lets a payment win over failure and expiry, in whatever order they come', async () => {
+    const consumer = await newConsumer();
+    const failure = { code: 'card_declined', message: 'no' };
+    const [late, early] = [await admitted(consumer), await admitted(consumer)];
+    await failTopUp(database, late.id, failure, 1_000);
+    await creditTopUp(database, late.id);
+    await creditTopUp(database, early.id);
+    await failTopUp(database, early.id, failure, 1_000);
+    await expireTopUp(database, early.id);
+    for (const { id } of [late, early]) {
+      const topUp = await findTopUp(database, id);
+      assert.deepEqual([topUp?.status, topUp?.failureCode], ['completed', null]);
+    }
+  });
+
+  it('books manual credits for a thousand consumers, and one of them again', async () => {
+    const consumers = await newConsumers(1_000);
+    const credits = consumers.map((c) => ({ ...c, amountMicros: 3 as Micros }));
+    const ids = await database.transaction((tx) => creditManually(tx, credits));
+    assert.equal(new Set(ids).size, 1_000);
+    await database.transaction((tx) => creditManually(tx, credits.slice(0, 1)));
+    assert.equal(await creditedMicros(consumers[0]!), 6);
+    assert.equal(await creditedMicros(consumers[999]!), 3);
+    assert.deepEqual(await lotsOf(consumers[0]!), [
+      { from: 0, to: 3 },
+      { from: 3, to: 6 },
+    ]);
+    const [newest] = await listTopUpsOf(database, consumers[0]!.consumerId, { limit: 1 });
+    assert.deepEqual([newest?.method, newest?.status], ['manual', 'completed']);
+  });
+
+  it('books nothing of a batch that names a consumer twice', async () => {
+    const consumer = await newConsumer();
+    const credit = { ...consumer, amountMicros: 3 as Micros };
+    await assert.rejects(database.transaction((tx) => creditManually(tx, [credit, credit])));
+    assert.equal(await creditedMicros(consumer), 0);
+    assert.deepEqual(await listTopUpsOf(database, consumer.consumerId, { limit: 10 }), []);
+  });
+
+  it('keeps the first session and the first payment intent', async () => {
+    const { id } = await admitted(await newConsumer());
+    await recordSession(database, id, { id: `cs_1_${id}`, url: 'https://first' });
+    const session = await recordSession(database, id, { id: `cs_2_${id}`, url: 'https://second' });
+    assert.deepEqual([session.sessionId, session.sessionUrl], [`cs_1_${id}`, 'https://first']);
+    await recordPaymentIntent(database, id, `pi_1_${id}`);
+    const intent = await recordPaymentIntent(database, id, `pi_2_${id}`);
+    assert.equal(intent.paymentIntentId, `pi_1_${id}`);
+  });
+
+  it('keeps the time at which a session is to expire, while that is far enough away', async () => {
+    const { id } = await admitted(await newConsumer());
+    assert.equal((await planSession(database, id, 24 * 60)).sessionExpiresAt, null);
+    const first = await planSession(database, id, 30);
+    const inMs = Date.parse(first.sessionExpiresAt ?? '') - Date.now();
+    assert.ok(inMs > 30 * 60_000 && inMs < 31 * 60_000);
+    assert.deepEqual(await planSession(database, id, 60), first);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set session_expires_at = now() + interval '29 minutes' where id = ${id}
+    `);
+    const later = await planSession(database, id, 30);
+    assert.ok(String(later.sessionExpiresAt) >= String(first.sessionExpiresAt));
+  });
+
+  it('counts against the ceiling of a month what is pending or credited, not what ended in nothing', async () => {
+    const consumer = await newConsumer();
+    await setConsentCeiling(database, consumer.consumerId, 20_000_000 as Micros);
+    const direct = { method: 'direct' as const };
+    const [first, second] = [await admitted(consumer, direct), await admitted(consumer, direct)];
+    assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');
+    await failTopUp(database, first.id, { code: 'card_declined', message: 'no' }, 1_000);
+    await creditTopUp(database, second.id);
+    await admitted(consumer, direct);
+    assert.deepEqual(await admit(consumer, direct), {
+      kind: 'consent_ceiling_reached',
+      leftMicros: 0,
+    });
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = created_at - interval '32 days'
+      where consumer_id = ${consumer.consumerId}
+    `);
+    await admitted(consumer, direct);
+  });
+
+  it('shows a consumer its own top-ups only, newest first, page by page', async () => {
+    const [mine, other] = [await newConsumer(), await newConsumer()];
+    const made: string[] = [];
+    for (let n = 0; n < 3; n += 1) made.push((await admitted(mine)).id);
+    await admitted(other);
+    // Ids of one millisecond are in no order.
+    const ids = made.toSorted().toReversed();
+    const first = await listTopUpsOf(database, mine.consumerId, { limit: 2 });
+    const rest = await listTopUpsOf(database, mine.consumerId, { limit: 2, beforeId: ids[1] });
+    assert.deepEqual(
+      [...first, ...rest].map(({ id }) => id),
+      ids,
+    );
+    assert.ok(await findTopUpOf(database, mine.consumerId, ids[0]!));
+    assert.equal(await findTopUpOf(database, other.consumerId, ids[0]!), null);
+  });
+
+  type Consumer = Pick<NewTopUp, 'ledger' | 'consumerId' | 'accountId'>;
+  let accounts = 0;
+
+  async function newConsumers(count: number): Promise<Consumer[]> {
+    accounts += 1;
+    const requests = Array.from({ length: count }, (_, n) => ({
+      email: `c${accounts}-${n}@example.com`,
+      balance: 0 as Micros,
+    }));
+    const result = await createAccounts(database, requests, {
+      keyPrefix: 'fare',
+      ledgerCount: 16,
+      consentCeiling: undefined,
+    });
+    assert.ok(result.kind === 'created');
+    return Promise.all(
+      result.accounts.map(async ({ accountId, consumerId }) => {
+        const { ledger } = await find(consumerId);
+        return { ledger, consumerId, accountId };
+      }),
+    );
+  }
+
+  async function newConsumer(): Promise<Consumer> {
+    const [consumer] = await newConsumers(1);
+    return consumer!;
+  }
+
+  function admit(consumer: Consumer, changes: Partial<NewTopUp> = {}) {
+    const amountMicros = 10_000_000 as Micros;
+    return admitTopUp(database, { ...consumer, method: 'checkout', amountMicros, ...changes });
+  }
+
+  async function admitted(consumer: Consumer, changes: Partial<NewTopUp> = {}): Promise<TopUp> {
+    const result = await admit(consumer, changes);
+    assert.ok(result.kind === 'admitted', result.kind);
+    return result.topUp;
+  }
+
+  function find(consumerId: string) {
+    return database.one(sql.type(consumerRow)`
+      select ledger, credited_micros as credited from farebox.consumers where id = ${consumerId}
+    `);
+  }
+
+  async function creditedMicros(consumer: Consumer): Promise<number> {
+    return (await find(consumer.consumerId)).credited;
+  }
+
+  function lotsOf(consumer: Consumer) {
+    return database.any(sql.type(lotRow)`
+      select from_micros as from, to_micros as to from farebox.lots
+      where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId} order by from_micros
+    `);
+  }
+});

@@ -1,0 +1,145 @@
+/** What the processor's objects mean: only what is surely paid is paid, only what is surely over is over. */
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import { wireId } from '../../src/domain/ids.ts';
+import type { Micros } from '../../src/domain/money.ts';
+import type { Verdict } from '../../src/domain/verdict.ts';
+import {
+  failureOf,
+  PaymentMismatchError,
+  verdictOfIntent,
+  verdictOfSession,
+} from '../../src/stripe/verdict.ts';
+
+const expected = { id: '01900000-0000-7000-8000-000000000001', amountMicros: 25_000_000 as Micros };
+const metadata = { top_up_id: wireId('topUp', expected.id) };
+const PAID = {
+  status: 'succeeded',
+  amount_received: 2_500,
+  currency: 'usd',
+  metadata,
+  latest_charge: { disputed: false, amount_refunded: 0 },
+};
+const IS_PAID: Verdict = { kind: 'paid', paymentIntentId: 'pi_1', isReversed: false };
+const OPEN: Verdict = { kind: 'open' };
+const EXPIRED: Verdict = { kind: 'expired' };
+
+const intent = (fields: object) =>
+  ({
+    id: 'pi_1',
+    last_payment_error: null,
+    metadata,
+    ...fields,
+  }) as unknown as Stripe.PaymentIntent;
+const session = (fields: object) =>
+  ({
+    id: 'cs_1',
+    payment_status: 'unpaid',
+    payment_intent: null,
+    amount_total: 2_500,
+    currency: 'usd',
+    metadata,
+    ...fields,
+  }) as unknown as Stripe.Checkout.Session;
+const declined = (code: string, type = 'card') => ({
+  status: 'requires_payment_method',
+  last_payment_error: { code, payment_method: { type } },
+});
+const failed = (code: Parameters<typeof failureOf>[0]): Verdict => ({
+  kind: 'failed',
+  failure: failureOf(code),
+});
+
+describe('the verdict on a payment intent', () => {
+  for (const [what, fields, verdict] of [
+    ['succeeded', PAID, IS_PAID],
+    [
+      'succeeded and in part refunded',
+      { ...PAID, latest_charge: { disputed: false, amount_refunded: 1 } },
+      { ...IS_PAID, isReversed: true },
+    ],
+    ['canceled', { status: 'canceled' }, EXPIRED],
+    ['untried', { status: 'requires_payment_method' }, OPEN],
+    ['unconfirmed', { status: 'requires_confirmation' }, OPEN],
+    ['processing', { status: 'processing' }, OPEN],
+    ['of a status that is not known yet', { status: 'something_new' }, OPEN],
+    ['declined', declined('card_declined'), failed('card_declined')],
+    ['on a card that has expired', declined('expired_card'), failed('card_expired')],
+    [
+      'that its bank asks about',
+      declined('authentication_required'),
+      failed('authentication_required'),
+    ],
+    ['that waits for its payer', { status: 'requires_action' }, failed('authentication_required')],
+    [
+      'whose debit failed',
+      declined('debit_not_authorized', 'us_bank_account'),
+      failed('payment_failed'),
+    ],
+  ] as const) {
+    it(`${what} is ${verdict.kind}`, () => {
+      assert.deepEqual(verdictOfIntent(intent(fields), expected), verdict);
+    });
+  }
+
+  for (const [what, fields] of [
+    ['amount', { amount_received: 2_499 }],
+    ['currency', { currency: 'eur' }],
+    ['owner', { metadata: { top_up_id: 'tu_other' } }],
+  ] as const) {
+    it(`of another ${what} is none: somebody has to look`, () => {
+      const other = intent({ ...PAID, ...fields });
+      assert.throws(() => verdictOfIntent(other, expected), PaymentMismatchError);
+    });
+  }
+});
+
+describe('the verdict on a checkout session', () => {
+  for (const [what, fields, verdict] of [
+    ['open', { status: 'open' }, OPEN],
+    [
+      'open after a decline',
+      { status: 'open', payment_intent: intent(declined('card_declined')) },
+      OPEN,
+    ],
+    ['expired', { status: 'expired' }, EXPIRED],
+    ['paid', { status: 'complete', payment_status: 'paid', payment_intent: intent(PAID) }, IS_PAID],
+    [
+      'paid as it expired',
+      { status: 'expired', payment_status: 'paid', payment_intent: 'pi_1' },
+      IS_PAID,
+    ],
+    [
+      'complete, its debit under way',
+      { status: 'complete', payment_intent: intent({ status: 'processing' }) },
+      OPEN,
+    ],
+    [
+      'complete, its bank account to be verified',
+      { status: 'complete', payment_intent: intent({ status: 'requires_action' }) },
+      OPEN,
+    ],
+    [
+      'complete, its debit failed',
+      {
+        status: 'complete',
+        payment_intent: intent(declined('debit_not_authorized', 'us_bank_account')),
+      },
+      failed('payment_failed'),
+    ],
+    [
+      'complete, its debit done a moment ago',
+      { status: 'complete', payment_intent: intent(PAID) },
+      IS_PAID,
+    ],
+  ] as const) {
+    it(`${what} is ${verdict.kind}`, () => {
+      assert.deepEqual(verdictOfSession(session(fields), expected), verdict);
+    });
+  }
+
+  it('that was free is none: nothing of ours is', () => {
+    const free = session({ status: 'complete', payment_status: 'no_payment_required' });
+    assert.throws(() => verdictOfSession(free, expected), PaymentMismatchError);
+  });
+});

@@ -1,0 +1,182 @@
+/** Specification section 6: what the processor's webhook accepts, and what it keeps. */
+import assert from 'node:assert/strict';
+import { Type } from 'typebox';
+import { createStripe } from '../../src/stripe/calls.ts';
+import { recordWebhook, type WebhookDeps } from '../../src/stripe/webhook.ts';
+import { row, sql, type Database } from '../../src/store/database.ts';
+import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
+import { newPayer } from '../store/payer.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+
+const eventRow = row(
+  Type.Object({
+    id: Type.String(),
+    type: Type.String(),
+    objectId: Type.Union([Type.String(), Type.Null()]),
+    topUpId: Type.Union([Type.String(), Type.Null()]),
+    handedOver: Type.Boolean(),
+  }),
+);
+
+function event(id: string, type: string, object: object): string {
+  return JSON.stringify({ id, object: 'event', type, data: { object } });
+}
+
+describe('the webhook of the payment processor', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let deps: WebhookDeps;
+
+  before(async () => {
+    ledger = await openTestLedger(4);
+    ({ database } = ledger);
+    deps = {
+      database,
+      stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
+      webhookSecrets: ['whsec_new', 'whsec_old'],
+      isLive: false,
+    };
+  });
+
+  after(async () => {
+    await ledger.drop();
+  });
+
+  it('stores an event once, however often it comes', async () => {
+    const body = event('evt_1', 'payment_intent.succeeded', {
+      id: 'pi_1',
+      object: 'payment_intent',
+    });
+    for (let n = 0; n < 3; n += 1) assert.deepEqual(await post(body), { kind: 'stored' });
+    assert.deepEqual(await find('evt_1'), {
+      id: 'evt_1',
+      type: 'payment_intent.succeeded',
+      objectId: 'pi_1',
+      topUpId: null,
+      handedOver: true,
+    });
+  });
+
+  it('accepts either secret during a rotation', async () => {
+    const body = event('evt_2', 'customer.created', { id: 'cus_1' });
+    assert.deepEqual(await post(body, { secret: 'whsec_old' }), { kind: 'stored' });
+  });
+
+  it('stores types and top-ups that it does not know', async () => {
+    await post(event('evt_3', 'something.new', { nothing: 'here' }));
+    const stranger = { metadata: { top_up_id: 'tu_01a1fd3e11307735a9c9eeaa940085c9' } };
+    await post(event('evt_4', 'checkout.session.completed', stranger));
+    assert.equal((await find('evt_3'))?.handedOver, true);
+    assert.equal((await find('evt_4'))?.handedOver, true);
+  });
+
+  it('keeps nothing of the customer', async () => {
+    await post(
+      event('evt_5', 'checkout.session.completed', {
+        id: 'cs_1',
+        customer_details: { email: 'someone@example.com' },
+      }),
+    );
+    const stored = await database.oneFirst(sql.type(row(Type.Object({ text: Type.String() })))`
+      select to_jsonb(e)::text as text from farebox.processor_events e where id = 'evt_5'
+    `);
+    assert.doesNotMatch(stored, /someone@example\.com/);
+  });
+
+  const forgeries: readonly [string, (body: string) => Promise<unknown>][] = [
+    ['signed with another secret', (body) => post(body, { secret: 'whsec_wrong' })],
+    ['without a signature', (body) => recordWebhook(deps, Buffer.from(body), undefined)],
+    ['with nonsense for a signature', (body) => recordWebhook(deps, Buffer.from(body), 't=1,v1=0')],
+    ['changed after it was signed', (body) => post(body, { sent: body.replace('evt_', 'evu_') })],
+    ['signed more than five minutes ago', (body) => post(body, { ageSeconds: 330 })],
+  ];
+  for (const [what, attempt] of forgeries) {
+    it(`refuses an event ${what}`, async () => {
+      const body = event('evt_forged', 'checkout.session.completed', { id: 'cs_1' });
+      assert.deepEqual(await attempt(body), { kind: 'invalid_signature' });
+      assert.equal(await find('evt_forged'), null);
+    });
+  }
+
+  const noEvents: Readonly<Record<string, string>> = {
+    'that is no JSON': '{"id": "evt_none"',
+    'that begins with a byte order mark': `\uFEFF${event('evt_none', 'a.type', {})}`,
+    'that is null': 'null',
+    'that is a list': '[]',
+    'without an id': '{"type":"payment_intent.succeeded","data":{"object":{}}}',
+    'with an id that is no text': '{"id":1,"type":"payment_intent.succeeded"}',
+    'with an id that no database takes': '{"id":"evt_\\u0000","type":"payment_intent.succeeded"}',
+    'with an id of half a character': '{"id":"evt_\\ud800","type":"payment_intent.succeeded"}',
+    'with an endless id': JSON.stringify({ id: 'e'.repeat(256), type: 'a.type' }),
+    'without a type': '{"id":"evt_none","data":{"object":{}}}',
+  };
+  for (const [what, body] of Object.entries(noEvents)) {
+    it(`refuses what is signed ${what}`, async () => {
+      assert.deepEqual(await post(body), { kind: 'invalid_event' });
+    });
+  }
+
+  const odd: Readonly<Record<string, object>> = {
+    'without data': {},
+    'with null for data': { data: null },
+    'with a text for an object': { data: { object: 'cs_1' } },
+    'with a list for metadata': { data: { object: { id: 'cs_1', metadata: ['top_up_id'] } } },
+    'with an id that no database takes': {
+      data: { object: { id: 'cs_\0', payment_intent: '\0' } },
+    },
+    'of the thin kind': { object: 'v2.core.event', related_object: { id: 'pi_1' } },
+  };
+  for (const [what, members] of Object.entries(odd)) {
+    it(`stores an event ${what}, and hands it to nobody`, async () => {
+      const id = `evt_odd ${what}`;
+      const type = 'checkout.session.completed';
+      assert.deepEqual(await post(JSON.stringify({ id, type, ...members })), { kind: 'stored' });
+      assert.equal((await find(id))?.handedOver, true);
+    });
+  }
+
+  it('refuses a body that is no UTF-8, whatever it is signed as', async () => {
+    const good = event('evt_bytes', 'a.type', { name: '\uFFFD' });
+    const bytes = Buffer.from(good.replace('\uFFFD', '\u00FF'), 'latin1');
+    const payload = good;
+    const signature = deps.stripe.webhooks.generateTestHeaderString({
+      payload,
+      secret: 'whsec_new',
+    });
+    assert.deepEqual(await recordWebhook(deps, bytes, signature), { kind: 'invalid_signature' });
+  });
+
+  it('knows whose a refund or dispute is by its payment, and hands it over long after the credit', async () => {
+    const payer = await newPayer(database);
+    const topUpId = await payer.topUp(10_000_000);
+    await recordPaymentIntent(database, topUpId, 'pi_ours');
+    const refunds = ['charge.refunded', 'charge.refund.updated', 'refund.created', 'refund.failed'];
+    const disputes = ['created', 'updated', 'funds_withdrawn', 'funds_reinstated', 'closed'];
+    for (const type of [...refunds, ...disputes.map((what) => `charge.dispute.${what}`)]) {
+      const object = { id: 'any_1', payment_intent: 'pi_ours' };
+      await post(event(`evt_ours ${type}`, type, object));
+      await post(event(`evt_other ${type}`, type, { ...object, payment_intent: 'pi_other' }));
+      const ours = await find(`evt_ours ${type}`);
+      assert.deepEqual([ours?.topUpId, ours?.handedOver], [topUpId, false], type);
+      const other = await find(`evt_other ${type}`);
+      assert.deepEqual([other?.topUpId, other?.handedOver], [null, true], type);
+    }
+  });
+
+  function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {
+    const signature = deps.stripe.webhooks.generateTestHeaderString({
+      payload: body,
+      secret,
+      timestamp: Math.floor(Date.now() / 1000) - ageSeconds,
+    });
+    return recordWebhook(deps, Buffer.from(sent), signature);
+  }
+
+  function find(id: string) {
+    return database.maybeOne(sql.type(eventRow)`
+      select id, type, object_id as "objectId", top_up_id as "topUpId",
+        handed_over_at is not null as "handedOver"
+      from farebox.processor_events where id = ${id}
+    `);
+  }
+});

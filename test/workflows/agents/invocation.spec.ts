@@ -1,0 +1,261 @@
+/** An invocation's workflow: the agent is called until it answers, and what came of it is kept and shown. */
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { Farebox } from '@farebox/client';
+import { InvocationAnswer, InvocationReceiptAnswer } from '../../../src/schemas/invocations.ts';
+import { VerifyAnswer } from '../../../src/schemas/receipts.ts';
+import type { InvocationProgress } from '../../../workflows/messages.ts';
+import { echo, sendJson } from '../../support/agents.ts';
+import { bodyOf, call } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+import { openAgentDesk, type AgentDesk, type Invocation } from '../agent-desk.ts';
+
+describe('an invocation', () => {
+  let desk: AgentDesk;
+
+  before(async () => {
+    desk = await openAgentDesk({ AGENT_TIMEOUT_MS: '1500' });
+  });
+  after(() => desk.close());
+
+  const progressOf = (id: string) =>
+    desk.workflow('invocation', id).query<InvocationProgress>('status');
+
+  async function verify(receipt: string) {
+    const { developerKey: key } = desk.account;
+    const body = { receipt };
+    const answer = await call(desk.stack.api, 'POST', '/v1/receipts/verify', { key, body });
+    return bodyOf(answer, 200, VerifyAnswer);
+  }
+
+  const client = () =>
+    new Farebox({ secretKey: desk.account.developerKey, baseUrl: desk.stack.api.url });
+
+  async function receiptOf({ id }: Invocation) {
+    return bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptAnswer);
+  }
+
+  it('is answered with what the agent answers, within the request', async () => {
+    const agent = await desk.agent('echo');
+    // On a busy machine the first may take longer than a request waits.
+    const { id, grantId, createdAt, completedAt, ...rest } = await until(async () => {
+      const now = await desk.invoke('echo', { to: 'fr' });
+      return now.completedAt !== null && now;
+    });
+    const seen = agent.calls.find(({ headers }) => headers['idempotency-key'] === id);
+    const sent = { invocationId: id, callerId: 'caller', capability: 'translate' };
+    assert.deepEqual(seen?.body, { ...sent, payload: { to: 'fr' } });
+    assert.deepEqual(rest, {
+      status: 'succeeded',
+      targetAgentId: 'echo',
+      capability: 'translate',
+      attempts: 1,
+      result: { echo: seen?.body },
+    });
+    assert.ok(Date.parse(completedAt ?? '') >= Date.parse(createdAt));
+    assert.equal((await desk.grantNow(grantId)).status, 'used');
+  });
+
+  it('gives the same answer to the same idempotency key, and calls the agent once', async () => {
+    const agent = await desk.agent('keyed');
+    const { id: grantId } = await desk.grant('keyed');
+    const body = { targetAgentId: 'keyed', grantId, capability: 'c', payload: {} };
+    const ask = () => desk.post('/invoke', body, { 'idempotency-key': 'once' });
+    const first = await ask();
+    const done = await desk.ended(bodyOf(first, first.status, InvocationAnswer).id);
+    const again = await ask();
+    assert.deepEqual(bodyOf(again, 200, InvocationAnswer), done);
+    assert.equal(again.headers.get('idempotency-replayed'), 'true');
+    assert.equal(agent.calls.length, 1);
+  });
+
+  it('is answered in two seconds while the agent takes longer, and ends by itself', async () => {
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
+    await desk.agent('slow', async (seen, response, count) => {
+      if (count === 1) await mayAnswer;
+      await echo(seen, response, count);
+    });
+    const { id, status } = await desk.invoke('slow');
+    assert.equal(status, 'running');
+    letAnswer();
+    assert.equal((await desk.ended(id)).status, 'succeeded');
+  });
+
+  it('survives an agent that is down, whose last error is shown until it is back', async () => {
+    const agent = await desk.agent('down');
+    await agent.stop();
+    const { id } = await desk.invoke('down');
+    const failing = await until(async () => {
+      const now = await desk.invocationNow(id);
+      return now.attempts >= 2 && now.lastError !== undefined && now;
+    });
+    const lastError = {
+      code: 'agent_unavailable',
+      message: 'The connection failed: ECONNREFUSED.',
+    };
+    assert.deepEqual([failing.status, failing.lastError], ['running', lastError]);
+    await until(async () => (await desk.detailsOf('invocation', id)).includes('ECONNREFUSED'));
+    const back = await desk.agent('down');
+    const done = await desk.ended(id);
+    assert.equal(done.status, 'succeeded');
+    assert.ok(done.attempts >= 3);
+    assert.equal(done.lastError, undefined);
+    assert.deepEqual([...back.effects], [id]);
+  });
+
+  it('is stuck after five failures, in a saved query’s sight, and an operator can try now', async () => {
+    let isUp = false;
+    await desk.agent('stuck', (seen, response, count) =>
+      isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
+    );
+    const { id } = await desk.invoke('stuck');
+    const handle = desk.workflow('invocation', id);
+    // Rather than wait for the intervals to pass.
+    await until(async () => {
+      await handle.executeUpdate('retry');
+      return (await progressOf(id)).stuck;
+    });
+    await until(() =>
+      desk.isFound('invocation', id, 'Stuck = true and InvocationStatus = "running"'),
+    );
+    assert.match(await desk.detailsOf('invocation', id), /\*\*Stuck\*\*.*It answered 503/s);
+    isUp = true;
+    const { status, stuck } = await handle.executeUpdate<InvocationProgress, []>('retry');
+    assert.deepEqual([status, stuck], ['succeeded', null]);
+    assert.equal((await desk.invocationNow(id)).status, 'succeeded');
+    await until(() =>
+      desk.isFound('invocation', id, 'InvocationStatus = "succeeded" and Stuck is null'),
+    );
+  });
+
+  it('is tried again after an agent that hung', async () => {
+    const agent = await desk.agent('hung', (seen, response, count) =>
+      count === 1 ? undefined : echo(seen, response, count),
+    );
+    const { id } = await desk.invoke('hung');
+    const done = await desk.ended(id);
+    assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
+    assert.deepEqual([...agent.effects], [id]);
+  });
+
+  it('waits for as long as a busy agent says', async () => {
+    const seenAt: number[] = [];
+    await desk.agent('busy', (seen, response, count) => {
+      seenAt.push(performance.now());
+      if (count > 1) return echo(seen, response, count);
+      response.writeHead(429, { 'retry-after': '4' }).end();
+    });
+    const { id } = await desk.invoke('busy');
+    assert.equal((await desk.ended(id)).status, 'succeeded');
+    // Timers of different clocks may differ by a little.
+    assert.ok((seenAt[1] ?? 0) - (seenAt[0] ?? 0) > 3_900);
+  });
+
+  const failures: readonly (readonly [what: string, status: number, body: string, code: string])[] =
+    [
+      ['a refusal', 422, '{"error":"no such language"}', 'agent_refused'],
+      ['an answer that is not JSON', 200, 'Hello', 'invalid_answer'],
+      ['an answer of more than a megabyte', 200, `"${'x'.repeat(1_000_000)}"`, 'answer_too_large'],
+    ];
+  for (const [n, [what, status, body, code]] of failures.entries()) {
+    it(`fails at once on ${what}, and is not tried again`, async () => {
+      const agent = await desk.agent(`failing-${n}`, (_, response) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      });
+      const { id, ...failed } = await desk.outcomeOf(`failing-${n}`);
+      assert.deepEqual(
+        [failed.status, failed.error?.code, failed.attempts, 'result' in failed],
+        ['failed', code, 1, false],
+      );
+      if (status === 422) assert.match(failed.error?.message ?? '', /422.*no such language/);
+      // Nobody's words but ours are in what Temporal keeps.
+      const result = await desk.workflow('invocation', id).result();
+      assert.doesNotMatch(JSON.stringify(result), /language|Hello|xxx/);
+      assert.equal(agent.calls.length, 1);
+    });
+  }
+
+  it('fails without a call when the protocol cannot be invoked', async () => {
+    const agent = await desk.agent('odd', echo, 'acp');
+    const { status, error } = await desk.outcomeOf('odd');
+    assert.deepEqual([status, error?.code], ['failed', 'protocol_not_supported']);
+    assert.deepEqual(agent.calls, []);
+  });
+
+  it('ends as failed when an operator cancels it by Temporal’s own means', async () => {
+    await desk.agent('away', (_, response) => void response.writeHead(500).end());
+    const { id } = await desk.invoke('away');
+    await desk.workflow('invocation', id).cancel();
+    const { status, error } = await desk.ended(id);
+    assert.deepEqual([status, error?.code], ['failed', 'canceled']);
+    assert.match(error?.message ?? '', /operator.*It answered 500/);
+  });
+
+  it('shows its agent, account and capability, and how it ended', async () => {
+    await desk.agent('shown');
+    const { id } = await desk.invoke('shown');
+    const query =
+      'AgentId = "shown" and Capability = "translate" and AccountId starts_with "acct_" and ' +
+      'InvocationStatus = "succeeded" and ExecutionStatus = "Completed" and WaitingFor is null';
+    await until(() => desk.isFound('invocation', id, query));
+    const { staticSummary } = await desk.workflow('invocation', id).describe();
+    assert.equal(await staticSummary(), 'Invocation of shown');
+    const details = await desk.detailsOf('invocation', id);
+    assert.match(details, /Ended after 1 attempt: \*\*succeeded\*\*/);
+    assert.match(details, /For operators: makes the next attempt now/);
+  });
+
+  describe('has a receipt', () => {
+    it('of what was asked and answered, which holds', async () => {
+      await desk.agent('receipted');
+      const invocation = await desk.outcomeOf('receipted', { text: 'Hello', to: 'fr' });
+      const { receipt, invocationId, ...said } = await receiptOf(invocation);
+      const { grantId, createdAt, completedAt } = invocation;
+      const asked = {
+        targetAgentId: 'receipted',
+        grantId,
+        capability: 'translate',
+        payload: { text: 'Hello', to: 'fr' },
+      };
+      assert.equal(invocationId, invocation.id);
+      assert.deepEqual(said, {
+        developerId: desk.account.developerId,
+        callerId: 'caller',
+        targetAgentId: 'receipted',
+        grantId,
+        capability: 'translate',
+        status: 'succeeded',
+        requestSha256: hash('sha256', JSON.stringify(asked)),
+        resultSha256: hash('sha256', JSON.stringify(invocation.result)),
+        createdAt,
+        completedAt,
+      });
+      assert.equal((await receiptOf(invocation)).receipt, receipt);
+      const check = await client().verifyReceipt(receipt);
+      assert.deepEqual(check, { valid: true, invocation: { id: invocation.id, ...said } });
+      assert.deepEqual(await verify(receipt), {
+        valid: true,
+        keyId: '1',
+        invocation: { id: invocation.id, ...said },
+      });
+    });
+
+    it('when it failed, too', async () => {
+      await desk.agent('refusing', (_, response) => sendJson(response, 'no', 400));
+      const { receipt, status, resultSha256 } = await receiptOf(await desk.outcomeOf('refusing'));
+      assert.deepEqual([status, resultSha256], ['failed', null]);
+      assert.equal((await verify(receipt)).invocation?.status, 'failed');
+    });
+
+    it('that does not hold with a changed character', async () => {
+      await desk.agent('forged');
+      const { receipt } = await receiptOf(await desk.outcomeOf('forged'));
+      for (const index of [12, 14, 100, 400, receipt.length - 5]) {
+        const other = receipt[index] === 'A' ? 'B' : 'A';
+        const forged = receipt.slice(0, index) + other + receipt.slice(index + 1);
+        assert.deepEqual(await verify(forged), { valid: false, keyId: null, charge: null });
+        assert.deepEqual(await client().verifyReceipt(forged), { valid: false, charge: null });
+      }
+    });
+  });
+});

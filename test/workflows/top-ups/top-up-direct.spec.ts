@@ -1,0 +1,155 @@
+/** Specification section 4.1, rule 1: a direct top-up takes the amount from the saved card, once. */
+import assert from 'node:assert/strict';
+import type { Micros } from '../../../src/domain/money.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+
+const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
+
+describe('a direct top-up', () => {
+  let desk: TopUpDesk;
+
+  before(async () => {
+    desk = await openDesk({ SAVE_TEST_CARD: 'false' });
+    await desk.startWorker();
+  });
+
+  after(async () => {
+    await desk.close();
+  });
+
+  it('completes with the card that its owner agreed to save at an earlier checkout', async () => {
+    const consumer = await desk.newConsumer();
+    const checkout = await desk.checkout(consumer, 5);
+    await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
+    await desk.statusBecomes(checkout, 'completed');
+
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.equal(result.kind, 'completed');
+    assert.deepEqual(await desk.books(consumer), {
+      credited: 17_500_000,
+      movements: 2,
+      lots: 2,
+      lotsMicros: 17_500_000,
+    });
+  });
+
+  it('fails after a checkout whose payer did not agree to save the card', async () => {
+    const consumer = await desk.newConsumer();
+    const checkout = await desk.checkout(consumer, 5);
+    await desk.pay(checkout.sessionUrl);
+    await desk.statusBecomes(checkout, 'completed');
+
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'no_saved_card');
+  });
+
+  it('fails without a saved card, and names the way out', async () => {
+    const consumer = await desk.newConsumer();
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'no_saved_card');
+    assert.match(result.failure.message, /POST \/v1\/checkout/);
+    assert.deepEqual(await desk.books(consumer), NOTHING);
+  });
+
+  for (const [card, code] of [
+    ['pm_card_chargeCustomerFail', 'card_declined'],
+    ['pm_card_authenticationRequired', 'authentication_required'],
+  ] as const) {
+    it(`fails with ${code} for ${card}, and takes nothing`, async () => {
+      const consumer = await withCard(card);
+      const result = await desk.request(consumer, 'direct', 12.5, 'key');
+      assert.ok(result.kind === 'failed');
+      assert.equal(result.failure.code, code);
+      assert.match(result.failure.message, /POST \/v1\/checkout/);
+      assert.deepEqual(await desk.paymentsOf(result.topUp), []);
+      assert.deepEqual(await desk.books(consumer), NOTHING);
+
+      const repeated = await desk.request(consumer, 'direct', 12.5, 'key');
+      assert.deepEqual(repeated, result);
+    });
+  }
+
+  it('fails with card_expired once the saved card has expired', async () => {
+    const consumer = await withCard('pm_card_visa');
+    const customer = (await findProcessorCustomer(desk.database, consumer.accountId)) ?? '';
+    const [card] = (await desk.stripe.paymentMethods.list({ customer })).data;
+    await desk.control(`cards/${card?.id}/expire`);
+    const result = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'card_expired');
+    assert.match(result.failure.message, /POST \/v1\/checkout/);
+    assert.deepEqual(await desk.books(consumer), NOTHING);
+  });
+
+  it('takes the money once for five requests with one key at once', async () => {
+    const consumer = await withCard('pm_card_visa');
+    const results = await Promise.all(
+      Array.from({ length: 5 }, () => desk.request(consumer, 'direct', 20, 'key')),
+    );
+    assert.deepEqual([...new Set(results.map(({ kind }) => kind))], ['completed']);
+    const [first] = results;
+    assert.ok(first && 'topUp' in first);
+    assert.equal((await desk.paymentsOf(first.topUp)).length, 1);
+    assert.equal((await desk.books(consumer)).credited, 20_000_000);
+  });
+
+  for (const fault of [
+    { path: '/v1/payment_intents', kind: 'do_then_drop' },
+    { path: '/v1/payment_intents/', kind: 'do_then_drop' },
+    { path: '/v1/payment_intents', kind: 'do_then_error', status: 500 },
+    { path: '/v1/payment_intents/', kind: 'do_then_error', status: 500 },
+    { path: '/v1/payment_intents/', kind: 'error', status: 500 },
+    { path: '/v1/payment_intents', kind: 'drop' },
+  ]) {
+    it(`takes the money once when POST ${fault.path} suffers ${fault.kind}`, async () => {
+      const consumer = await withCard('pm_card_visa');
+      await desk.control('faults', { method: 'POST', ...fault });
+      const result = await desk.request(consumer, 'direct', 20);
+      assert.ok(result.kind === 'completed', result.kind);
+      assert.equal((await desk.paymentsOf(result.topUp)).length, 1);
+      assert.equal((await desk.books(consumer)).credited, 20_000_000);
+    });
+  }
+
+  it('needs the consent of the owner', async () => {
+    const consumer = await withCard('pm_card_visa');
+    await setConsentCeiling(desk.database, consumer.consumerId, null);
+    assert.deepEqual(await desk.request(consumer, 'direct', 20), { kind: 'consent_required' });
+  });
+
+  it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
+    const consumer = await withCard('pm_card_visa');
+    await setConsentCeiling(desk.database, consumer.consumerId, 100_000_000 as Micros);
+    const results = await Promise.all(
+      Array.from({ length: 6 }, () => desk.request(consumer, 'direct', 30)),
+    );
+    const kinds = results.map(({ kind }) => kind).toSorted();
+    assert.deepEqual(kinds, [
+      'completed',
+      'completed',
+      'completed',
+      'consent_ceiling_reached',
+      'consent_ceiling_reached',
+      'consent_ceiling_reached',
+    ]);
+    assert.equal((await desk.books(consumer)).credited, 90_000_000);
+    assert.equal((await desk.request(consumer, 'direct', 10)).kind, 'completed');
+    assert.deepEqual(await desk.request(consumer, 'direct', 0.5), {
+      kind: 'consent_ceiling_reached',
+      leftMicros: 0,
+    });
+  });
+
+  /** A consumer whose customer has this card saved. */
+  async function withCard(card: string): Promise<Consumer> {
+    const consumer = await desk.newConsumer();
+    const failed = await desk.request(consumer, 'direct', 1);
+    assert.equal(failed.kind, 'failed');
+    await desk.saveCard(consumer, card);
+    return consumer;
+  }
+});

@@ -1,0 +1,133 @@
+/** What operators see of a top-up in the Temporal UI, and what they can do about it. */
+import assert from 'node:assert/strict';
+import type { Micros } from '../../../src/domain/money.ts';
+import { sql } from '../../../src/store/database.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { until } from '../../support/stack.ts';
+import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+
+describe('operators and a top-up', () => {
+  let desk: TopUpDesk;
+
+  before(async () => {
+    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    await desk.startWorker();
+  });
+
+  after(async () => {
+    await desk.close();
+  });
+
+  it('shows what a checkout waits for, its amount and its consumer', async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await until(() => found(topUp, 'WaitingFor = "payment" and AmountDollars = 25'));
+    const { staticSummary } = await desk.workflow(topUp.id).describe();
+    assert.equal(await staticSummary(), 'Top-up of 25 dollars, checkout');
+    const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+    assert.match(JSON.stringify(metadata), /Waiting for the \*\*payment\*\*/);
+    assert.match(JSON.stringify(metadata), /For operators/);
+  });
+
+  it('closes the session when a checkout is canceled', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
+    assert.equal((await desk.topUp(topUp.id)).status, 'expired');
+    const session = await desk.stripe.checkout.sessions.retrieve(topUp.sessionId!);
+    assert.equal(session.status, 'expired');
+    await until(() => found(topUp, 'TopUpStatus = "expired" and ExecutionStatus = "Completed"'));
+  });
+
+  it('closes the payment when a direct one is canceled that is stuck, and takes nothing', async () => {
+    const consumer = await desk.newConsumer();
+    const refusing = { method: 'POST', path: '/v1/payment_intents/', kind: 'error', status: 503 };
+    await desk.control('faults', { ...refusing, times: 5 });
+    const result = await desk.request(consumer, 'direct', 20);
+    assert.ok('topUp' in result);
+    await until(() => found(result.topUp, 'Stuck = true'), { timeoutMs: 60_000 });
+    const { topUp } = result;
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
+    const { paymentIntentId } = await desk.topUp(topUp.id);
+    const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.deepEqual(await desk.paymentsOf(topUp), []);
+  }).timeout(90_000);
+
+  it("ends in the same order when it is canceled by Temporal's own means", async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await desk.workflow(topUp.id).cancel();
+    assert.equal((await desk.workflow(topUp.id).result()).status, 'expired');
+    assert.equal((await desk.topUp(topUp.id)).status, 'expired');
+  });
+
+  it('credits a checkout that is canceled after it was paid', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.control('webhooks', { mode: 'drop' });
+    await desk.pay(topUp.sessionUrl);
+    await desk.control('webhooks', { mode: 'deliver' });
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'completed');
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+  });
+
+  it('shows one that is stuck, credits no other amount, and goes on when it is retried', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    await setAmount(topUp, 26_000_000);
+    await desk.pay(topUp.sessionUrl);
+    await until(() => found(topUp, 'Stuck = true and WaitingFor = "operator"'));
+    const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
+    assert.match(stuck.stuck!.message, /another payment than the one asked for/);
+    assert.equal((await desk.books(consumer)).credited, 0);
+    const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+    assert.match(JSON.stringify(metadata), /\*\*Stuck\*\*.*the update `retry`/);
+
+    const still = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    assert.equal(still.stuck?.step, 'ask');
+    await setAmount(topUp, 25_000_000);
+    await desk.workflow(topUp.id).executeUpdate('retry');
+    await desk.statusBecomes(topUp, 'completed');
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    await until(() => found(topUp, 'Stuck is null and ExecutionStatus = "Completed"'));
+  });
+
+  it('answers pending while the processor is away, and opens the session when it is back', async () => {
+    const consumer = await desk.newConsumer();
+    await desk.control('faults', {
+      method: 'POST',
+      path: '/v1/checkout',
+      kind: 'error',
+      status: 503,
+      times: 1_000,
+    });
+    const result = await desk.request(consumer, 'checkout', 25, 'key');
+    assert.ok(result.kind === 'pending');
+    assert.equal(result.topUp.sessionUrl, null);
+    await until(() => found(result.topUp, 'Stuck = true and WaitingFor = "processor"'));
+
+    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.workflow(result.topUp.id).executeUpdate('retry');
+    const repeated = await desk.request(consumer, 'checkout', 25, 'key');
+    assert.ok(repeated.kind === 'pending');
+    assert.equal(repeated.topUp.id, result.topUp.id);
+    assert.match(String(repeated.topUp.sessionUrl), /^http/);
+  }).timeout(60_000);
+
+  async function found(topUp: TopUp, query: string): Promise<boolean> {
+    const workflowId = desk.workflow(topUp.id).workflowId;
+    const { count } = await desk.temporal.client.workflow.count(
+      `WorkflowId = "${workflowId}" and ${query}`,
+    );
+    return count === 1;
+  }
+
+  async function setAmount(topUp: TopUp, amountMicros: number): Promise<void> {
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set amount_micros = ${amountMicros as Micros} where id = ${topUp.id}
+    `);
+  }
+});

@@ -1,0 +1,307 @@
+/** What becomes of a top-up after it was credited: refunds and disputes, against the real simulator. */
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import { Type } from 'typebox';
+import { wireId } from '../../../src/domain/ids.ts';
+import type { Micros } from '../../../src/domain/money.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { row, sql } from '../../../src/store/database.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { payerOf, type Payer } from '../../store/payer.ts';
+import { proveBooks } from '../../support/books.ts';
+import { farebox, until, type Server } from '../../support/stack.ts';
+import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+interface Paid {
+  readonly payer: Payer;
+  readonly topUp: TopUp;
+  readonly intent: string;
+}
+
+describe('a credited top-up', () => {
+  let desk: TopUpDesk;
+  let worker: Server;
+
+  before(async () => {
+    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    worker = await desk.startWorker();
+  });
+  afterEach(async () => assert.deepEqual(await auditLedger(desk.database), []));
+  after(async () => {
+    await proveBooks(desk.env);
+    await desk.close();
+  });
+
+  it('is refunded by a command: out of the balance at once, then at the processor', async () => {
+    const { payer, topUp, intent } = await paid(10, 4.005);
+    const printed = await farebox(['refund', wireId('topUp', topUp.id), '--json'], desk);
+    const asked = JSON.parse(printed) as { refundId: string; amount: number };
+    assert.equal(asked.amount, 5.99);
+    assert.equal((await payer.money()).balance, 5_000);
+    await until(async () => (await refundsOf(intent)).length === 1);
+    const [refund] = await refundsOf(intent);
+    assert.deepEqual([refund?.amount, refund?.metadata], [599, { refund_id: asked.refundId }]);
+    await settled(topUp, 'partially_refunded');
+  });
+
+  it('is not refunded by a command that asks for what cannot be, and says why', async () => {
+    const { topUp } = await paid(10, 10);
+    const refused = async (said: RegExp, ...args: readonly string[]) =>
+      assert.rejects(farebox(['refund', ...args], desk), (error: Error & { stderr?: string }) => {
+        assert.match(error.stderr ?? '', said);
+        return true;
+      });
+    const id = wireId('topUp', topUp.id);
+    await refused(/There is no top-up tu_0{32}/, `tu_${'0'.repeat(32)}`);
+    await refused(/ 0 dollars can be refunded/, id);
+    await refused(/whole cents/, id, '--amount', '0.001');
+    await refused(/more than 0/, id, '--amount', '0');
+    assert.equal((await desk.topUp(topUp.id)).status, 'completed');
+  });
+
+  it('is refunded though the worker died between the cut and the processor', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    worker.kill('SIGKILL');
+    await worker.exited;
+    await refund(topUp, 3_000_000);
+    assert.equal((await payer.money()).balance, 7_000_000);
+    assert.deepEqual(await refundsOf(intent), []);
+    worker = await desk.startWorker();
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(
+      (await refundsOf(intent)).map(({ amount }) => amount),
+      [300],
+    );
+  });
+
+  for (const fault of [
+    { kind: 'do_then_error', status: 500 },
+    { kind: 'do_then_drop' },
+    { kind: 'drop' },
+    { kind: 'error', status: 500 },
+    { kind: 'error', status: 429, headers: { 'retry-after': '1' } },
+    { kind: 'error', status: 409 },
+  ]) {
+    it(`is refunded once when the processor answers by ${JSON.stringify(fault)}`, async () => {
+      const { payer, topUp, intent } = await paid(10);
+      await desk.control('faults', { method: 'POST', path: '/v1/refunds', ...fault });
+      await refund(topUp, 4_000_000);
+      await until(async () => (await refundsOf(intent)).length === 1);
+      await settled(topUp, 'partially_refunded');
+      assert.equal((await refundsOf(intent)).length, 1);
+      assert.deepEqual(await payer.money(), { balance: 6_000_000, held: 0, debt: 0 });
+    });
+  }
+
+  it('gets a refund credited again when the processor refuses it, for a dispute nobody heard of', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    await desk.control('webhooks', { mode: 'drop' });
+    await desk.control('disputes', { payment_intent: intent, amount: 300 });
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'disputed');
+    await desk.control('webhooks', { mode: 'deliver' });
+    assert.deepEqual(await payer.money(), { balance: 7_000_000, held: 3_000_000, debt: 0 });
+    assert.deepEqual(await refundsOf(intent), []);
+  });
+
+  it('gets a refund credited again, once, that failed days after it was made', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'partially_refunded');
+    const [made] = await refundsOf(intent);
+    await desk.control(`refunds/${made?.id}/fail`);
+    await settled(topUp, 'completed');
+    assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
+    assert.equal((await payer.lots()).length, 2);
+  });
+
+  it('loses what is refunded in the dashboard of the processor, and owes what is spent', async () => {
+    const { payer, topUp, intent } = await paid(10, 7);
+    await desk.stripe.refunds.create({ payment_intent: intent });
+    await settled(topUp, 'refunded');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 7_000_000 });
+    const again = await desk.request(payer, 'direct', 10);
+    assert.equal(again.kind, 'completed');
+    assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
+  });
+
+  it('is held while it is disputed, lost when that is lost, and shows it to operators', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    const dispute = await opened(intent);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    await until(() => found(topUp, 'TopUpStatus = "disputed" and ExecutionStatus = "Completed"'));
+    const details = await detailsOf(topUp);
+    assert.match(details, /holds 4 dollars/);
+    assert.match(details, /owes 6 dollars/);
+
+    await desk.control(`disputes/${dispute}/close`, { status: 'lost' });
+    await settled(topUp, 'charged_back');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 6_000_000 });
+    await until(() => found(topUp, 'TopUpStatus = "charged_back" and WaitingFor is null'));
+  });
+
+  it('is as it was before when the dispute is won, also after it was lost', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    await refund(topUp, 1_000_000);
+    await settled(topUp, 'partially_refunded');
+    const dispute = await opened(intent);
+    await settled(topUp, 'disputed');
+    await desk.control(`disputes/${dispute}/close`, { status: 'lost' });
+    await settled(topUp, 'charged_back');
+    await desk.control(`disputes/${dispute}/close`, { status: 'won' });
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
+  });
+
+  it('is left alone by an inquiry, until that becomes a dispute', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    const asked = await opened(intent, { inquiry: true });
+    await settled(topUp, 'completed');
+    assert.equal((await payer.money()).held, 0);
+    await desk.control(`disputes/${asked}/escalate`);
+    await settled(topUp, 'disputed');
+    assert.equal((await payer.money()).held, 10_000_000);
+  });
+
+  it('bears several disputes of one payment, each partial', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    const first = await opened(intent, { amount: 300 });
+    const second = await opened(intent, { amount: 700 });
+    await settled(topUp, 'disputed');
+    await until(async () => (await payer.money()).held === 10_000_000);
+    await desk.control(`disputes/${first}/close`, { status: 'won' });
+    await until(async () => (await payer.money()).held === 7_000_000);
+    await desk.control(`disputes/${second}/close`, { status: 'lost' });
+    await settled(topUp, 'charged_back');
+    assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
+  });
+
+  it('settles a refund that failed while it was disputed', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    await refund(topUp, 10_000_000);
+    await settled(topUp, 'refunded');
+    const [made] = await refundsOf(intent);
+    await opened(intent, { amount: 1_000 });
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 10_000_000 });
+    await desk.control(`refunds/${made?.id}/fail`);
+    await until(async () => (await payer.money()).held === 10_000_000);
+    assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
+  });
+
+  for (const reported of ['before the payment was', 'never'] as const) {
+    it(`is credited and refunded when the refund is reported ${reported}`, async () => {
+      const consumer = await desk.newConsumer();
+      const payer = payerOf(desk.database, consumer);
+      const topUp = await desk.checkout(consumer, 10);
+      await desk.control('webhooks', { mode: reported === 'never' ? 'drop' : 'hold' });
+      await desk.pay(topUp.sessionUrl);
+      const { data } = await desk.stripe.paymentIntents.list({ limit: 1 });
+      const intent = data[0]?.id ?? '';
+      await desk.stripe.refunds.create({ payment_intent: intent, amount: 400 });
+      if (reported === 'never') await desk.workflow(topUp.id).executeUpdate('retry');
+      else await report(await eventsOf(intent, 'charge.refunded'));
+      await settled(topUp, 'partially_refunded');
+      await desk.control('webhooks', { mode: 'deliver' });
+      assert.deepEqual(await payer.money(), { balance: 6_000_000, held: 0, debt: 0 });
+    });
+  }
+
+  it('is stuck where operators see it while the processor is away, and settles when that is back', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    const down = { method: 'GET', path: '/v1/disputes', kind: 'error', status: 503, times: 1_000 };
+    await desk.control('faults', down);
+    await desk.control('disputes', { payment_intent: intent });
+    const isStuck = () => found(topUp, 'Stuck = true and WaitingFor = "processor"');
+    await until(isStuck, { timeoutMs: 45_000 });
+    const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
+    assert.equal(stuck.stuck?.step, 'settle');
+    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
+    assert.equal((await payer.money()).held, 10_000_000);
+  }).timeout(60_000);
+
+  it('starts again when its workflow was terminated in the middle', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    const down = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 503, times: 1_000 };
+    await desk.control('faults', down);
+    await refund(topUp, 1_000_000);
+    await until(() => found(topUp, 'ExecutionStatus = "Running"'));
+    await desk.workflow(topUp.id).terminate();
+    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await refund(topUp, 2_000_000);
+    await until(async () => (await refundsOf(intent)).length === 2);
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await payer.money(), { balance: 7_000_000, held: 0, debt: 0 });
+  });
+
+  async function paid(dollars: number, spentDollars = 0): Promise<Paid> {
+    const payer = payerOf(desk.database, await desk.newConsumer());
+    const result = await desk.request(payer, 'direct', dollars);
+    assert.ok(result.kind === 'completed', result.kind);
+    if (spentDollars > 0) assert.ok(await payer.charge(Math.round(spentDollars * 1e6)));
+    const topUp = await getTopUp(desk.database, result.topUp.id);
+    return { payer, topUp, intent: topUp.paymentIntentId ?? '' };
+  }
+
+  async function refund(topUp: TopUp, amountMicros: number): Promise<void> {
+    const result = await requestRefund(desk.database, topUp.id, amountMicros as Micros);
+    assert.equal(result.kind, 'requested');
+  }
+
+  async function refundsOf(intent: string): Promise<Stripe.Refund[]> {
+    return (await desk.stripe.refunds.list({ payment_intent: intent })).data;
+  }
+
+  /** The id of a dispute that was opened on a payment last. */
+  async function opened(intent: string, order: object = {}): Promise<string> {
+    await desk.control('disputes', { payment_intent: intent, ...order });
+    const { data } = await desk.stripe.disputes.list({ payment_intent: intent });
+    return data[0]?.id ?? '';
+  }
+
+  async function eventsOf(intent: string, type: string): Promise<string[]> {
+    const { data } = await desk.stripe.events.list({ type, limit: 100 });
+    const isOf = ({ payment_intent }: { payment_intent?: unknown }) => payment_intent === intent;
+    return data.filter(({ data: { object } }) => isOf(object as object)).map(({ id }) => id);
+  }
+
+  async function report(events: readonly string[]): Promise<void> {
+    for (const id of events) await desk.control(`events/${id}/deliver`);
+  }
+
+  /** The status is reached and nothing is under way any more. */
+  async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
+    await desk.statusBecomes(topUp, status);
+    await until(async () => {
+      const waiting = (await desk.waitingEvents()) + (await waitingNotices());
+      const { status: execution } = await desk.workflow(topUp.id).describe();
+      return waiting === 0 && execution.name === 'COMPLETED';
+    });
+    assert.equal((await desk.topUp(topUp.id)).status, status);
+  }
+
+  function waitingNotices(): Promise<number> {
+    return desk.database.oneFirst(sql.type(countRow)`
+      select count(*) as count from farebox.outbox where workflow = 'top_up'
+    `);
+  }
+
+  async function detailsOf(topUp: TopUp): Promise<string> {
+    return JSON.stringify(await desk.workflow(topUp.id).query('__temporal_workflow_metadata'));
+  }
+
+  async function found(topUp: TopUp, query: string): Promise<boolean> {
+    const id = desk.workflow(topUp.id).workflowId;
+    const { count } = await desk.temporal.client.workflow.count(
+      `WorkflowId = "${id}" and ${query}`,
+    );
+    return count > 0;
+  }
+});
