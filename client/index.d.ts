@@ -1,8 +1,37 @@
 /**
  * @farebox/client: charge a consumer for a tool call, get a signed receipt, run the tool.
- * Section numbers are those of the Farebox interface specification. Amounts are dollars as JSON
- * numbers with at most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
+ * Section numbers are those of the Farebox interface specification. Amounts are dollars, with
+ * at most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
  */
+
+/** Dollars: a number, a decimal string such as `'0.02'`, or what `usd()` made and rounded. */
+export type Amount = number | string | Usd;
+
+/** How `Usd.round` gets to whole micro-dollars: `half_even` is to the nearest, and of two to the even one. */
+export type Rounding = 'up' | 'down' | 'half_even';
+
+/** Dollars in exact fractions: for prices by unit. Each method gives a new one. */
+export interface Usd {
+  /** So much for each of `quantity` units. */
+  times(quantity: number | string | bigint): Usd;
+  /** The price of one unit, when this is the price of `quantity` of them. */
+  per(quantity: number | string | bigint): Usd;
+  plus(amount: Amount): Usd;
+  /** To whole micro-dollars, once, at the end. */
+  round(rounding: Rounding): Usd;
+  /** A decimal of six places. Throws a RangeError when there is a fraction of a micro-dollar: round first. */
+  toString(): string;
+  toJSON(): string;
+}
+
+/**
+ * Money for arithmetic, without the errors of floats: `3 * 0.07` is 0.21000000000000002, which cannot be charged.
+ * A number is taken as the decimal that it prints as. Throws a RangeError for what is no decimal of 0 or more.
+ *
+ * @example
+ * const amount = usd('3').per(1_000_000).times(tokens).round('up'); // $3.00 per million tokens
+ */
+export declare function usd(dollars: Amount): Usd;
 
 /**
  * What charge() does when Farebox cannot be reached or gives no answer (section 7):
@@ -51,7 +80,7 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /** The tool's name. It need not be registered before. */
   tool: string;
   /** Dollars. Without it the price that the tool is registered with is charged. */
-  amount?: number | undefined;
+  amount?: Amount | undefined;
   /** Kept with the charge: at most 20 members, names of 40 and strings of 500 characters. */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
@@ -93,7 +122,7 @@ export interface RefundRequest {
   /** The charge's `id`: `chg_...` */
   chargeId: string;
   /** Dollars, at most what is left of the charge. Default: all that is left. */
-  amount?: number | undefined;
+  amount?: Amount | undefined;
   /**
    * Names this refund of this charge: another call with the same key and the same amount finds it instead
    * of making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
@@ -209,7 +238,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * await prices.charge({ apiKey, tool: 'search' });
    */
   withPrices<Tool extends string>(
-    prices: Readonly<Record<Tool, number>>,
+    prices: Readonly<Record<Tool, Amount>>,
   ): PricedFarebox<Tool, Mode>;
 }
 

@@ -7,6 +7,7 @@ import { CAN_SHARE_REQUESTS } from '#send';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError, errorOf } from './errors.js';
+import { amountToSend } from './money.js';
 import { ReceiptKeys, verifyReceipt } from './receipts.js';
 import { postRefund } from './refund-requests.js';
 import { retry } from './retry.js';
@@ -19,6 +20,7 @@ export {
   InvalidApiKeyError,
   ServiceUnavailableError,
 } from './errors.js';
+export { usd } from './money.js';
 export { serviceKeyOf } from './service-key.js';
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
@@ -58,8 +60,7 @@ export class Farebox {
     if (typeof apiKey !== 'string' || apiKey === '') {
       throw createError('invalid_api_key', 'The consumer key is missing.', { param: 'apiKey' });
     }
-    checkSendable(request.amount, idempotencyKey);
-
+    checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
     const { answer, outcome } = await this.#retry((leftMs) => this.#attempt(prepared, leftMs));
     if (answer.charge) return answer.charge;
@@ -76,8 +77,8 @@ export class Farebox {
     if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
       throw createError('not_found', 'There is no charge of this id.', { param: 'chargeId' });
     }
-    checkSendable(amount, idempotencyKey);
-    const asked = { chargeId, amount, idempotencyKey };
+    checkIdempotencyKey(idempotencyKey);
+    const asked = { chargeId, amount: amountToSend(amount), idempotencyKey };
     const { answer, outcome } = await this.#retry((leftMs) =>
       postRefund(this.#transport, asked, Math.min(this.#timeoutMs, leftMs)),
     );
@@ -120,11 +121,8 @@ export class Farebox {
   }
 }
 
-/** What JSON or a header cannot carry is refused here; all else is the service's to decide. */
-function checkSendable(amount, idempotencyKey) {
-  if (amount !== undefined && !Number.isFinite(amount)) {
-    throw createError('invalid_amount', 'The amount is not a number.', { param: 'amount' });
-  }
+/** What a header cannot carry is refused here; all else is the service's to decide. */
+function checkIdempotencyKey(idempotencyKey) {
   if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
     const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
     throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });

@@ -4,7 +4,7 @@
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
-import { CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import { isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { ReceiptSubject } from './receipts.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -35,7 +35,7 @@ export type ChargeResult =
     }
   | { readonly kind: 'insufficient_balance'; readonly balance: Micros; readonly required: Micros }
   | { readonly kind: 'invalid_api_key' }
-  | { readonly kind: 'invalid_amount' }
+  | { readonly kind: 'invalid_amount'; readonly sent: number | string }
   | { readonly kind: 'amount_required' }
   | { readonly kind: 'unknown_tool' }
   | { readonly kind: 'tool_archived' }
@@ -70,7 +70,7 @@ function prepareFor(
   if (!consumer) return { kind: 'invalid_api_key' };
   deps.keyUse.note(consumer.keyId);
   const asked = amount === undefined ? undefined : chargeable(amount);
-  if (amount !== undefined && asked === undefined) return { kind: 'invalid_amount' };
+  if (amount !== undefined && asked === undefined) return { kind: 'invalid_amount', sent: amount };
   const known = deps.tools.peek(request.developer.developerId, tool);
   const price = asked ?? (known?.isArchived === true ? undefined : known?.price);
   // Nothing is refused from memory: a process beside this one may have given the tool a price just now.
@@ -171,18 +171,19 @@ function inForce(owner: KeyOwner, kind: KeyOwner['kind']): KeyOwner | undefined 
   return owner.kind === kind && !isExpired ? owner : undefined;
 }
 
-function chargeable(dollars: number): Micros | undefined {
+function chargeable(dollars: number | string): Micros | undefined {
   const amount = microsOfDollars(dollars);
-  return amount !== undefined && amount > 0 && amount <= CHARGE_MICROS_MAX ? amount : undefined;
+  return amount !== undefined && isChargeable(amount) ? amount : undefined;
 }
 
 /**
  * The idempotency key names one charge of one consumer by one developer. The fingerprint is of what was
- * sent, not of what it came to: a price that changed meanwhile does not make a retry another request.
+ * sent, not of what it came to: a price that changed meanwhile does not make a retry another request. But
+ * an amount is the same as a number and as a string.
  */
 function identityOf({ developer, body, idempotencyKey }: ChargeRequest, consumerId: string) {
   if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
-  const sent = JSON.stringify([body.tool, body.amount ?? null, body.metadata ?? null]);
+  const sent = JSON.stringify([body.tool, numberOf(body.amount), body.metadata ?? null]);
   return {
     idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
       0,
@@ -190,4 +191,8 @@ function identityOf({ developer, body, idempotencyKey }: ChargeRequest, consumer
     ),
     fingerprint: hash('sha256', sent).slice(0, 10),
   };
+}
+
+function numberOf(amount: number | string | undefined): number | null {
+  return amount === undefined ? null : Number(amount);
 }

@@ -7,7 +7,10 @@
 export const ERRORS = {
   invalid_request: [400, 'The request is malformed; `param` names the field at fault. Correct it.'],
   invalid_json: [400, 'The body is not JSON in UTF-8.'],
-  invalid_amount: [400, 'The amount is no exact number of micro-dollars, or out of bounds.'],
+  invalid_amount: [
+    400,
+    'The amount has more than six decimals, or is outside the allowed range. Round it, or send a decimal string.',
+  ],
   invalid_cursor: [400, 'The cursor is not a `nextCursor` of this list.'],
   invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or too old.'],

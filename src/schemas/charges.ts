@@ -1,6 +1,6 @@
 /** Wire shapes of charging (specification section 4.3) and of charge lists. */
 import { Type, type Static } from 'typebox';
-import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
+import { Dollars, DollarsAsked, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
 
 /**
  * Flat, so that it has no depth; small, so that a charge stays small. A name that the pattern does not
@@ -18,7 +18,7 @@ export const ChargeBody = Type.Object({
   apiKey: Type.Optional(Type.Unknown({ description: "The consumer's key" })),
   tool: ToolName,
   amount: Type.Optional(
-    Dollars("What is charged; left out, the tool's price. At most 1,000,000, to six decimals"),
+    DollarsAsked("What is charged; left out, the tool's price. At most 1,000,000"),
   ),
   metadata: Type.Optional(Metadata),
 });
@@ -39,7 +39,7 @@ export const BatchedCharge = Type.Object({
 });
 
 export const RefundBody = Type.Object({
-  amount: Type.Optional(Dollars('At most what is left of the charge; left out, all of that')),
+  amount: Type.Optional(DollarsAsked('At most what is left of the charge; left out, all of that')),
 });
 export type RefundBody = Static<typeof RefundBody>;
 

@@ -1,7 +1,7 @@
 /** Wire shapes of the consumer's endpoints (specification section 4.1). */
 import { Type, type Static } from 'typebox';
 import { AUTO_TOP_UP_STATUSES, TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
-import { Dollars, PageMarks, Timestamp } from './shapes.ts';
+import { Dollars, DollarsAsked, PageMarks, Timestamp } from './shapes.ts';
 
 export const BalanceAnswer = Type.Object({
   balance: Dollars('What can be spent now'),
@@ -20,7 +20,7 @@ export const BalanceAnswer = Type.Object({
 });
 
 export const TopUpBody = Type.Object({
-  amount: Dollars('Whole cents; 0.50 (through checkout 5) to 999,999.99'),
+  amount: DollarsAsked('Whole cents; 0.50 (through checkout 5) to 999,999.99'),
 });
 export type TopUpBody = Static<typeof TopUpBody>;
 

@@ -1,21 +1,23 @@
 /** Wire shapes of the developer's endpoints (specification section 4.2). */
 import { Type, type Static } from 'typebox';
-import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
+import { Dollars, DollarsAsked, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
 
 const Description = PlainText(2_000);
-const Price = Type.Union([Dollars('Per call; null: a charge names its amount'), Type.Null()]);
+const PRICE = 'Per call; null: a charge names its amount';
+const Price = Type.Union([Dollars(PRICE), Type.Null()]);
+const PriceAsked = Type.Union([DollarsAsked(PRICE), Type.Null()]);
 
 export const ToolBody = Type.Object({
   name: ToolName,
   description: Type.Optional(Description),
-  price: Type.Optional(Price),
+  price: Type.Optional(PriceAsked),
 });
 export type ToolBody = Static<typeof ToolBody>;
 
 /** What is left out stays as it is. The name stays: it is what charges and receipts say. */
 export const ToolChanges = Type.Object({
   description: Type.Optional(Description),
-  price: Type.Optional(Price),
+  price: Type.Optional(PriceAsked),
   archived: Type.Optional(Type.Boolean()),
 });
 export type ToolChanges = Static<typeof ToolChanges>;

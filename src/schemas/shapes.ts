@@ -3,8 +3,14 @@ import { Type } from 'typebox';
 
 export const TOOL_NAME_MAX = 100;
 
-/** Dollars as a JSON number; the exact bounds are checked where money is read (domain/money.ts). */
+/** Dollars as a JSON number, as every answer has them. */
 export const Dollars = (description: string) => Type.Number({ description });
+
+/** Dollars in a request; exactness and bounds are checked where they are read (http/amounts.ts). */
+export const DollarsAsked = (description: string) =>
+  Type.Union([Type.Number(), Type.String()], {
+    description: `${description}. A number, or a decimal string such as "0.02"; at most six decimals`,
+  });
 
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
 

@@ -74,6 +74,14 @@ describe('/v1/tools', () => {
     assert.deepEqual(await list(), before);
   });
 
+  it('takes the price as a decimal string, when registered and when changed', async () => {
+    const { id, price } = await register({ name: 'by text', price: '0.10' });
+    assert.equal(price, 0.1);
+    assert.equal((await change(id, { price: '2.000001' })).price, 2.000001);
+    assertError(await patch(id, { price: '2.0000001' }), 400, 'invalid_amount', 'price');
+    assert.equal(await priceAt(api, 'by text'), 2.000001);
+  });
+
   it('registers a name once, however many ask at once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => post({ name: 'raced', price: n + 1 })),
@@ -221,7 +229,7 @@ describe('/v1/tools', () => {
 
   for (const [field, value] of [
     ['price', 0],
-    ['price', '1'],
+    ['price', '1.0000001'],
     ['price', 1e-7],
     ['description', null],
     ['description', 'd'.repeat(2_001)],
@@ -268,7 +276,7 @@ describe('/v1/tools', () => {
     });
   }
 
-  for (const price of [0, -1, 1e-7, 1_000_000.000001, 1e300, '1', '', true, [], {}]) {
+  for (const price of [0, -1, 1e-7, 1_000_000.000001, 1e300, '-1', '', true, [], {}]) {
     it(`refuses the price ${JSON.stringify(price)}`, async () => {
       const answer = await api.changingNothing(() => post({ name: 'priced', price }));
       assertError(answer, 400, 'invalid_amount', 'price');

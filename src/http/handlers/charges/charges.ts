@@ -16,6 +16,7 @@ import {
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../../store/charges/post-charges.ts';
+import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Answer, Request } from '../../endpoint.ts';
 import { developerChargeFilterOf, paged, pageOf } from '../../query.ts';
@@ -74,11 +75,7 @@ function refusalOf(api: Api, refusal: Refusal): ApiError {
         param: 'apiKey',
       });
     case 'invalid_amount':
-      return new ApiError(
-        'invalid_amount',
-        'amount must be more than 0 and at most 1,000,000 dollars, with at most six decimals.',
-        { param: 'amount' },
-      );
+      return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
       return new ApiError('invalid_amount', 'The tool has no price, so amount must be given.', {
         param: 'amount',

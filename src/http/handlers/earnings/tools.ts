@@ -1,15 +1,10 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import {
-  asMicros,
-  CHARGE_MICROS_MAX,
-  dollarsOf,
-  microsOfDollars,
-  type Micros,
-} from '../../../domain/money.ts';
+import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import type { ToolBody, ToolChanges } from '../../../schemas/developers.ts';
 import { changeTool, listTools, registerTool, type Tool } from '../../../store/earnings/tools.ts';
+import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Answer, Request } from '../../endpoint.ts';
 import { flagOf } from '../../query.ts';
@@ -77,17 +72,8 @@ function wireTool(tool: Tool): object {
 }
 
 /** Null: none. Undefined: nothing was said. */
-function priceOf(dollars: number | null | undefined): Micros | null | undefined {
-  if (dollars === null || dollars === undefined) return dollars;
-  const price = microsOfDollars(dollars);
-  if (price === undefined || price <= 0 || price > CHARGE_MICROS_MAX) {
-    throw new ApiError(
-      'invalid_amount',
-      'price must be more than 0 and at most 1,000,000 dollars, with at most six decimals.',
-      { param: 'price' },
-    );
-  }
-  return price;
+function priceOf(sent: number | string | null | undefined): Micros | null | undefined {
+  return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
 
 function wirePrice(micros: number | null): number | null {
