@@ -29,6 +29,6 @@ const SHOWN_MAX = 40;
 
 /** As it was sent; JSON has no way to write a number that was too large to be one. */
 function shown(sent: unknown): string {
-  const text = typeof sent === 'number' ? String(sent) : String(JSON.stringify(sent));
+  const text = typeof sent === 'number' ? String(sent) : JSON.stringify(sent);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

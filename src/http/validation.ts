@@ -33,7 +33,7 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     typeof missing === 'string' ? missing : path.slice(1).replaceAll('/', '.') || undefined;
   return new ApiError(
     missing === 'amount' ? 'invalid_amount' : 'invalid_request',
-    `${param ?? 'The body'} ${problemOf(error)}.`,
+    `${param ?? 'The body'} ${error ? problemOf(error) : 'is not valid'}.`,
     param === undefined ? {} : { param },
   );
 }
@@ -48,8 +48,8 @@ function tellingOf(errors: readonly ErrorObject[]): ErrorObject | undefined {
   return errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf') ?? last;
 }
 
-function problemOf(error: ErrorObject | undefined): string {
-  switch (error?.keyword) {
+function problemOf(error: ErrorObject): string {
+  switch (error.keyword) {
     case 'required':
       return 'is missing';
     case 'pattern':
@@ -59,6 +59,6 @@ function problemOf(error: ErrorObject | undefined): string {
       return `must be one of these types: ${types.join(', ')}`;
     }
     default:
-      return error?.message ?? 'is not valid';
+      return error.message ?? 'is not valid';
   }
 }

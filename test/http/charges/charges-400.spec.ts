@@ -15,6 +15,11 @@ describe('POST /v1/charges: 400', () => {
   });
   after(() => api.stop());
 
+  async function messageOf(changes: Readonly<Record<string, unknown>>): Promise<string> {
+    const { body } = await charge(api, account, changes);
+    return (body as { error: { message: string } }).error.message;
+  }
+
   const amounts: readonly unknown[] = [
     0,
     -0,
@@ -61,10 +66,7 @@ describe('POST /v1/charges: 400', () => {
   }
 
   it('names the value that it refuses, also the one that a float came to', async () => {
-    const message = async (amount: unknown) => {
-      const { body } = await charge(api, account, { amount });
-      return (body as { error: { message: string } }).error.message;
-    };
+    const message = (amount: unknown) => messageOf({ amount });
     assert.match(await message(3 * 0.07), /^amount is 0\.21000000000000002\. .*six decimals/);
     assert.match(await message('0.1234567'), /^amount is "0\.1234567"\. .*six decimals/);
     assert.match(await message(true), /^amount is true\. .*decimal string/);
@@ -72,10 +74,7 @@ describe('POST /v1/charges: 400', () => {
   });
 
   it('names the types that a member may have, and the fault of one that has such a type', async () => {
-    const message = async (metadata: object) => {
-      const { body } = await charge(api, account, { metadata });
-      return (body as { error: { message: string } }).error.message;
-    };
+    const message = (metadata: object) => messageOf({ metadata });
     assert.equal(
       await message({ a: { b: 1 } }),
       'metadata.a must be one of these types: string, number, boolean, null.',
