@@ -66,20 +66,27 @@ describe('POST /v1/charges: 400', () => {
   }
 
   it('names the value that it refuses, also the one that a float came to', async () => {
-    const message = (amount: unknown) => messageOf({ amount });
-    assert.match(await message(3 * 0.07), /^amount is 0\.21000000000000002\. .*six decimals/);
-    assert.match(await message('0.1234567'), /^amount is "0\.1234567"\. .*six decimals/);
-    assert.match(await message(true), /^amount is true\. .*decimal string/);
-    assert.match(await message('9'.repeat(1_000)), /^amount is "9{39}\.\.\.\. It/);
+    assert.match(
+      await messageOf({ amount: 3 * 0.07 }),
+      /^amount is 0\.21000000000000002\. .*six decimals/,
+    );
+    assert.match(
+      await messageOf({ amount: '0.1234567' }),
+      /^amount is "0\.1234567"\. .*six decimals/,
+    );
+    assert.match(await messageOf({ amount: true }), /^amount is true\. .*decimal string/);
+    assert.match(await messageOf({ amount: '9'.repeat(1_000) }), /^amount is "9{39}\.\.\.\. It/);
   });
 
   it('names the types that a member may have, and the fault of one that has such a type', async () => {
-    const message = (metadata: object) => messageOf({ metadata });
     assert.equal(
-      await message({ a: { b: 1 } }),
+      await messageOf({ metadata: { a: { b: 1 } } }),
       'metadata.a must be one of these types: string, number, boolean, null.',
     );
-    assert.match(await message({ a: 'v'.repeat(501) }), /^metadata\.a .*500 characters\.$/);
+    assert.match(
+      await messageOf({ metadata: { a: 'v'.repeat(501) } }),
+      /^metadata\.a .*500 characters\.$/,
+    );
   });
 
   const texts: readonly (readonly [amount: string, code: ErrorCode, param?: string])[] = [
