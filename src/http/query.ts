@@ -55,6 +55,10 @@ export function flagOf(query: ParsedUrlQuery, name: string): boolean {
   throw new ApiError('invalid_request', `${name} must be true or false.`, { param: name });
 }
 
+export function textOf(query: ParsedUrlQuery, name: string): string | undefined {
+  return single(query, name);
+}
+
 function floorOf(query: ParsedUrlQuery, name: string): string | undefined {
   const timeMs = timeOf(query, name);
   return timeMs === undefined ? undefined : uuidFloor(timeMs);

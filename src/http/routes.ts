@@ -24,7 +24,7 @@ import {
 } from './handlers/agents/invocations.ts';
 import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
-import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -61,6 +61,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   csv('/v1/earnings.csv', { role: 'developer', handle: exportEarnings }),
   post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
   get('/v1/tools', { role: 'developer', handle: getTools }),
+  get('/v1/tools/:id', { role: 'developer', handle: getTool }),
   patch('/v1/tools/:id', { role: 'developer', body: ToolChanges, handle: patchTool }),
   get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
   // Either role

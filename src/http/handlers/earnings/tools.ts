@@ -3,11 +3,17 @@ import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import type { ToolBody, ToolChanges } from '../../../schemas/developers.ts';
-import { changeTool, listTools, registerTool, type Tool } from '../../../store/earnings/tools.ts';
+import {
+  changeTool,
+  findTool,
+  listTools,
+  registerTool,
+  type Tool,
+} from '../../../store/earnings/tools.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Answer, Request } from '../../endpoint.ts';
-import { flagOf } from '../../query.ts';
+import { flagOf, textOf } from '../../query.ts';
 
 export async function postTool(api: Api, { caller, body }: Request<ToolBody>): Promise<Answer> {
   const tool = await registerTool(api.database, caller.developerId, {
@@ -16,9 +22,12 @@ export async function postTool(api: Api, { caller, body }: Request<ToolBody>): P
     price: priceOf(body.price) ?? null,
   });
   if (!tool) {
+    const known = await findTool(api.database, caller.developerId, { name: body.name });
+    const toolId = known && wireId('tool', known.id);
     throw new ApiError(
       'tool_exists',
-      'A tool of this name is registered already, or archived; PATCH /v1/tools/:id changes it.',
+      `A tool of this name is registered already, or archived; PATCH /v1/tools/${toolId ?? ':id'} changes it.`,
+      { facts: { toolId } },
     );
   }
   api.tools.forget(caller.developerId, tool.name);
@@ -43,9 +52,19 @@ export async function patchTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** Those in use; with `archived=true` the archived ones instead. */
+export async function getTool(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+  const id = uuidOf('tool', params['id'] ?? '');
+  const tool = id && (await findTool(api.database, caller.developerId, { id }));
+  if (!tool) throw new ApiError('not_found', 'There is no such tool.');
+  return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
+}
+
+/** Those in use; with `archived=true` the archived ones instead. With `name`, that one, if it is there. */
 export async function getTools(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
-  const tools = await listTools(api.database, caller, flagOf(query, 'archived'));
+  const tools = await listTools(api.database, caller, {
+    isArchived: flagOf(query, 'archived'),
+    name: textOf(query, 'name'),
+  });
   return {
     status: 200,
     body: {
