@@ -17,9 +17,9 @@ export function prepareCharge(request, idempotencyKey) {
 }
 
 /** The answer: `{ charge }`, or a failure of transport.js. */
-export async function postCharge(transport, { body, idempotencyKey }, timeoutMs) {
+export async function postCharge(transport, { body, idempotencyKey }, timeoutMs, signal) {
   const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
-  const options = { method: 'POST', headers, body, timeoutMs };
+  const options = { method: 'POST', headers, body, timeoutMs, signal };
   const response = await transport.request('/v1/charges', options);
   return answerOf(response, response.header?.('idempotency-replayed') === 'true');
 }

@@ -5,14 +5,15 @@ export const CAN_SHARE_REQUESTS = false;
 
 /**
  * Answered within `timeoutMs` or not at all: `{ status, header(name), text }`. Rejects with a
- * `TimeoutError`, or with an error that has a `code` or whose cause has one.
+ * `TimeoutError`, the signal's reason, or an error that has a `code` or whose cause has one.
  */
-export async function send(url, { timeoutMs, ...options }) {
+export async function send(url, { timeoutMs, signal, ...options }) {
+  const timeout = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {
     ...options,
     // A redirect would take the consumer's key to another address.
     redirect: 'manual',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
   });
   const text = await response.text();
   return {

@@ -3,9 +3,27 @@ import { usd } from './money.js';
 
 const CHARGE_DOLLARS_MAX = 1_000_000;
 
+/** A key's kind is in its prefix, so a mistake shows when the client is made. */
 export function checkSecretKey(value) {
+  if (/^[a-z]{2,12}_ck_/.test(value)) {
+    throw new TypeError(
+      'Farebox: FAREBOX_SECRET_KEY or secretKey is a consumer key, not a secret key',
+    );
+  }
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
   throw new TypeError('Farebox: set FAREBOX_SECRET_KEY, or pass secretKey, to your secret key');
+}
+
+export function checkConsumerKey(value) {
+  if (/^[a-z]{2,12}_sk_/.test(value)) {
+    throw new TypeError(
+      'Farebox: FAREBOX_CONSUMER_KEY or consumerKey is a secret key, not a consumer key',
+    );
+  }
+  if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new TypeError(
+    'Farebox: set FAREBOX_CONSUMER_KEY, or pass consumerKey, to your consumer key',
+  );
 }
 
 /** Without a slash at its end. */
