@@ -6,6 +6,10 @@ import { paid } from '../../examples/mcp-tool-server/paid.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { balanceOf } from '../support/payments.ts';
 
+function run(): never {
+  throw new Error('the tool is broken');
+}
+
 describe('example: a paid tool that fails', () => {
   let api: TestApi;
   before(async () => {
@@ -16,9 +20,6 @@ describe('example: a paid tool that fails', () => {
   it('is refunded, and its error is its own', async () => {
     const account = await api.createAccount(1);
     const farebox = new Farebox({ secretKey: account.developerKey, baseUrl: api.url });
-    const run = () => {
-      throw new Error('the tool is broken');
-    };
     const tool = paid(farebox, farebox.withPrices({ broken: 0.5 }), 'broken', run);
     const headers = new Headers({ 'x-service-key': account.consumerKey });
     const context = { http: { req: { headers } } } as unknown as ServerContext;
