@@ -1,3 +1,4 @@
+/** Types of paid routes for Express. */
 import type { Farebox, OnUnavailable } from './index.js';
 import type { PaidOptions } from './paid.js';
 

@@ -21,38 +21,19 @@ import type {
   TopUpReply,
   TopUpsReply,
   UsageReply,
-} from './replies.js';
+} from './api.js';
 
-export type * from './replies.js';
+import type { ServiceUnavailableError } from './errors.js';
+import type { Amount } from './money.js';
 
-/** Dollars: a number, a decimal string such as `'0.02'`, or what `usd()` made and rounded. */
-export type Amount = number | string | Usd;
-
-/** How `Usd.round` gets to whole micro-dollars: `half_even` is to the nearest, and of two to the even one. */
-export type Rounding = 'up' | 'down' | 'half_even';
-
-/** Dollars in exact fractions: for prices by unit. Each method gives a new one. */
-export interface Usd {
-  /** So much for each of `quantity` units. */
-  times(quantity: number | string | bigint): Usd;
-  /** The price of one unit, when this is the price of `quantity` of them. */
-  per(quantity: number | string | bigint): Usd;
-  plus(amount: Amount): Usd;
-  /** To whole micro-dollars, once, at the end. */
-  round(rounding: Rounding): Usd;
-  /** A decimal of six places. Throws a RangeError when there is a fraction of a micro-dollar: round first. */
-  toString(): string;
-  toJSON(): string;
-}
-
-/**
- * Money for arithmetic, without the errors of floats: `3 * 0.07` is 0.21000000000000002, which cannot be charged.
- * A number is taken as the decimal that it prints as. Throws a RangeError for what is no decimal of 0 or more.
- *
- * @example
- * const amount = usd('3').per(1_000_000).times(tokens).round('up'); // $3.00 per million tokens
- */
-export declare function usd(dollars: Amount): Usd;
+export type * as Api from './api.js';
+export {
+  FareboxError,
+  InsufficientBalanceError,
+  InvalidApiKeyError,
+  ServiceUnavailableError,
+} from './errors.js';
+export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
  * What charge() does when Farebox cannot be reached or gives no answer:
@@ -481,64 +462,3 @@ export declare function serviceKeyOf(
     | { get(name: string): string | null }
     | Readonly<Record<string, string | string[] | undefined>>,
 ): string | undefined;
-
-/**
- * Why charge() or refund() did nothing, or verifyReceipt() could not tell. No field ever holds a key but
- * `idempotencyKey`, which is no secret.
- */
-export declare class FareboxError extends Error {
-  /** Like `instanceof`, also across two installed copies of this package. */
-  static isInstance(value: unknown): value is FareboxError;
-
-  readonly code: string;
-  /**
-   * `not_charged`: this call took no money (`not_refunded`: gave none back; `not_held`: set none aside;
-   * `not_done`: changed nothing). `unknown`: it may have, because an answer was lost; call again with this `idempotencyKey` to find out, without a second one.
-   */
-  readonly outcome: 'not_charged' | 'not_refunded' | 'not_held' | 'not_done' | 'unknown';
-  /** The key of this charge, refund or other write; absent when no request was sent. */
-  readonly idempotencyKey: string | undefined;
-  /** HTTP status of the last answer; absent when there was none. */
-  readonly status: number | undefined;
-  /** A coarse class, such as `payment_error`. */
-  readonly type: string | undefined;
-  /** The field at fault. */
-  readonly param: string | undefined;
-  readonly docUrl: string | undefined;
-  readonly requestId: string | undefined;
-  /** A charge that the answer refers to. */
-  readonly chargeId: string | undefined;
-  /** With `insufficient_balance`: dollars that the consumer has. */
-  readonly balance: number | undefined;
-  /** With `insufficient_balance`: dollars that the charge asked for. */
-  readonly required: number | undefined;
-  /** With `insufficient_balance`: dollars that are missing. */
-  readonly shortfall: number | undefined;
-  /** With `insufficient_balance`: where the consumer tops up. */
-  readonly topUpUrl: string | undefined;
-  /** With `refund_exceeds_charge`: dollars of the charge that are left to refund. */
-  readonly refundable: number | undefined;
-  /** With `exceeds_hold`: dollars that are still held. */
-  readonly remaining: number | undefined;
-  /** With `hold_closed`: what became of the hold. */
-  readonly holdStatus: Hold['status'] | undefined;
-  /** With `tool_exists`: the tool that has the name. */
-  readonly toolId: string | undefined;
-  /** All of it, with the message: for structured logs and answers of your own. */
-  toJSON(): Record<string, unknown>;
-}
-
-/** The consumer must top up. */
-export declare class InsufficientBalanceError extends FareboxError {
-  readonly code: 'insufficient_balance';
-}
-
-/** Reject the call. */
-export declare class InvalidApiKeyError extends FareboxError {
-  readonly code: 'invalid_api_key';
-}
-
-/** Fail, or run the tool without payment. */
-export declare class ServiceUnavailableError extends FareboxError {
-  readonly code: 'service_unavailable';
-}

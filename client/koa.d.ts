@@ -1,3 +1,4 @@
+/** Types of paid routes for Koa. */
 import type { Farebox, OnUnavailable } from './index.js';
 import type { PaidOptions } from './paid.js';
 

@@ -1,3 +1,4 @@
+/** Options of paid calls, for all frameworks. */
 import type { Amount, Charge, OnUnavailable } from './index.js';
 
 interface CommonOptions {

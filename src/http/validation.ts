@@ -25,6 +25,11 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
     return invalidAmount(path.slice(1), error?.data, mustBe);
   }
+  if (path === '/apiKey') {
+    return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
+      param: 'apiKey',
+    });
+  }
   if (path === '' && error?.keyword === 'type') {
     return new ApiError('invalid_request', 'The body must be a JSON object.');
   }

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { Farebox, FareboxConsumer } from '@farebox/client';
 import { pay } from '../support/payments.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
-import { createAccount, type Account } from './account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { raised } from './scripted-service.ts';
 
 describe('client: the consumer’s side', function () {
   this.timeout(60_000);
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
   let consumer: FareboxConsumer;
 
   before(async () => {

@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { read } from './account.ts';
+import { read } from '../support/http.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const CALLS = 40;

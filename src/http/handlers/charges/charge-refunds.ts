@@ -2,11 +2,12 @@
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
-import type { RefundBody } from '../../../schemas/charges.ts';
+import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 
 /** Whether more than a charge can be is asked for, the charge itself says. */
 const REFUNDABLE: AmountRule = {
@@ -18,7 +19,7 @@ const REFUNDABLE: AmountRule = {
 export async function postChargeRefund(
   api: Api,
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
-): Promise<Answer> {
+): Promise<Reply<RefundReply, 201>> {
   const asked = body.amount === undefined ? null : amountOf('amount', body.amount, REFUNDABLE);
   const chargeId = uuidOf('charge', params['id'] ?? '');
   if (chargeId === undefined) throw unknownCharge();
@@ -28,10 +29,8 @@ export async function postChargeRefund(
   switch (result.kind) {
     case 'refunded':
       return { status: 201, body: wireRefund(result.refund) };
-    case 'known': {
-      const headers = { 'Idempotency-Replayed': 'true' };
-      return { status: 201, body: wireRefund(result.refund), headers };
-    }
+    case 'known':
+      return { status: 201, body: wireRefund(result.refund), headers: REPLAYED };
     case 'unknown_charge':
       throw unknownCharge();
     case 'key_reused':
@@ -56,7 +55,7 @@ function unknownCharge(): ApiError {
   return new ApiError('not_found', 'There is no such charge.');
 }
 
-function wireRefund(refund: ChargeRefund): object {
+function wireRefund(refund: ChargeRefund): RefundReply {
   return {
     id: wireId('chargeRefund', refund.id),
     chargeId: wireId('charge', refund.chargeId),

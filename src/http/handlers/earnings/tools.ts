@@ -2,7 +2,14 @@
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
-import type { ToolBody, ToolChanges } from '../../../schemas/developers.ts';
+import type {
+  ChangedToolReply,
+  ToolBody,
+  ToolChanges,
+  ToolReply,
+  ToolsQuery,
+  ToolsReply,
+} from '../../../schemas/tools.ts';
 import {
   changeTool,
   findTool,
@@ -12,10 +19,12 @@ import {
 } from '../../../store/earnings/tools.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { flagOf, textOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
-export async function postTool(api: Api, { caller, body }: Request<ToolBody>): Promise<Answer> {
+export async function postTool(
+  api: Api,
+  { caller, body }: Request<ToolBody>,
+): Promise<Reply<ToolReply, 201>> {
   const tool = await registerTool(api.database, caller.developerId, {
     name: body.name,
     description: body.description ?? '',
@@ -27,7 +36,7 @@ export async function postTool(api: Api, { caller, body }: Request<ToolBody>): P
     throw new ApiError(
       'tool_exists',
       `A tool of this name is registered already, or archived; PATCH /v1/tools/${toolId ?? ':id'} changes it.`,
-      { facts: { toolId } },
+      { facts: { ...(toolId && { toolId }) } },
     );
   }
   api.tools.forget(caller.developerId, tool.name);
@@ -38,7 +47,7 @@ export async function postTool(api: Api, { caller, body }: Request<ToolBody>): P
 export async function patchTool(
   api: Api,
   { caller, params, body }: Request<ToolChanges>,
-): Promise<Answer> {
+): Promise<Reply<ChangedToolReply>> {
   const id = uuidOf('tool', params['id'] ?? '');
   const tool =
     id &&
@@ -52,7 +61,10 @@ export async function patchTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-export async function getTool(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+export async function getTool(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<ChangedToolReply>> {
   const id = uuidOf('tool', params['id'] ?? '');
   const tool = id && (await findTool(api.database, caller.developerId, { id }));
   if (!tool) throw new ApiError('not_found', 'There is no such tool.');
@@ -60,10 +72,13 @@ export async function getTool(api: Api, { caller, params }: Request<undefined>):
 }
 
 /** Those in use; with `archived=true` the archived ones instead. With `name`, that one, if it is there. */
-export async function getTools(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
+export async function getTools(
+  api: Api,
+  { caller, query }: Request<undefined, ToolsQuery>,
+): Promise<Reply<ToolsReply>> {
   const tools = await listTools(api.database, caller, {
-    isArchived: flagOf(query, 'archived'),
-    name: textOf(query, 'name'),
+    isArchived: query.archived ?? false,
+    name: query.name,
   });
   return {
     status: 200,
@@ -80,7 +95,7 @@ export async function getTools(api: Api, { caller, query }: Request<undefined>):
   };
 }
 
-function wireTool(tool: Tool): object {
+function wireTool(tool: Tool): ToolReply {
   return {
     id: wireId('tool', tool.id),
     name: tool.name,
