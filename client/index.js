@@ -8,4 +8,5 @@ export {
 } from './errors.js';
 export { Farebox } from './farebox.js';
 export { usd } from './money.js';
+export { verifyPublicReceipt } from './receipts.js';
 export { serviceKeyOf } from './service-key.js';
