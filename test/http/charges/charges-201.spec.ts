@@ -74,6 +74,7 @@ describe('POST /v1/charges: 201', () => {
       const answer = await call(api, 'POST', '/v1/receipts/verify', { key, body: { receipt } });
       assert.deepEqual(bodyOf(answer, 200, VerifyReply), {
         valid: true,
+        recorded: true,
         keyId: '1',
         charge: { id, consumerId, developerId, tool, amount, createdAt },
       });
