@@ -1,12 +1,12 @@
 /**
  * Controls for tests and demonstrations, under `/_simulator/`; JSON in and out, with the token in the header
- * X-Simulator-Token or as `token` in the URL. What Stripe, a bank or the network would do is done here on command:
+ * X-Simulator-Token or as `token` in the URL. They do on command what Stripe, a bank or the network would do:
  *
  *   POST   /faults                   {method?, path, kind, times?} with kind error {status, headers?}, delay {ms},
  *                                    drop, do_then_drop, do_then_error {status?}; see faults.ts
- *   GET, DELETE /faults              those still queued; forgets them
+ *   GET, DELETE /faults              lists the queued ones; removes them
  *   POST   /webhooks                 {mode?: deliver | hold | drop, duplicate?: n, shuffle?: boolean}
- *   GET    /webhooks                 the settings, and what is owed
+ *   GET    /webhooks                 the settings and the owed webhooks
  *   POST   /events/:id/deliver       sends one event now, owed or not; answers the status that came back
  *   GET    /payments                 every succeeded payment, oldest first: what the books must agree with
  *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean} opens one
