@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { GrantStatus, GrantType } from '../src/domain/grant.ts';
 import type { Database } from '../src/store/database.ts';
-import { settleGrant } from '../src/store/agents/grants.ts';
+import { expireGrant } from '../src/store/agents/grants.ts';
 import { rowIdOf } from './row-id.ts';
 
 /** What a workflow needs to know of a grant; no personal data, since histories keep it. */
@@ -19,7 +19,7 @@ export function createGrantActivities({ database }: { readonly database: Databas
   return {
     /** Looks at the grant, and writes down that it has expired if it has. */
     async settleGrant(grantId: string): Promise<SeenGrant> {
-      const grant = await settleGrant(database, rowIdOf('grant', grantId));
+      const grant = await expireGrant(database, rowIdOf('grant', grantId));
       if (!grant) throw ApplicationFailure.nonRetryable(`there is no ${grantId}`, 'not_found');
       const { type, status, uses, expiresInMs } = grant;
       return { type, status, uses, expiresInMs };

@@ -1,13 +1,7 @@
 /** Amounts as they are typed after an option, in dollars. */
 import { InvalidArgumentError } from 'commander';
-import {
-  centsOf,
-  MANUAL_MICROS_MAX,
-  microsOfDollars,
-  TOP_UP_MICROS_MAX,
-  TOP_UP_MICROS_MIN,
-  type Micros,
-} from '../domain/money.ts';
+import { centsOf, MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../domain/top-up.ts';
 
 export function dollarsOf(text: string): Micros {
   const micros = microsOfDollars(text);

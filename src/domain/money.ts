@@ -1,7 +1,7 @@
 /**
- * Money inside Farebox: micro-dollars (1e-6 dollars) as a branded safe integer. The API uses dollars: a JSON number, or
- * in requests also a decimal string (specification, conventions). Nothing is ever rounded: an amount with a fraction of
- * a micro-dollar is refused.
+ * Money inside Farebox: micro-dollars ($0.000001) as a branded safe integer. The API uses dollars: a JSON number, or in
+ * requests also a decimal string (specification, conventions). Nothing is ever rounded: an amount with a fraction of a
+ * micro-dollar is refused.
  */
 declare const micros: unique symbol;
 
@@ -13,11 +13,6 @@ export const MICROS_PER_CENT = 10_000;
 
 /** A charge or price: at most $1,000,000. */
 export const CHARGE_MICROS_MAX = 1_000_000 * MICROS_PER_DOLLAR;
-/** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
-export const TOP_UP_MICROS_MIN = 500_000;
-export const TOP_UP_MICROS_MAX = 999_999_990_000;
-/** The minimum of a top-up through the hosted checkout (specification section 8): $5.00. */
-export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
 /** A manual credit or adjustment: at most $10,000,000 at a time. */
 export const MANUAL_MICROS_MAX = 10_000_000 * MICROS_PER_DOLLAR;
 

@@ -1,4 +1,6 @@
 /** Top-ups: their states, methods, limits, and the state of automatic ones. */
+import { MICROS_PER_DOLLAR } from './money.ts';
+
 export const TOP_UP_STATUSES = [
   'pending',
   'completed',
@@ -21,6 +23,12 @@ export interface TopUpFailure {
   readonly code: string;
   readonly message: string;
 }
+
+/** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
+export const TOP_UP_MICROS_MIN = 500_000;
+export const TOP_UP_MICROS_MAX = 999_999_990_000;
+/** The minimum of a top-up through the hosted checkout (specification section 8): $5.00. */
+export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
 
 /** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */
 export const SESSION_MINUTES_MIN = 30;

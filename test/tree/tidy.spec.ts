@@ -9,6 +9,37 @@ const SOURCE = /\.(ts|js|mjs|sql|lua|css)$/;
 const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
 /** `top-up.ts`, `top-up.spec.ts`, `index.d.ts`, `0001_accounts.sql`; no extension: `run`, `farebox`. */
 const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;
+/** Rooms whose prose is plain English. Add a room once its comments are clean. */
+const PLAIN_ROOMS = [
+  'bin/farebox',
+  'docs/decisions/',
+  'docs/security.md',
+  'docs/settings.md',
+  'docker-compose.yml',
+  'examples/',
+  'simulator/',
+  'src/agents/',
+  'src/domain/',
+  'src/egress/',
+  'src/embedded/',
+  'src/processes/',
+  'src/store/accounts/',
+  'src/store/agents/',
+  'src/store/balance/',
+  'src/store/database.ts',
+  'src/store/earnings/',
+];
+/** Constructions that read as translated, and for amounts the form `$10.00`. */
+const CONSTRUCTIONS = [
+  /\b(he|his|him|himself)\b/i,
+  /\bthat there (is|are)\b/i,
+  /\b(is|are) no \w+ of\b/i,
+  /\bwho(m|so)?ever\b/i,
+  /\bwhat (came|comes|becomes|became) of\b/i,
+  /[,;:] of which\b/i,
+  /\bso many at a time\b/i,
+  /\b\d[\d,.]* dollars\b/i,
+];
 /** Names that a tool or a custom gives. */
 const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
 
@@ -60,6 +91,19 @@ describe('the tree', () => {
 
   it('is written without em dashes', () => {
     assert.deepEqual(matches(files, /\u2014/), []);
+  });
+
+  it('is written in plain English where a room has been edited for it', () => {
+    const rooms = files.filter((path) => PLAIN_ROOMS.some((room) => path.startsWith(room)));
+    for (const room of PLAIN_ROOMS)
+      assert(
+        rooms.some((path) => path.startsWith(room)),
+        room,
+      );
+    assert.deepEqual(
+      CONSTRUCTIONS.flatMap((construction) => matches(rooms, construction)),
+      [],
+    );
   });
 
   it('ends every file with one line break, and no line with a space', () => {

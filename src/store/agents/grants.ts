@@ -159,7 +159,7 @@ export async function findGrant(connection: Connection, id: string): Promise<Gra
 }
 
 /** Marks the grant as expired when its time is over, and returns its current state. */
-export async function settleGrant(connection: Connection, id: string): Promise<Grant | null> {
+export async function expireGrant(connection: Connection, id: string): Promise<Grant | null> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.grants set status = 'expired', ended_at = now()
     where id = ${id} and status = 'active' and expires_at <= now()

@@ -6,7 +6,7 @@
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
 import type { Database } from '../database.ts';
-import { settleDebts } from './debts.ts';
+import { repayDebts } from './debts.ts';
 import { addLot, cutLots } from './lots.ts';
 
 export interface Adjustment {
@@ -31,7 +31,7 @@ export async function adjustBalance(
     if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
     await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
-    await settleDebts(tx, [consumer]);
+    await repayDebts(tx, [consumer]);
     const after = await getCounters(tx, consumer);
     return { kind: 'adjusted', balance: after.balance, debt: after.debt };
   });

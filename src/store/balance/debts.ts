@@ -21,7 +21,7 @@ const coverableRow = row(
 );
 
 /** Repays the oldest debt first. The caller must have locked the consumers. */
-export async function settleDebts(
+export async function repayDebts(
   tx: Transaction,
   consumers: readonly ConsumerRef[],
 ): Promise<void> {

@@ -8,7 +8,7 @@ import { wireId } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
-import { settleDebts } from '../balance/debts.ts';
+import { repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
 
@@ -102,7 +102,7 @@ export async function refundCharge(
     });
     const reason = wireId('charge', charge.id);
     await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });
-    await settleDebts(tx, [charge]);
+    await repayDebts(tx, [charge]);
     await notePaidBack(tx, { ...charge, developerNumber: charge.developer, fromMicros, toMicros });
     return { kind: 'refunded', refund };
   });

@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { settleAutoTopUp } from './auto-top-ups.ts';
 import { row, sql, type Database, type Transaction } from '../database.ts';
-import { settleDebts } from '../balance/debts.ts';
+import { repayDebts } from '../balance/debts.ts';
 
 export interface ManualCredit {
   readonly ledger: number;
@@ -136,6 +136,6 @@ async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<st
     )
     select top_up_id as "topUpId" from booked
   `);
-  await settleDebts(tx, credits);
+  await repayDebts(tx, credits);
   return new Set(booked);
 }

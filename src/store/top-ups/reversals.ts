@@ -15,7 +15,7 @@ import {
 } from '../../domain/reversal.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
-import { cover, settleDebts } from '../balance/debts.ts';
+import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 
 /** A refund or dispute as the processor shows it. */
@@ -199,7 +199,7 @@ async function letGo(
 
 /** What every change of a reversal ends with. */
 export async function settle(tx: Transaction, owner: Owner): Promise<void> {
-  await settleDebts(tx, [owner]);
+  await repayDebts(tx, [owner]);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.top_ups t set updated_at = now(), status = case
         when r.open > 0 then 'disputed'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { lockConsumer } from '../../../src/store/balance/consumers.ts';
 import type { Database } from '../../../src/store/database.ts';
-import { settleDebts } from '../../../src/store/balance/debts.ts';
+import { repayDebts } from '../../../src/store/balance/debts.ts';
 import { addLot, cutLots } from '../../../src/store/balance/lots.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
@@ -111,7 +111,7 @@ describe('a reversal', () => {
     await database.transaction(async (tx) => {
       await lockConsumer(tx, payer);
       await addLot(tx, payer, { kind: 'adjustment', amountMicros: 12_000_000, reason: 'sorry' });
-      await settleDebts(tx, [payer]);
+      await repayDebts(tx, [payer]);
     });
     assert.deepEqual(await payer.money(), { balance: 2_000_000, held: 0, debt: 0 });
   });

@@ -1,16 +1,14 @@
 /** Topping up, directly or by checkout, and a consumer's top-ups (specification section 4.1). */
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { asMicros, centsOf, dollarsOf, type Micros } from '../../../domain/money.ts';
 import {
-  asMicros,
-  centsOf,
   CHECKOUT_MICROS_MIN,
-  dollarsOf,
   TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
-  type Micros,
-} from '../../../domain/money.ts';
-import type { TopUpFailure, TopUpMethod } from '../../../domain/top-up.ts';
+  type TopUpFailure,
+  type TopUpMethod,
+} from '../../../domain/top-up.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type {
   CheckoutReply,
