@@ -18,12 +18,8 @@ import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { createDatabase } from '../store/database.ts';
-import {
-  connectionSecurity,
-  createTemporalClient,
-  reportPayment,
-  reportReversal,
-} from '../temporal/client.ts';
+import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
+import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';

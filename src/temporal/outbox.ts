@@ -6,13 +6,10 @@ import { findGrant } from '../store/agents/grants.ts';
 import { findInvocation } from '../store/agents/invocations.ts';
 import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
 import { findTopUp } from '../store/top-ups/top-ups.ts';
-import {
-  reportGrant,
-  reportReversal,
-  startInvocation,
-  startTopUp,
-  type TemporalClient,
-} from './client.ts';
+import type { TemporalClient } from './client.ts';
+import { reportGrant } from './start-grant.ts';
+import { startInvocation } from './start-invocation.ts';
+import { reportReversal, startTopUp } from './start-top-up.ts';
 
 interface OutboxDeps {
   readonly database: Database;

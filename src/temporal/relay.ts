@@ -17,7 +17,8 @@ import {
 } from '../store/top-ups/processor-events.ts';
 import { findTopUp } from '../store/top-ups/top-ups.ts';
 import { OUTBOX_CHANNEL } from '../store/outbox.ts';
-import { reportPayment, reportReversal, type TemporalClient } from './client.ts';
+import type { TemporalClient } from './client.ts';
+import { reportPayment, reportReversal } from './start-top-up.ts';
 import { handOverNotices, retryDelayMs } from './outbox.ts';
 import { sweep } from './sweep.ts';
 

@@ -7,12 +7,8 @@ import type { Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
 import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
-import {
-  hasTopUp,
-  startCheckout,
-  startDirectTopUp,
-  type TemporalClient,
-} from '../temporal/client.ts';
+import type { TemporalClient } from '../temporal/client.ts';
+import { hasTopUp, startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
 export interface TopUps {
   readonly database: Database;

@@ -10,7 +10,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
+import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';

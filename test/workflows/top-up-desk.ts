@@ -21,7 +21,8 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import {
   requestTopUp,
   type TopUpRequest,

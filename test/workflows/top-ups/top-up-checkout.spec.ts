@@ -1,7 +1,7 @@
 /** Specification section 4.1, rules 2 and 3: a checkout that is paid is credited, exactly once. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
-import { reportPayment, startCheckout } from '../../../src/temporal/client.ts';
+import { reportPayment, startCheckout } from '../../../src/temporal/start-top-up.ts';
 import { recordWebhook } from '../../../src/stripe/webhook.ts';
 import { sql } from '../../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';

@@ -1,7 +1,7 @@
 /** The processor slow, failing, asking to be left alone, or gone: the workflow of a top-up ends right. */
 import assert from 'node:assert/strict';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reportPayment } from '../../../src/temporal/client.ts';
+import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
