@@ -22,7 +22,8 @@ export interface TopUpView {
   readonly failure: TopUpFailure | null;
 }
 
-export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator';
+/** Who has to act next. After a failure: the party that failed, `worker` when its process ended in the middle. */
+export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator' | 'agent' | 'worker';
 
 export interface TopUpProgress extends TopUpView {
   /** Of its refunds and disputes: what they hold, and what they are owed. */
@@ -73,7 +74,7 @@ export interface InvocationInput {
 }
 
 export interface InvocationProgress extends InvocationView {
-  readonly waitingFor: 'agent' | 'database' | null;
+  readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }
 

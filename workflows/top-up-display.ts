@@ -6,6 +6,7 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { TopUpProgress } from './messages.ts';
+import { ASK_MS_MAX, inWords, RETRY_MS_MAX } from './top-up-intervals.ts';
 
 export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;
@@ -31,8 +32,8 @@ function detailsOf(topUp: Displayed): string {
     return [
       `**Stuck** since ${topUp.stuck.since}: the step \`${topUp.stuck.step}\` keeps failing.`,
       `> ${topUp.stuck.message}`,
-      'It tries again by itself, at growing intervals up to an hour. To do: mend the cause, then send' +
-        ' the update `retry`. The update `cancel` ends the top-up unless it was paid.',
+      `It tries again by itself, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
+        ' then send the update `retry`. The update `cancel` ends the top-up unless it was paid.',
     ].join('\n\n');
   }
   if (topUp.ended) {
@@ -42,7 +43,7 @@ function detailsOf(topUp: Displayed): string {
   if (topUp.waitingFor === 'payment') {
     return (
       'Waiting for the **payment**. Nothing to do: the processor reports it, and is asked at doubling' +
-      ' intervals up to an hour. The update `retry` asks now, `cancel` closes the checkout.'
+      ` intervals up to ${inWords(ASK_MS_MAX)}. The update \`retry\` asks now, \`cancel\` closes the checkout.`
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;

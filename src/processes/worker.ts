@@ -43,6 +43,13 @@ const STICKY_TIMEOUT = '2s';
 /** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
 const SHUTDOWN_GRACE = '10s';
 
+const EVERY_WORKER = {
+  interceptors: { activity: [beatHearts, explainFailures] },
+  shutdownGraceTime: SHUTDOWN_GRACE,
+  // By default one in 0.8 heartbeat timeouts is sent: a hiccup of a second would start a second attempt.
+  maxHeartbeatThrottleInterval: '1s',
+};
+
 /** Resolves when the worker polls for work, however long Temporal keeps it waiting until `signal`. */
 export async function runWorker(
   config: Config,
@@ -106,8 +113,7 @@ export async function runWorker(
           attemptTimeoutMs: config.agentTimeoutMs,
         }),
       },
-      interceptors: { activity: [beatHearts, explainFailures] },
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
@@ -120,7 +126,7 @@ export async function runWorker(
         timeoutMs: config.agentTimeoutMs,
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());

@@ -47,6 +47,18 @@ describe('a top-up and its processor', function () {
     await desk.workflow(topUp.id).executeUpdate('cancel');
   });
 
+  it('is stuck at once, and can be canceled, when the processor asks to be left alone for a day', async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    const headers = { 'retry-after': '86400' };
+    const fault = { method: 'GET', path: '/v1/checkout', kind: 'error', status: 429, headers };
+    await desk.control('faults', fault);
+    await reportPayment(desk.temporal, topUp);
+    const stuck = await until(async () => (await progressOf(topUp)).stuck);
+    assert.match(stuck.message, /\(StripeRateLimitError, status 429\)/);
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
+  });
+
   it('opens and credits though the processor is slow, fails and is cut off, one after the other', async () => {
     const consumer = await desk.newConsumer();
     const faults = [
