@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
@@ -33,7 +32,7 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     settings: { fsync: 'off' },
   };
   const first = await startPostgres(options);
-  await migrate(first.url, pino({ level: 'silent' }));
+  await migrate(first.url);
   return { url: first.url, ...ownServer(folder, first, () => startPostgres(options)) };
 }
 
