@@ -168,32 +168,32 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   steps.cancelAsked = false; // too late
   if (verdict.kind === 'paid') {
     if (verdict.isReversed) run.reversalReported = true;
-    const { creditTopUp } = activities(`Credit ${run.amountDollars} dollars`);
-    await steps.take('credit', () => creditTopUp(topUpId));
+    const crediting = activities(`Credit ${run.amountDollars} dollars`);
+    await steps.take('credit', () => crediting.creditTopUp(topUpId));
     run.status = 'completed';
     run.failure = null;
   } else if (run.status !== 'pending') {
     return;
   } else if (verdict.kind === 'failed') {
     const { failure } = verdict;
-    const { failTopUp } = activities('Record that it failed');
+    const failing = activities('Record that it failed');
     run.failure = failure;
-    run.autoTopUp = await steps.take('fail', () => failTopUp(topUpId, failure));
+    run.autoTopUp = await steps.take('fail', () => failing.failTopUp(topUpId, failure));
     run.status = 'failed';
   } else {
-    const { expireTopUp } = activities('Record that it expired');
-    await steps.take('expire', () => expireTopUp(topUpId));
+    const expiring = activities('Record that it expired');
+    await steps.take('expire', () => expiring.expireTopUp(topUpId));
     run.status = 'expired';
   }
 }
 
 async function syncReversals(run: Run): Promise<void> {
   const { topUpId, steps } = run;
-  const { settleTopUp } = activities('Settle refunds and disputes');
+  const reading = activities('Settle refunds and disputes');
   const settled = await steps.take('settle', () => {
     run.reversalReported = false; // whatever was reported until now, this reads
     steps.waitingFor = 'processor';
-    return settleTopUp(topUpId);
+    return reading.settleTopUp(topUpId);
   });
   run.status = settled.status;
   run.heldDollars = settled.heldDollars;

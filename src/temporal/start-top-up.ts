@@ -13,18 +13,7 @@ import {
 } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { TemporalClient } from './client.ts';
-import {
-  answerOf,
-  double,
-  keyword,
-  ONE_RUN,
-  REPORT_TIMEOUT_MS,
-  unlessEnded,
-  type Answer,
-} from './starts.ts';
-
-/** Whether Temporal has a workflow is known within this time, or not. */
-const PROBE_TIMEOUT_MS = 1_000;
+import { answerOf, double, keyword, REPORT_TIMEOUT_MS, type Answer } from './starts.ts';
 
 type Startable = Pick<
   TopUp,
@@ -77,25 +66,18 @@ async function report(
   );
 }
 
-/** Whether Temporal says, within a second, that it has the workflow. */
-export async function hasTopUp(temporal: TemporalClient, topUpId: string): Promise<boolean> {
-  const handle = temporal.client.workflow.getHandle(topUpWorkflowId(topUpId));
-  return temporal.client
-    .withDeadline(Date.now() + PROBE_TIMEOUT_MS, () => handle.describe())
-    .then(
-      () => true,
-      () => false,
-    );
-}
-
-/** Returns when Temporal has the workflow of an automatic top-up, for which nobody waits. */
+/**
+ * Returns when Temporal has the workflow of a top-up that no workflow has taken up. An earlier run that has ended was
+ * terminated before its first step, so it did nothing.
+ */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
-    await temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
+  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+    temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
-      ...ONE_RUN,
-    });
-  });
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    }),
+  );
 }
 
 async function startWith(
@@ -107,7 +89,7 @@ async function startWith(
   const start = new WithStartWorkflowOperation<typeof topUpWorkflow>('topUp', {
     ...startOptions(temporal, topUp),
     workflowIdConflictPolicy: 'USE_EXISTING',
-    // A second run would be a second attempt at the payment.
+    // What has ended is answered from its row; what was lost is the relay's to start again.
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
   try {

@@ -20,13 +20,10 @@ export type Answer<T> =
 /** Nobody waits for the answer of such a call; the relay makes it again when it takes longer. */
 export const REPORT_TIMEOUT_MS = 5_000;
 
-/** A start joins the workflow that runs, and never makes another one of one that has ended. */
-export const ONE_RUN = {
-  workflowIdConflictPolicy: 'USE_EXISTING',
-  workflowIdReusePolicy: 'REJECT_DUPLICATE',
-} as const;
-
-/** The same, but begins anew one that was terminated: its row says that it has not come to its end. */
+/**
+ * A start joins the workflow that runs, never makes another one of one that has ended, and begins one anew that was
+ * terminated: its row says that it has not come to its end.
+ */
 export const ONE_END = {
   workflowIdConflictPolicy: 'USE_EXISTING',
   workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',

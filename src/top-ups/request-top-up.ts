@@ -8,7 +8,7 @@ import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
 import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from '../temporal/client.ts';
-import { hasTopUp, startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
+import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
 export interface TopUps {
   readonly database: Database;
@@ -63,12 +63,11 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
     const err = answer.kind === 'unavailable' ? answer.error : undefined;
     deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
-    // What Temporal has, it will do, however many are before it: to withdraw it would only make its caller
-    // add another one. Else either this deletes the row, and a workflow that starts after all finds none and
-    // ends, or the workflow has opened it, and goes on.
-    const isStarted = await hasTopUp(deps.temporal, topUp.id);
-    if (!isStarted && (await withdrawTopUp(deps.database, topUp.id)))
-      return { kind: 'unavailable' };
+    // While Temporal answers, the top-up begins however late, by the start or by its notice: to withdraw it would
+    // only make its caller add another one. Else either this deletes the row, and a workflow that starts after all
+    // finds none and ends, or the workflow has opened it, and goes on.
+    const isSoon = answer.kind === 'timed_out' && (await deps.temporal.isUp());
+    if (!isSoon && (await withdrawTopUp(deps.database, topUp.id))) return { kind: 'unavailable' };
   }
   const now = await findTopUp(deps.database, topUp.id);
   return now ? resultOf(now) : { kind: 'unavailable' };

@@ -119,7 +119,7 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
   async 'checkout-delayed'(desk) {
     const topUp = await desk.checkout(await desk.newConsumer(), 25);
     await desk.pay(topUp.sessionUrl, '000123456789');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.control(`async/${topUp.sessionId}`, { outcome: 'succeeded' });
     return topUp;
   },

@@ -220,11 +220,6 @@ export async function openDesk(
       await until(async () => (await getTopUp(database, topUp.id)).status === status);
     },
 
-    waitingEvents: (): Promise<number> =>
-      database.oneFirst(sql.type(countRow)`
-        select count(*) as count from farebox.processor_events where handed_over_at is null
-      `),
-
     waitingNotices: (): Promise<number> =>
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
 

@@ -15,6 +15,7 @@ import {
 import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
 import { lockConsent } from './consent.ts';
 import { lockConsumer } from '../balance/consumers.ts';
+import { postNotice } from '../outbox.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
@@ -36,6 +37,8 @@ const TopUp = Type.Object({
   failureCode: nullableText,
   failureMessage: nullableText,
   createdAt: Type.String(),
+  /** When its workflow took it up. */
+  openedAt: nullableText,
   completedAt: nullableText,
 });
 
@@ -74,12 +77,16 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", created_at as "createdAt", completed_at as "completedAt"
+  failure_message as "failureMessage", created_at as "createdAt", opened_at as "openedAt",
+  completed_at as "completedAt"
 `;
 
+/** How long the relays leave a new top-up's workflow to the request that wrote it, which starts it at once. */
+const IN_HAND_MS = 5_000;
+
 /**
- * Writes the row that a top-up begins with, in status `pending` and not opened, or refuses. A direct
- * one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
+ * Writes the row that a top-up begins with, in status `pending` and not opened, and the notice by which it begins
+ * whatever happens to the request; or refuses. A direct one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
@@ -94,7 +101,10 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       }
     }
     const topUp = await insert(tx, request, consent?.ceiling ?? null);
-    if (topUp) return { kind: 'admitted', topUp };
+    if (topUp) {
+      await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
+      return { kind: 'admitted', topUp };
+    }
     // Another request with the same key committed since the look-up above.
     const winner = await findByKey(tx, request);
     if (!winner)
@@ -135,11 +145,14 @@ async function insert(
 }
 
 /**
- * The workflow takes the top-up up: from now on it has effects and its row stays. Null when the row
- * was withdrawn, in which case nothing may be done.
+ * The workflow takes the top-up up: from now on it has effects and its row stays, and nobody has to start it any
+ * more. Null when the row was withdrawn, in which case nothing may be done.
  */
 export async function openTopUp(connection: Connection, id: string): Promise<TopUp | null> {
   return connection.maybeOne(sql.type(topUpRow)`
+    with begun as (
+      delete from farebox.outbox where topic = 'top_up' and subject_id = ${id}
+    )
     update farebox.top_ups set opened_at = coalesce(opened_at, now())
     where id = ${id} returning ${columns}
   `);
@@ -148,24 +161,14 @@ export async function openTopUp(connection: Connection, id: string): Promise<Top
 /** True: the top-up has had no effect anywhere and never will. False: it was opened, or is gone. */
 export async function withdrawTopUp(connection: Connection, id: string): Promise<boolean> {
   const withdrawn = await connection.maybeOne(sql.type(idRow)`
-    delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+    with withdrawn as (
+      delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+    ), called_off as (
+      delete from farebox.outbox where topic = 'top_up' and subject_id in (select id from withdrawn)
+    )
+    select id from withdrawn
   `);
   return withdrawn !== null;
-}
-
-/**
- * Withdraws what a request left behind that died before it could start the workflow. An automatic one has a
- * notice, by which it is started however late.
- */
-export async function withdrawAbandoned(
-  connection: Connection,
-  olderThanMs: number,
-): Promise<number> {
-  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    delete from farebox.top_ups
-    where opened_at is null and not automatic and created_at < now() - ${olderThanMs}::int8 * interval '1 ms'
-  `);
-  return rowCount;
 }
 
 export async function findTopUp(connection: Connection, id: string): Promise<TopUp | null> {

@@ -41,7 +41,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const topUp = await desk.checkout(consumer, 25);
     assert.equal(await desk.pay(topUp.sessionUrl, '4000000000000002'), 402);
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.equal((await desk.topUp(topUp.id)).status, 'pending');
 
     await desk.pay(topUp.sessionUrl);
@@ -58,7 +58,7 @@ describe('a top-up through the hosted checkout', () => {
     await Promise.all(Array.from({ length: 10 }, () => report(topUp, 'evt_same')));
     await desk.statusBecomes(topUp, 'completed');
     await Promise.all(Array.from({ length: 10 }, (_, n) => report(topUp, `evt_late_${n}`)));
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), ONCE_25);
   });
 
@@ -76,7 +76,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const topUp = await desk.checkout(consumer, 25);
     await report(topUp, 'evt_too_early');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.workflow(topUp.id).executeUpdate('retry');
     assert.equal((await desk.topUp(topUp.id)).status, 'pending');
     assert.deepEqual(await desk.books(consumer), NOTHING);
@@ -146,7 +146,7 @@ describe('a top-up through the hosted checkout', () => {
     const failing = await desk.checkout(consumer, 30);
     await desk.pay(succeeding.sessionUrl, '000123456789');
     await desk.pay(failing.sessionUrl, '000111111113');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), NOTHING);
 
     await desk.control(`async/${succeeding.sessionId}`, { outcome: 'succeeded' });
@@ -160,7 +160,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const open = await desk.checkout(consumer, 25);
     await report(open, 'evt_expired', 'checkout.session.expired');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.workflow(open.id).executeUpdate('retry');
     assert.equal((await desk.topUp(open.id)).status, 'pending');
 

@@ -39,11 +39,11 @@ describe('a top-up and outages', function () {
     first.kill('SIGKILL');
     await first.exited;
     await desk.pay(topUp.sessionUrl);
-    await until(async () => (await desk.waitingEvents()) > 0);
+    await until(async () => (await desk.waitingNotices()) > 0);
 
     const second = await desk.startWorker();
     await desk.statusBecomes(topUp, 'completed');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), {
       credited: 25_000_000,
       movements: 1,
