@@ -24,7 +24,7 @@ import { explainFailures } from '../../activities/failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
-import { ensureSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 
 export interface RunningWorker {
@@ -64,8 +64,10 @@ export async function runWorker(
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
   const stopping = new AbortController();
+  let keeping: Promise<void> | undefined;
   const release = async () => {
     stopping.abort();
+    await keeping;
     await relay.stop();
     await temporal.close();
     await database.end();
@@ -132,11 +134,7 @@ export async function runWorker(
     const runs = workers.map((each) => each.run());
     relay.start();
     // Beside the work: payments wait for no schedule.
-    void whenTemporalIsThere(
-      () => ensureSchedules(temporal, schedulesOf(config)),
-      log,
-      stopping.signal,
-    ).catch(() => {});
+    keeping = keepSchedules(temporal, schedulesOf(config), log, stopping.signal);
     return {
       ended: Promise.all(runs),
       stop: async () => {

@@ -11,7 +11,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
-import { reconcileNow } from '../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../workflows/agent-desk.ts';
@@ -240,7 +240,7 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
       const topUp = await desk.checkout(await desk.newConsumer(), 25);
       if (name === 'reconciliation-mends') await desk.pay(topUp.sessionUrl);
       await reconcileNow(desk.temporal, AbortSignal.timeout(60_000));
-      await save(name, desk.temporal.client.workflow.getHandle('reconcileTopUps/now'));
+      await save(name, desk.temporal.client.workflow.getHandle(reconcileNowId(desk.temporal)));
     }
   } finally {
     await desk.close();

@@ -7,6 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import type { Finding } from './ledger-checks.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
@@ -41,6 +42,7 @@ const claimRow = row(Claim);
 const differenceRow = row(Difference);
 const bookedRow = row(Booked);
 const idRow = row(Type.Object({ id: Type.String() }));
+const lateRow = row(Type.Object({ detail: Type.String() }));
 const sinceRow = row(Type.Object({ since: Type.Union([Type.String(), Type.Null()]) }));
 
 /**
@@ -172,4 +174,26 @@ export async function listDiffering(
     select distinct top_up_id as id from farebox.differences
     where top_up_id > ${page.afterId} order by id limit ${page.limit}
   `);
+}
+
+export const RECONCILED_CHECK = 'the last whole reconciliation is recent';
+
+/** One that was due an hour ago has not ended. Nothing is due before the first top-up is that old. */
+export async function auditReconciliation(
+  connection: Connection,
+  everySeconds: number,
+): Promise<Finding[]> {
+  const late = await connection.any(sql.type(lateRow)`
+    select 'ended at ' || coalesce(walked_until::text, 'no time') as detail
+    from (values (now() - make_interval(secs => ${everySeconds + 3_600}))) as due (at)
+    left join farebox.reconciliation on true
+    where coalesce(walked_until, '-infinity') < at and exists (
+      select from farebox.top_ups where method <> 'manual' and created_at < at
+    )
+  `);
+  return late.map(({ detail }) => ({
+    check: RECONCILED_CHECK,
+    subject: 'the last reconciliation',
+    detail,
+  }));
 }

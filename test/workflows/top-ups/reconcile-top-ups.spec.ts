@@ -12,7 +12,7 @@ import {
 } from '../../../src/store/audit/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reconcileNow } from '../../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
@@ -314,7 +314,7 @@ describe('reconciliation', function () {
     const before = await walkedUntil();
     await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
     const { workflow } = desk.temporal.client;
-    const handle = workflow.getHandle('reconcileTopUps/now');
+    const handle = workflow.getHandle(reconcileNowId(desk.temporal));
     const first = reconcile();
     first.catch(() => {});
     await until(async () => {
