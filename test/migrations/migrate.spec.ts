@@ -195,9 +195,11 @@ describe('migrate', () => {
     await rm(join(directory, 'functions/hold.sql'));
     await write(
       '0999_drop_hold.sql',
-      `-- No release calls it.\ndrop function farebox.hold;\ndelete from farebox.functions where name = 'hold';\n`,
+      `-- No release calls it.\ndrop function if exists farebox.hold;\ndelete from farebox.functions where name = 'hold';\n`,
     );
     assert.deepEqual(await migrate(database.url, directory), ['0999_drop_hold']);
+    await client.query('drop schema farebox cascade');
+    assert.ok((await migrate(database.url, directory)).includes('0999_drop_hold'));
   });
 
   it('refuses a new signature under the old name', async () => {

@@ -4,13 +4,23 @@
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
+import { migrate } from '../../src/store/migrations.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../support/payments.ts';
-import { startStack, until, type Server, type Stack } from '../support/stack.ts';
+import {
+  createEmptyDatabase,
+  startStack,
+  until,
+  type Server,
+  type Stack,
+} from '../support/stack.ts';
+import { read } from '../tree/sources.ts';
+import { dumpSchema } from './schema-dump.ts';
 import { checkOut, findPreviousCommit, type Checkout } from './previous-release.ts';
 
 /** Where it has to install packages. */
@@ -83,6 +93,20 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
       { id: shown?.id, status: shown?.status, amount: shown?.amount },
       { id: topUpId, status: 'completed', amount: 25 },
     );
+  });
+
+  it('has a database that comes to the schema of this one', async () => {
+    const database = await createEmptyDatabase();
+    const client = new Client({ connectionString: database.url });
+    try {
+      await migrate(database.url, join(checkout.folder, 'migrations'));
+      await migrate(database.url);
+      await client.connect();
+      assert.equal(await dumpSchema(client), read('migrations/schema.sql'));
+    } finally {
+      await client.end();
+      await database.drop();
+    }
   });
 
   it('leaves the books right', async () => {
