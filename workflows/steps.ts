@@ -133,7 +133,7 @@ export class Steps {
 function partyOf({ cause }: ActivityFailure): WaitingFor {
   if (cause instanceof TimeoutFailure) return 'worker';
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
-  if (type === 'service_unavailable') return 'processor';
+  if (type === 'service_unavailable' || type === 'not_shown') return 'processor';
   if (type === 'payment_mismatch') return 'operator';
   return type === 'agent_unavailable' ? 'agent' : 'database';
 }

@@ -79,6 +79,7 @@ export async function startDatabase(context: Context): Promise<Settings> {
       logFile: logFile(dataDir, 'postgres'),
       env,
       port: ports.postgres,
+      passwords: secretsOf(dataDir).postgres,
     }),
   );
   progress.say('PostgreSQL', `${version} on port ${ports.postgres}`, 'done');
@@ -115,7 +116,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
     'the payment simulator keeps its port, which is in the session URLs that it gave out. Free it, ' +
       `or delete ${join(dataDir, 'ports.json')} to have another one`,
   );
-  const { simulatorKey, webhookSecret } = secretsOf(dataDir);
+  const { simulatorKey, simulatorToken, webhookSecret } = secretsOf(dataDir);
   await mkdir(join(dataDir, 'simulator'), { recursive: true, mode: 0o700 });
   await context.keep(() =>
     startChild({
@@ -128,6 +129,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
         SIMULATOR_SECRET_KEY: simulatorKey,
         SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${context.port}/webhooks/stripe`,
         SIMULATOR_WEBHOOK_SECRET: webhookSecret,
+        SIMULATOR_TOKEN: simulatorToken,
       },
       logFile: logFile(dataDir, 'simulator'),
       ready: 'message',
@@ -138,6 +140,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
     STRIPE_SECRET_KEY: simulatorKey,
     STRIPE_WEBHOOK_SECRET: webhookSecret,
     STRIPE_API_BASE: `http://127.0.0.1:${port}`,
+    SIMULATOR_TOKEN: simulatorToken,
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',
   };

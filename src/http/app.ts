@@ -7,6 +7,7 @@ import type { Api } from './services.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
+import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
@@ -22,6 +23,7 @@ export function createApp(api: Api): Koa {
     { method: 'post', path: '/webhooks/stripe', middleware: postStripeWebhook(api) },
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
+    { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     { method: 'get', path: '/top-up', middleware: topUpPage },
     { method: 'get', path: '/top-up.js', middleware: topUpScript },

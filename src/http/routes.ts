@@ -5,7 +5,7 @@ import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
-import { VerifyBody } from '../schemas/receipts.ts';
+import { PublicReceiptBody, VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
@@ -22,7 +22,7 @@ import {
   INVOCATION_BYTES_MAX,
   postInvocation,
 } from './handlers/agents/invocations.ts';
-import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
@@ -46,6 +46,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: VerifyBody,
     isSafe: true,
     handle: verifyReceipt,
+  }),
+  post('/v1/receipts/public', {
+    role: 'either',
+    body: PublicReceiptBody,
+    isSafe: true,
+    handle: postPublicReceipt,
   }),
   get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
   // Consumers (section 4.1)

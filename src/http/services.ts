@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
+import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
@@ -16,6 +17,7 @@ export interface Api extends ChargingDeps {
   readonly database: Database;
   readonly batcher: ChargeBatcher;
   readonly receipts: ReceiptSigner;
+  readonly publicReceipts: PublicReceipts;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { ChargeBatcher } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
 import { KeyUse } from '../charging/key-use.ts';
+import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
@@ -86,6 +87,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyUse,
     tools,
     receipts,
+    publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
     webhooks: {

@@ -87,6 +87,7 @@ export async function runWorker(
       activities: {
         ...createLedgerActivities({
           database,
+          stripe,
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),

@@ -29,6 +29,7 @@ import {
   type TopUpResult,
 } from '../../src/top-ups/request-top-up.ts';
 import { newDraft, post } from '../store/charge-drafts.ts';
+import { control, forgetFaults } from '../support/payments.ts';
 import {
   createTestDatabase,
   startSimulator,
@@ -186,18 +187,15 @@ export async function openDesk(
 
     /** The simulator's controls: `POST /_simulator/<path>`. */
     async control(path: string, body: object = {}): Promise<void> {
-      const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      await control(simulator, path, body);
     },
+
+    forgetFaults: () => forgetFaults(simulator),
 
     /** What the processor took, as whole payments: what the books must agree with. */
     async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {
-      const answer = await fetch(`${simulator.url}/_simulator/payments`);
-      const { payments } = (await answer.json()) as { payments: Stripe.PaymentIntent[] };
+      const answer = await control(simulator, 'payments');
+      const { payments } = answer as { payments: Stripe.PaymentIntent[] };
       return payments.filter(
         (payment) => payment.metadata['top_up_id'] === wireId('topUp', topUp.id),
       );

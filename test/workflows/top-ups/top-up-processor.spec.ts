@@ -104,7 +104,7 @@ describe('a top-up and its processor', function () {
       await until(async () => (await progressOf(topUp)).stuck !== null, { timeoutMs: 60_000 });
     }
     await desk.pay(open.sessionUrl);
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     await desk.statusBecomes(open, 'completed');
     await until(async () => (await desk.topUp(direct.topUp.id)).status === 'completed', {
       timeoutMs: 60_000,
