@@ -29,6 +29,9 @@ export interface TopUpProgress extends TopUpView {
   /** Of its refunds and disputes: what they hold, and what they are owed. */
   readonly heldDollars: number;
   readonly debtDollars: number;
+  /** The processor's own ids, as far as they are known: `cs_…`, `pi_…`. */
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
   readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }

@@ -12,7 +12,7 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { LedgerActivities, OpenedTopUp } from '../activities/ledger.ts';
-import type { ProcessorActivities } from '../activities/processor.ts';
+import type { OpenedCheckout, ProcessorActivities } from '../activities/processor.ts';
 import type { ReversalActivities } from '../activities/reversals.ts';
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
@@ -20,13 +20,18 @@ import * as messages from './messages.ts';
 import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
 import { retryAfterMsOf, Steps } from './steps.ts';
 import { display } from './top-up-display.ts';
-import { ASK_MS_MAX, RETRY_MS_MAX } from './top-up-intervals.ts';
+import { ASK_FACTOR, ASK_MS_MAX, RETRY_MS_MAX } from './top-up-intervals.ts';
 
 interface Run {
   readonly topUpId: string;
   readonly steps: Steps;
   status: TopUpView['status'];
+  method: OpenedTopUp['method'] | undefined;
   sessionUrl: string | null;
+  sessionId: string | null;
+  paymentIntentId: string | null;
+  /** Of the processor's dashboard; null where there is none. */
+  dashboardUrl: string | null;
   failure: TopUpView['failure'];
   /** After an automatic top-up failed: what becomes of the next ones. */
   autoTopUp: AutoTopUpState | null;
@@ -34,7 +39,7 @@ interface Run {
   amountDollars: number | undefined;
   heldDollars: number;
   debtDollars: number;
-  /** How long to wait for a report before asking the processor unprompted; doubles. */
+  /** How long to wait for a report before asking the processor unprompted; grows. */
   askAfterMs: number;
   /** Refunds and disputes are to be read as soon as it is credited. */
   reversalReported: boolean;
@@ -95,7 +100,12 @@ async function open(run: Run): Promise<OpenedTopUp | null> {
     return null;
   }
   run.status = opened.status;
+  run.method = opened.method;
   run.sessionUrl = opened.sessionUrl;
+  // Histories that were recorded earlier do not have these.
+  run.sessionId = opened.sessionId ?? null;
+  run.paymentIntentId = opened.paymentIntentId ?? null;
+  run.dashboardUrl = opened.dashboardUrl ?? null;
   run.failure = opened.failure;
   run.consumerId = opened.consumerId;
   run.amountDollars = opened.amountDollars;
@@ -136,7 +146,12 @@ async function answerTo(run: Run, first: Question): Promise<Verdict> {
 
 const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
   async openCheckout(run) {
-    run.sessionUrl = await activities('Open a checkout session').openCheckout(run.topUpId);
+    const opened: OpenedCheckout | string = await activities(
+      'Open a checkout session',
+    ).openCheckout(run.topUpId);
+    // Histories that were recorded earlier have the URL alone.
+    run.sessionUrl = typeof opened === 'string' ? opened : opened.sessionUrl;
+    run.sessionId = typeof opened === 'string' ? null : opened.sessionId;
     return { kind: 'open' };
   },
 
@@ -159,7 +174,7 @@ async function waitForReport(run: Run): Promise<void> {
   steps.waitingFor = 'payment';
   steps.display();
   const isReported = await rest(run, run.askAfterMs, 'Wait for a report of the payment');
-  if (!isReported) run.askAfterMs = Math.min(run.askAfterMs * 2, ASK_MS_MAX);
+  if (!isReported) run.askAfterMs = Math.min(run.askAfterMs * ASK_FACTOR, ASK_MS_MAX);
 }
 
 /** What the processor says decides. An ended top-up changes only by turning out to be paid. */
@@ -168,6 +183,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   steps.cancelAsked = false; // too late
   if (verdict.kind === 'paid') {
     if (verdict.isReversed) run.reversalReported = true;
+    run.paymentIntentId = verdict.paymentIntentId;
     const crediting = activities(`Credit ${run.amountDollars} dollars`);
     await steps.take('credit', () => crediting.creditTopUp(topUpId));
     run.status = 'completed';
@@ -302,7 +318,11 @@ function newRun(input: TopUpInput): Run {
       pauseAfter: (step, failure) => pauseAfter(run, step, failure),
     }),
     status: 'pending',
+    method: undefined,
     sessionUrl: null,
+    sessionId: null,
+    paymentIntentId: null,
+    dashboardUrl: null,
     failure: null,
     autoTopUp: null,
     consumerId: undefined,
@@ -320,7 +340,15 @@ function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
 }
 
 function progressOf(run: Run): TopUpProgress {
-  const { heldDollars, debtDollars, steps } = run;
+  const { heldDollars, debtDollars, sessionId, paymentIntentId, steps } = run;
   const { waitingFor, stuck } = steps;
-  return { ...viewOf(run), heldDollars, debtDollars, waitingFor, stuck };
+  return {
+    ...viewOf(run),
+    heldDollars,
+    debtDollars,
+    sessionId,
+    paymentIntentId,
+    waitingFor,
+    stuck,
+  };
 }

@@ -17,6 +17,7 @@ import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../stripe/calls.ts';
+import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
@@ -88,6 +89,7 @@ export async function runWorker(
         ...createLedgerActivities({
           database,
           stripe,
+          dashboardUrl: dashboardUrlOf(config.stripe),
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),

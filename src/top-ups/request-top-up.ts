@@ -38,6 +38,7 @@ export type TopUpResult =
   | { readonly kind: 'failed'; readonly topUp: TopUp; readonly failure: TopUpFailure }
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
   /** Certainly nothing happened, and nothing will. */
   | { readonly kind: 'unavailable' };

@@ -165,9 +165,11 @@ describe('farebox doctor', () => {
     }
   });
 
+  const late = async () =>
+    (await examine('--no-processor')).findings.map(({ check, detail }) => [check, detail]);
+  const missing = async () => (await examine()).findings.map(({ subject }) => subject);
+
   it('misses a reconciliation that is overdue, once there are top-ups of that age', async () => {
-    const late = async () =>
-      (await examine('--no-processor')).findings.map(({ check, detail }) => [check, detail]);
     await plantAccounts(1);
     await sql.query(`update farebox.top_ups set created_at = now() - interval '2 hours'`);
     assert.deepEqual(await late(), [], 'booked by hand, so the processor knows nothing of it');
@@ -189,7 +191,6 @@ describe('farebox doctor', () => {
       TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
       TEMPORAL_NAMESPACE: await createTestNamespace(),
     };
-    const missing = async () => (await examine()).findings.map(({ subject }) => subject);
     assert.deepEqual(await missing(), [
       'farebox/rollUpEarnings',
       'farebox/ensurePartitions',

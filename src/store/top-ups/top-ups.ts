@@ -64,9 +64,12 @@ export type AdmitResult =
   /** The idempotency key has named a top-up of another amount or method. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  /** The card was declined too often; it is left alone for so long. */
+  | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros };
 
 const topUpRow = row(TopUp);
+const waitRow = row(Type.Object({ waitMs: Type.Integer() }));
 const idRow = row(Type.Object({ id: Type.String() }));
 const ownerRow = row(
   Type.Object({
@@ -102,6 +105,8 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       if (request.amountMicros > left) {
         return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
       }
+      const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
+      if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
     const topUp = await insert(tx, request, consent?.ceiling ?? null);
     if (topUp) {
@@ -114,6 +119,24 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       throw new Error('a top-up with this key came and went; the request may be repeated');
     return sameRequest(winner, request) ? { kind: 'known', topUp: winner } : REUSED;
   });
+}
+
+/** So many declines in an hour are borne: card networks charge for more, and block who goes on. */
+const DECLINES_MAX = 5;
+
+/** Until another direct top-up may be tried: an hour after the first of the last declines. Any credit begins anew. */
+async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<number> {
+  const wait = await tx.maybeOneFirst(sql.type(waitRow)`
+    select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
+    from farebox.top_ups
+    where consumer_id = ${consumerId} and method = 'direct' and status = 'failed'
+      and failure_code in ('card_declined', 'card_expired', 'authentication_required')
+      and updated_at > now() - interval '1 hour'
+      and updated_at > coalesce(
+        (select max(completed_at) from farebox.top_ups where consumer_id = ${consumerId}), '-infinity')
+    order by updated_at desc offset ${DECLINES_MAX - 1} limit 1
+  `);
+  return wait ?? 0;
 }
 
 const REUSED: AdmitResult = { kind: 'key_reused' };
