@@ -15,8 +15,10 @@ import { reconcileNow, reconcileNowId } from '../../src/temporal/reconciliation.
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../workflows/agent-desk.ts';
+import { startTemporalWithShortHistories } from '../workflows/short-histories.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
@@ -175,13 +177,16 @@ function withoutPlaces(history: string): string {
 }
 
 interface Recorder {
+  /** Waits for its end. */
   readonly save: (name: string, workflow: WorkflowHandle) => Promise<void>;
+  readonly saveAsIs: (name: string, workflow: WorkflowHandle) => Promise<void>;
   /** Whether this path is asked for. */
   readonly isWanted: (name: string) => boolean;
 }
 
 async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
-  const paths = Object.entries({ ...PATHS, ...REVERSAL_PATHS }).filter(([name]) => isWanted(name));
+  const all = { ...PATHS, ...REVERSAL_PATHS, ...OUTAGE_PATHS };
+  const paths = Object.entries(all).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '500' });
   await desk.startWorker();
@@ -189,6 +194,35 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
     for (const [name, path] of paths) await save(name, desk.workflow((await path(desk)).id));
   } finally {
     await desk.close();
+  }
+}
+
+/** As they stand, since they do not end by themselves. */
+async function recordRunsUnderWay({ saveAsIs, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(RUNS_UNDER_WAY).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+  await desk.startWorker();
+  try {
+    for (const [name, path] of paths) await saveAsIs(name, desk.workflow((await path(desk)).id));
+  } finally {
+    await desk.close();
+  }
+}
+
+async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<void> {
+  if (!isWanted('checkout-continued')) return;
+  const temporal = await startTemporalWithShortHistories();
+  const desk = await openDesk({ FIRST_ASK_MS: '3600000', ...temporal.env });
+  await desk.startWorker();
+  try {
+    const { before, after } = await continuedRuns(desk);
+    await after.result();
+    await saveAsIs('checkout-continued', before);
+    await saveAsIs('checkout-continued-told-of-a-refund', after);
+  } finally {
+    await desk.close();
+    await temporal.stop();
   }
 }
 
@@ -252,17 +286,24 @@ const { version } = JSON.parse(manifest) as { version: string };
 const folder = join(import.meta.dirname, version);
 await mkdir(folder, { recursive: true });
 const wanted = process.argv.slice(2);
+async function saveAsIs(name: string, workflow: WorkflowHandle): Promise<void> {
+  const history = historyToJSON(await workflow.fetchHistory());
+  await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+}
+
 const recorder: Recorder = {
+  saveAsIs,
   isWanted: (name) => wanted.length === 0 || wanted.some((start) => name.startsWith(start)),
   save: async (name, workflow) => {
     await workflow.result();
-    const history = historyToJSON(await workflow.fetchHistory());
-    await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+    await saveAsIs(name, workflow);
   },
 };
 await mochaGlobalSetup();
 try {
   await recordTopUps(recorder);
+  await recordRunsUnderWay(recorder);
+  await recordContinuedRuns(recorder);
   await recordAgents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);
