@@ -69,6 +69,9 @@ const SHARED_SETTINGS = [
   'TEMPORAL_API_KEY',
 ];
 
+/** Each names a real part, in place of the embedded one. */
+const REAL_PARTS = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'STRIPE_SECRET_KEY'];
+
 export async function startDatabase(context: Context): Promise<Settings> {
   const { dataDir, env, ports, progress } = context;
   if (env['DATABASE_URL']) return { DATABASE_URL: env['DATABASE_URL'] };
@@ -146,8 +149,17 @@ export async function startProcessor(context: Context): Promise<Settings> {
   };
 }
 
-/** Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. */
+/**
+ * Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. Simulated cards that
+ * credit a real ledger are wanted only by who says so.
+ */
 export function refuseHalfSettings(env: Environment): void {
+  if (env['DATABASE_URL'] && !env['STRIPE_SECRET_KEY'] && env['SIMULATE_PAYMENTS'] !== 'true') {
+    throw new Error(
+      'DATABASE_URL is set and STRIPE_SECRET_KEY is not: cards that are simulated would credit that ' +
+        'database. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or SIMULATE_PAYMENTS=true if that is wanted',
+    );
+  }
   if (!env['STRIPE_SECRET_KEY'] || env['STRIPE_WEBHOOK_SECRET']) return;
   throw new Error(
     'STRIPE_SECRET_KEY is set, so STRIPE_WEBHOOK_SECRET must be set too; without both, payments ' +
@@ -157,14 +169,15 @@ export function refuseHalfSettings(env: Environment): void {
 
 /** What every process of ours gets whatever the parts are. */
 export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
+  const isUnset = (name: string) => !env[name];
   const given = SHARED_SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
   return {
     ...Object.fromEntries(given),
     PORT: String(port),
     BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
     MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
-    // Whoever starts everything on one machine has agents on it too.
-    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || 'true',
+    // Whoever tries everything on one machine has agents on it too. Beside a real part it is a hole into its network.
+    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || String(REAL_PARTS.every(isUnset)),
   };
 }
 

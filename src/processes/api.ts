@@ -98,18 +98,27 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     },
     isTemporalUp: () => temporal.isUp(),
   });
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
+  const release = async () => {
+    keys.stop();
+    tools.stop();
+    await tailNet.stop();
+    await keyUse.stop();
+    await temporal.close();
+    await ledger.end();
+    await database.end();
+  };
+  // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
+    async (error: unknown) => {
+      await release();
+      throw error;
+    },
+  );
   return {
     port: server.port,
     stop: async () => {
       await server.close();
-      keys.stop();
-      tools.stop();
-      await tailNet.stop();
-      await keyUse.stop();
-      await temporal.close();
-      await ledger.end();
-      await database.end();
+      await release();
     },
   };
 }

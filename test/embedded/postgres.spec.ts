@@ -62,8 +62,8 @@ describe('startPostgres', () => {
     ]) {
       await assert.rejects(query(postgres.url, statement), /permission denied|must be superuser/i);
     }
-    const arguments_ = await readFile(`/proc/${postgres.pid}/cmdline`, 'utf8').catch(() => '');
-    assert.ok(!Object.values(passwords).some((password) => arguments_.includes(password)));
+    const commandLine = await readFile(`/proc/${postgres.pid}/cmdline`, 'utf8').catch(() => '');
+    assert.ok(!Object.values(passwords).some((password) => commandLine.includes(password)));
     assert.equal(existsSync(`${dataDir}.password`), false);
     await postgres.stop();
   });

@@ -8,8 +8,8 @@ import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { reportPayment, reportReversal } from '../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until } from '../support/stack.ts';
-import { HISTORY_EVENTS_MAX } from '../workflows/short-histories.ts';
-import type { TopUpDesk } from '../workflows/top-up-desk.ts';
+import { HISTORY_EVENTS_MAX } from '../support/short-histories.ts';
+import type { TopUpDesk } from '../support/top-up-desk.ts';
 
 type Started = Pick<TopUp, 'id'>;
 

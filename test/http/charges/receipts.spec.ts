@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, randomUUID, verify as verifySignature } from 'node:crypto';
 import { verifyPublicReceipt } from '@farebox/client';
 import { wireId } from '../../../src/domain/ids.ts';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import {
-  PublicKeysAnswer,
-  PublicReceiptAnswer,
-  ReceiptKeysAnswer,
-  VerifyAnswer,
+  PublicKeysReply,
+  PublicReceiptReply,
+  ReceiptKeysReply,
+  VerifyReply,
 } from '../../../src/schemas/receipts.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -22,7 +22,7 @@ describe('/v1/receipts', () => {
   before(async () => {
     api = await startTestApi();
     account = await api.createAccount(10);
-    receipt = bodyOf(await charge(api, account), 201, ChargeAnswer).receipt;
+    receipt = bodyOf(await charge(api, account), 201, ChargeReply).receipt;
   });
   after(() => api.stop());
 
@@ -32,13 +32,13 @@ describe('/v1/receipts', () => {
     bodyOf(
       await call(api, 'GET', '/v1/receipts/keys', { key: developerKey }),
       200,
-      ReceiptKeysAnswer,
+      ReceiptKeysReply,
     ).keys;
 
   it('says what a receipt says, to whoever holds it', async () => {
     const stranger = await api.createAccount(0);
     for (const key of [account.consumerKey, stranger.consumerKey, stranger.developerKey]) {
-      const { valid, keyId, charge } = bodyOf(await verify({ receipt }, key), 200, VerifyAnswer);
+      const { valid, keyId, charge } = bodyOf(await verify({ receipt }, key), 200, VerifyReply);
       assert.deepEqual([valid, keyId], [true, '1']);
       assert.deepEqual([charge?.tool, charge?.amount], ['search', 0.02]);
     }
@@ -60,7 +60,7 @@ describe('/v1/receipts', () => {
       'x'.repeat(4_000),
     ];
     for (const forgery of forgeries) {
-      assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyAnswer), {
+      assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply), {
         valid: false,
         recorded: false,
         keyId: null,
@@ -108,17 +108,17 @@ describe('/v1/receipts', () => {
       { createdAt: '2020-01-01T00:00:00.000Z' },
     ]) {
       const forged = await forge(changes);
-      const answer = bodyOf(await verify({ receipt: forged }), 200, VerifyAnswer);
+      const answer = bodyOf(await verify({ receipt: forged }), 200, VerifyReply);
       assert.deepEqual([answer.valid, answer.recorded, answer.charge], [false, false, null]);
       assertError(await toPublic(forged), 404, 'not_found', 'receipt');
     }
     const signedRight = bodyOf(
       await verify({ receipt: await forge({ micros: 1 }) }),
       200,
-      VerifyAnswer,
+      VerifyReply,
     );
     assert.deepEqual([signedRight.valid, signedRight.keyId], [false, '1']);
-    const unchanged = bodyOf(await verify({ receipt: await forge({}) }), 200, VerifyAnswer);
+    const unchanged = bodyOf(await verify({ receipt: await forge({}) }), 200, VerifyReply);
     assert.equal(unchanged.valid, true);
   });
 
@@ -127,9 +127,9 @@ describe('/v1/receipts', () => {
   const publicKeys = () => call(api, 'GET', '/v1/receipts/public-keys');
 
   it('signs for the payer, who checks it with the published key and nothing else', async () => {
-    const signed = bodyOf(await toPublic(receipt), 200, PublicReceiptAnswer).receipt;
-    assert.equal(bodyOf(await toPublic(receipt), 200, PublicReceiptAnswer).receipt, signed);
-    assert.equal(bodyOf(await toPublic(signed), 200, PublicReceiptAnswer).receipt, signed);
+    const signed = bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt;
+    assert.equal(bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt, signed);
+    assert.equal(bodyOf(await toPublic(signed), 200, PublicReceiptReply).receipt, signed);
     const [algorithm, kid, payload, signature] = signed.split('.') as [
       string,
       string,
@@ -140,17 +140,17 @@ describe('/v1/receipts', () => {
 
     const answer = await publicKeys();
     assert.match(answer.headers.get('cache-control') ?? '', /public, max-age=\d+/);
-    const jwk = bodyOf(answer, 200, PublicKeysAnswer).keys.find((each) => each.kid === kid);
+    const jwk = bodyOf(answer, 200, PublicKeysReply).keys.find((each) => each.kid === kid);
     const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
     const isSigned = (text: string) =>
       verifySignature(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
     assert.equal(isSigned(`ed25519.${kid}.${payload}`), true);
     assert.equal(isSigned(`ed25519.${kid}.${payload}A`), false);
 
-    const { keys } = bodyOf(answer, 200, PublicKeysAnswer);
+    const { keys } = bodyOf(answer, 200, PublicKeysReply);
     const { valid, charge: said } = await verifyPublicReceipt(keys, signed);
     assert.deepEqual([valid, said?.amount, said?.tool], [true, 0.02, 'search']);
-    const checked = bodyOf(await verify({ receipt: signed }), 200, VerifyAnswer);
+    const checked = bodyOf(await verify({ receipt: signed }), 200, VerifyReply);
     assert.deepEqual([checked.valid, checked.recorded, checked.charge], [true, true, said]);
     for (const forgery of [
       `${signed.slice(0, -1)}B`,
@@ -161,12 +161,12 @@ describe('/v1/receipts', () => {
     ]) {
       assert.equal((await verifyPublicReceipt(keys, forgery)).valid, false);
       if (forgery === receipt) continue;
-      assert.equal(bodyOf(await verify({ receipt: forgery }), 200, VerifyAnswer).valid, false);
+      assert.equal(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply).valid, false);
     }
   });
 
   it('publishes nothing that signs', async () => {
-    const { keys } = bodyOf(await publicKeys(), 200, PublicKeysAnswer);
+    const { keys } = bodyOf(await publicKeys(), 200, PublicKeysReply);
     assert.deepEqual(Object.keys(keys[0] ?? {}).toSorted(), [
       'alg',
       'crv',

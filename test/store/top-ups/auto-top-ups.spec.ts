@@ -15,8 +15,8 @@ import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { newPayer, type Payer } from '../payer.ts';
-import { credit, expire, fail } from '../evidence.ts';
+import { newPayer, type Payer } from '../../support/payer.ts';
+import { credit, expire, fail } from '../../support/evidence.ts';
 
 const DOLLAR = 1_000_000;
 const HOUR_MS = 3_600_000;

@@ -20,7 +20,7 @@ import {
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { credit, expire, fail } from '../evidence.ts';
+import { credit, expire, fail } from '../../support/evidence.ts';
 
 const topicRow = row(Type.Object({ topic: Type.String() }));
 const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { agentTaskQueue } from '../../../src/domain/invocation.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('a step of an invocation that somebody starts by hand', function () {
   this.timeout(120_000);

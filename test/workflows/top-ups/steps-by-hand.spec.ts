@@ -8,9 +8,9 @@ import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { admitTopUp, openTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { expire, fail } from '../../store/evidence.ts';
+import { expire, fail } from '../../support/evidence.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const DECLINED = { code: 'card_declined', message: 'declined' };
 const standingRow = row(Type.Object({ standing: Type.String() }));

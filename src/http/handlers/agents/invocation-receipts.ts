@@ -2,17 +2,18 @@
 import { signInvocation, type InvocationSubject } from '../../../charging/invocation-receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import type { InvocationReceiptReply } from '../../../schemas/invocations.ts';
 import { findAccount } from '../../../store/accounts/accounts.ts';
 import type { Invocation } from '../../../store/agents/invocations.ts';
 import { findGrant } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import { ownInvocation } from './invocations.ts';
 
 export async function getInvocationReceipt(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<InvocationReceiptReply>> {
   const invocation = await ownInvocation(api, caller, params);
   if (invocation.endedAt === null) {
     throw new ApiError('not_found', 'The invocation goes on; it has a receipt when it has ended.');

@@ -1,14 +1,23 @@
 /** Receipts, read back: does one hold, is it recorded, and the keys to verify with. */
 import type { Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
-import type { PublicReceiptBody, VerifyBody } from '../../../schemas/receipts.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type {
+  PublicReceiptBody,
+  PublicReceiptReply,
+  ReceiptKeysReply,
+  VerifyBody,
+  VerifyReply,
+} from '../../../schemas/receipts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import { respondJson } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { checkReceipt } from './recorded-receipts.ts';
 
 /** `valid` only for what the ledger has: the signature may be the developer's own. */
-export async function verifyReceipt(api: Api, { body }: Request<VerifyBody>): Promise<Answer> {
+export async function verifyReceipt(
+  api: Api,
+  { body }: Request<VerifyBody>,
+): Promise<Reply<VerifyReply>> {
   const checked = await checkReceipt(api, body.receipt);
   const { charge = null, invocation } = checked?.recorded ?? {};
   const isRecorded = checked?.recorded !== undefined;
@@ -27,7 +36,7 @@ export async function verifyReceipt(api: Api, { body }: Request<VerifyBody>): Pr
 export async function postPublicReceipt(
   api: Api,
   { body }: Request<PublicReceiptBody>,
-): Promise<Answer> {
+): Promise<Reply<PublicReceiptReply>> {
   const recorded = (await checkReceipt(api, body.receipt))?.recorded;
   if (!recorded) {
     throw new ApiError('not_found', 'The receipt is not of a recorded charge or invocation.', {
@@ -38,7 +47,10 @@ export async function postPublicReceipt(
 }
 
 /** The developer's own keys, one for each master secret that is known. */
-export async function getReceiptKeys(api: Api, { caller }: Request<undefined>): Promise<Answer> {
+export async function getReceiptKeys(
+  api: Api,
+  { caller }: Request,
+): Promise<Reply<ReceiptKeysReply>> {
   const keys = api.receipts.developerKeys(caller.developerId);
   return { status: 200, body: { keys: keys.map(({ id, key }) => ({ id: String(id), key })) } };
 }

@@ -8,6 +8,7 @@ import { isSameReceipt, saidOf } from '../../../charging/receipts.ts';
 import { uuidOf } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';
+import type { VerifyReply } from '../../../schemas/receipts.ts';
 import { findChargeOf } from '../../../store/charges/list-charges.ts';
 import { findInvocation } from '../../../store/agents/invocations.ts';
 import type { Api } from '../../services.ts';
@@ -23,7 +24,7 @@ export interface CheckedReceipt {
 export interface Recorded {
   /** By HMAC, as lists show it. */
   readonly receipt: string;
-  readonly charge?: object;
+  readonly charge?: NonNullable<VerifyReply['charge']>;
   readonly invocation?: Static<typeof SignedInvocation>;
 }
 
