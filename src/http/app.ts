@@ -4,6 +4,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
+import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
@@ -28,6 +29,7 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    ...apiReferencePages(),
     { method: 'get', path: '/top-up', middleware: topUpPage },
     { method: 'get', path: '/top-up.js', middleware: topUpScript },
   ];

@@ -40,7 +40,6 @@ describe('a request of a stranger', function () {
     assert.match(answer, /^HTTP\/1\.1 200 /);
   });
 
-  const now = (): number => Math.floor(Date.now() / 1_000);
   for (const [what, signatureOf] of Object.entries({
     'has no signature': (): string | undefined => undefined,
     'is signed with bytes beyond ASCII': () => `t=${now()},v1=${'\u00ff'.repeat(64)}`,
@@ -89,3 +88,7 @@ describe('a request of a stranger', function () {
     assert.equal(await new Promise((resolve) => second.once('exit', resolve)), 1);
   });
 });
+
+function now(): number {
+  return Math.floor(Date.now() / 1_000);
+}
