@@ -57,6 +57,12 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly checkoutMinutes: number;
   /** How long an automatic top-up leaves a card alone that was declined once. */
   readonly autoTopUpRetryMs: number;
+  /** Rate limits of an API process; 0 failed keys: no limit, for what stands behind a proxy. */
+  readonly rateLimits: {
+    readonly readsPerSecond: number;
+    readonly refundsPerSecond: number;
+    readonly failedKeysPerSecond: number;
+  };
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
@@ -132,6 +138,11 @@ export function readConfig(env: Environment): Config {
       SESSION_MINUTES_MAX,
     ),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
+    rateLimits: {
+      readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
+      refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
+      failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
+    },
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     ...readScheduleConfig(env),
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
