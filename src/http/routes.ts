@@ -170,7 +170,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'no_saved_card',
       'consent_required',
       'consent_ceiling_reached',
-      'rate_limited',
     ],
     isIdempotent: true,
     handle: postTopUp,
