@@ -17,18 +17,15 @@ import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../stripe/calls.ts';
+import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { createDatabase } from '../store/database.ts';
-import {
-  connectionSecurity,
-  createTemporalClient,
-  reportPayment,
-  reportReversal,
-} from '../temporal/client.ts';
+import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
+import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
-import { ensureSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 
 export interface RunningWorker {
@@ -51,6 +48,14 @@ const STICKY_TIMEOUT = '2s';
 /** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
 const SHUTDOWN_GRACE = '10s';
 
+const EVERY_WORKER = {
+  interceptors: { activity: [beatHearts, explainFailures] },
+  shutdownGraceTime: SHUTDOWN_GRACE,
+  // By default, heartbeats are sent only every 0.8 heartbeat timeouts, so a delay of a second would start a second
+  // attempt.
+  maxHeartbeatThrottleInterval: '1s',
+};
+
 /** Resolves when the worker polls for work. Waits for Temporal as long as needed, or until `signal` aborts. */
 export async function runWorker(
   config: Config,
@@ -66,8 +71,10 @@ export async function runWorker(
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
   const stopping = new AbortController();
+  let keeping: Promise<void> | undefined;
   const release = async () => {
     stopping.abort();
+    await keeping;
     await relay.stop();
     await temporal.close();
     await database.end();
@@ -88,6 +95,7 @@ export async function runWorker(
         ...createLedgerActivities({
           database,
           stripe,
+          dashboardUrl: dashboardUrlOf(config.stripe),
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),
@@ -116,8 +124,7 @@ export async function runWorker(
           attemptTimeoutMs: config.agentTimeoutMs,
         }),
       },
-      interceptors: { activity: [beatHearts, explainFailures] },
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
@@ -130,17 +137,13 @@ export async function runWorker(
         timeoutMs: config.agentTimeoutMs,
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());
     relay.start();
     // In parallel with the work: payments must not wait for schedules.
-    void whenTemporalIsThere(
-      () => ensureSchedules(temporal, schedulesOf(config)),
-      log,
-      stopping.signal,
-    ).catch(() => {});
+    keeping = keepSchedules(temporal, schedulesOf(config), log, stopping.signal);
     return {
       ended: Promise.all(runs),
       stop: async () => {

@@ -34,7 +34,7 @@ const CONSTRUCTIONS = [
   /\b(he|his|him|himself)\b/i,
   /\bthat there (is|are)\b/i,
   /\b(is|are) no \w+ of\b/i,
-  /\bwho(m|so)?ever\b/i,
+  /\b(who(m|so)?|what)ever\b/i,
   /\bwhat (came|comes|becomes|became) of\b/i,
   /[,;:] of which\b/i,
   /\bso many at a time\b/i,
