@@ -5,7 +5,8 @@ import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
-import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
+import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
+import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
@@ -23,8 +24,9 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
-    { method: 'get', path: '/top-up', middleware: topUpPage },
-    { method: 'get', path: '/top-up.js', middleware: topUpScript },
+    { method: 'get', path: '/pages.css', middleware: pagesStyle },
+    { method: 'get', path: '/top-up', middleware: topUpPage(api) },
+    { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
   ];
   const router = new Router();
   for (const { method, path, middleware } of routes) router[method](path, middleware);

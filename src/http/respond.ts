@@ -23,7 +23,7 @@ export function respond(
   status: number,
   type: string,
   body: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string | string[]>> = {},
 ): void {
   ctx.respond = false;
   const length = Buffer.byteLength(body);

@@ -2,7 +2,7 @@
 import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
 import { ChargeBatchBody, ChargeBody, RefundBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
-import { ToolBody, ToolChanges } from '../schemas/developers.ts';
+import { DeveloperChanges, ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
@@ -12,6 +12,7 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
+import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
@@ -63,6 +64,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/tools', { role: 'developer', handle: getTools }),
   patch('/v1/tools/:id', { role: 'developer', body: ToolChanges, handle: patchTool }),
   get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
+  get('/v1/developer', { role: 'developer', handle: getDeveloper }),
+  patch('/v1/developer', { role: 'developer', body: DeveloperChanges, handle: patchDeveloper }),
   // Either role
   csv('/v1/statements/:month.csv', { role: 'either', handle: exportStatement }),
   get('/v1/statements/:month', { role: 'either', handle: getStatement }),

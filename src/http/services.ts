@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
+import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
@@ -16,6 +17,7 @@ export interface Api extends ChargingDeps {
   readonly database: Database;
   readonly batcher: ChargeBatcher;
   readonly receipts: ReceiptSigner;
+  readonly topUpLinks: TopUpLinks;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

@@ -8,6 +8,7 @@ import { FreshCache } from '../charging/fresh-cache.ts';
 import { KeyUse } from '../charging/key-use.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
+import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
 import { uuidFloor } from '../domain/ids.ts';
@@ -86,6 +87,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyUse,
     tools,
     receipts,
+    topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
     webhooks: {

@@ -76,3 +76,18 @@ export const DeveloperTopUpsAnswer = Type.Object({
   ),
   ...PageMarks,
 });
+
+/** What a developer sets for itself. */
+export const DeveloperChanges = Type.Object({
+  returnUrl: Type.Optional(
+    Type.Union([PlainText(2_000), Type.Null()], {
+      description: 'Where people return to after they topped up through a link of a refusal',
+    }),
+  ),
+});
+export type DeveloperChanges = Static<typeof DeveloperChanges>;
+
+export const DeveloperAnswer = Type.Object({
+  developerId: Type.String(),
+  returnUrl: Type.Union([Type.String(), Type.Null()]),
+});

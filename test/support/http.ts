@@ -114,6 +114,7 @@ export function assertErrorBody(
 ): void {
   const { error } = body as { error: Record<string, unknown> };
   const { message, docUrl, ...rest } = error;
+  if (rest['topUpUrl'] !== undefined) rest['topUpUrl'] = pageOf(String(rest['topUpUrl']));
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,
@@ -123,4 +124,10 @@ export function assertErrorBody(
   });
   assert.match(String(message), /^\S.{10,}\.$/s);
   assert.match(String(docUrl), new RegExp(`^http://127\\.0\\.0\\.1:\\d+/docs/errors#${code}$`));
+}
+
+/** A top-up link without its token, which is another one each time. */
+function pageOf(topUpUrl: string): string {
+  assert.match(topUpUrl, /\?link=[\w-]{56}\.[\w-]{43}$/);
+  return topUpUrl.slice(0, topUpUrl.indexOf('?'));
 }

@@ -53,7 +53,7 @@ async function draftOfMember(
       body,
       idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
     });
-    return draftOf(api, prepared instanceof Promise ? await prepared : prepared);
+    return draftOf(prepared instanceof Promise ? await prepared : prepared);
   } catch (error) {
     return errorResult(api, request, error);
   }

@@ -24,7 +24,7 @@ import { developerChargeFilterOf, paged, pageOf } from '../../query.ts';
 export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
   const { caller, body, idempotencyKey } = request;
   const prepared = prepareCharge(api, { developer: caller, body, idempotencyKey });
-  const draft = draftOf(api, prepared instanceof Promise ? await prepared : prepared);
+  const draft = draftOf(prepared instanceof Promise ? await prepared : prepared);
   const made = madeOf(api, draft, await api.batcher.post(draft, request));
   return {
     status: 201,
@@ -34,8 +34,8 @@ export async function postCharge(api: Api, request: Request<ChargeBody>): Promis
 }
 
 /** Nothing has happened yet. Throws the ApiError that the request deserves when it cannot be made. */
-export function draftOf(api: Api, prepared: PreparedCharge): ChargeDraft {
-  if (prepared.kind !== 'ready') throw refusalOf(api, prepared);
+export function draftOf(prepared: PreparedCharge): ChargeDraft {
+  if (prepared.kind !== 'ready') throw refusalOf(prepared);
   return prepared.draft;
 }
 
@@ -46,7 +46,7 @@ export function madeOf(
   outcome: ChargeOutcome,
 ): { readonly isReplay: boolean; readonly body: object } {
   const result = resultOf(draft, outcome);
-  if (result.kind !== 'charged') throw refusalOf(api, result);
+  if (result.kind !== 'charged') throw refusedBy(api, draft, result);
   const { charge, balance, isReplay } = result;
   const said = saidOf(charge);
   return {
@@ -65,9 +65,33 @@ export function madeOf(
   };
 }
 
-type Refusal = Exclude<ChargeResult, { kind: 'charged' }>;
+/** Only what the ledger refuses can be for want of money; whose money, the draft says. */
+function refusedBy(
+  api: Api,
+  draft: ChargeDraft,
+  refusal: Exclude<ChargeResult, { kind: 'charged' }>,
+): ApiError {
+  if (refusal.kind !== 'insufficient_balance') return refusalOf(refusal);
+  const { balance, required } = refusal;
+  const shortfall = asMicros(required - balance);
+  return new ApiError(
+    'insufficient_balance',
+    `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
+      'the consumer has to top up.',
+    {
+      facts: {
+        balance: dollarsOf(balance),
+        required: dollarsOf(required),
+        shortfall: dollarsOf(shortfall),
+        topUpUrl: api.topUpLinks.urlFor(draft.consumerId, draft.developerId, shortfall),
+      },
+    },
+  );
+}
 
-function refusalOf(api: Api, refusal: Refusal): ApiError {
+type Refusal = Exclude<ChargeResult, { kind: 'charged' | 'insufficient_balance' }>;
+
+function refusalOf(refusal: Refusal): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
       return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
@@ -102,22 +126,6 @@ function refusalOf(api: Api, refusal: Refusal): ApiError {
         'idempotency_key_reused',
         'This Idempotency-Key made a charge with another body; a new charge needs a new key.',
       );
-    case 'insufficient_balance': {
-      const { balance, required } = refusal;
-      return new ApiError(
-        'insufficient_balance',
-        `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
-          'the consumer has to top up.',
-        {
-          facts: {
-            balance: dollarsOf(balance),
-            required: dollarsOf(required),
-            shortfall: dollarsOf(asMicros(required - balance)),
-            topUpUrl: `${api.config.baseUrl}/top-up`,
-          },
-        },
-      );
-    }
   }
 }
 

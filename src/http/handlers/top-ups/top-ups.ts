@@ -62,16 +62,15 @@ async function paidFor(
   });
   const { kind } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
-  throw refusalOf(api, result, body.amount);
+  throw refusalOf(api, result, caller.consumerId, body.amount);
 }
-
-const CHECKOUT_DOLLARS_MIN = dollarsOf(asMicros(CHECKOUT_MICROS_MIN));
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
 
-function refusalOf(api: Api, refusal: Refusal, amount: number): ApiError {
-  // A page that opens a checkout of this amount; POST /v1/checkout does the same for a program.
-  const topUpUrl = `${api.config.baseUrl}/top-up?amount=${Math.max(amount, CHECKOUT_DOLLARS_MIN)}`;
+function refusalOf(api: Api, refusal: Refusal, consumerId: string, dollars: number): ApiError {
+  // A page that opens a checkout; POST /v1/checkout does the same for a program.
+  const amount = microsOfDollars(dollars) ?? asMicros(0);
+  const topUpUrl = api.topUpLinks.urlFor(consumerId, undefined, amount);
   switch (refusal.kind) {
     case 'unavailable':
       return new ApiError(
@@ -107,7 +106,8 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
   return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
 }
 
-function payable(dollars: number, min: Micros): Micros {
+/** Throws the 400 that says what the amount must be. */
+export function payable(dollars: number, min: Micros): Micros {
   const amount = microsOfDollars(dollars);
   if (
     amount === undefined ||
