@@ -1,4 +1,4 @@
-/** `farebox doctor`: proves the books, or names what is off and exits with 1. */
+/** `farebox doctor`: proves the books, or names each fault and exits with 1; exits with 2 when it could not look. */
 import type { Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
@@ -6,7 +6,10 @@ import { auditProcessor } from '../stripe/compare-top-ups.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { auditLedger, CHECK_NAMES, type Finding } from '../store/audit/ledger-checks.ts';
 import { dataDirOption } from './data-dir-option.ts';
+import { endProgress, inspect, showProgress } from './inspection.ts';
 import { withLedger } from './ledger-command.ts';
+
+const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 
 interface DoctorOptions {
   readonly json: boolean;
@@ -17,31 +20,45 @@ interface DoctorOptions {
 export function register(program: Command): void {
   program
     .command('doctor')
-    .description('prove that the books are whole, from the rows and against the processor')
+    .description('check the books, against every row and against the payment processor')
     .option('--json', 'print JSON', false)
-    .option('--no-processor', 'leave the payment processor out')
+    .option('--no-processor', 'skip the payment processor')
     .addOption(dataDirOption())
     .action(examine);
 }
 
 async function examine({ json, processor, dataDir }: DoctorOptions): Promise<void> {
-  const env = await environmentOf(dataDir);
-  const findings = await withLedger(dataDir, async (database) => [
-    ...(await auditLedger(database)),
-    ...(processor ? await auditProcessor(database, createStripe(readStripeConfig(env))) : []),
-  ]);
-  const whole = findings.length === 0;
-  process.stdout.write(
-    json ? `${JSON.stringify({ whole, findings })}\n` : report(findings, processor),
+  await inspect(
+    { json },
+    () => findFaults(dataDir, processor),
+    (findings) => {
+      const ok = findings.length === 0;
+      process.stdout.write(
+        json ? `${JSON.stringify({ ok, findings })}\n` : report(findings, processor),
+      );
+      return ok;
+    },
   );
-  if (!whole) process.exitCode = 1;
+}
+
+async function findFaults(dataDir: string, processor: boolean): Promise<Finding[]> {
+  const env = await environmentOf(dataDir);
+  return withLedger(dataDir, async (database) => {
+    const findings = await auditLedger(database, showProgress);
+    if (processor) {
+      showProgress(PROCESSOR_CHECK);
+      findings.push(...(await auditProcessor(database, createStripe(readStripeConfig(env)))));
+    }
+    return findings;
+  }).finally(endProgress);
 }
 
 function report(findings: readonly Finding[], processor: boolean): string {
-  if (findings.length > 0) {
-    const lines = findings.map(({ check, subject, detail }) => `${check}: ${subject}, ${detail}\n`);
-    return `The books are off. What does not hold:\n${lines.join('')}`;
+  if (findings.length === 0) {
+    const proved = processor ? [...CHECK_NAMES, PROCESSOR_CHECK] : CHECK_NAMES;
+    return `All checks passed:\n${proved.map((check) => `  ${check}\n`).join('')}`;
   }
-  const proved = processor ? [...CHECK_NAMES, 'the processor and the ledger agree'] : CHECK_NAMES;
-  return `The books are whole:\n${proved.map((check) => `  ${check}\n`).join('')}`;
+  const failed = new Set(findings.map(({ check }) => check)).size;
+  const lines = findings.map(({ check, subject, detail }) => `${check}: ${subject}, ${detail}\n`);
+  return `${failed} ${failed === 1 ? 'check' : 'checks'} failed:\n${lines.join('')}`;
 }

@@ -1,11 +1,11 @@
-/** What commands that work on the ledger share: settings, a connection, and its end. */
+/** What the commands that use the database share: settings, a connection and its end. */
 import { readLedgerConfig, type LedgerConfig } from '../config.ts';
 import { uuidOf } from '../domain/ids.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
 
-/** A command cannot do what it was asked: its message is printed alone, and the exit code is 1. */
+/** A command cannot do what it was asked. Its message is printed alone and the exit code is 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -31,7 +31,7 @@ export async function withLedger<T>(
 export async function getAccount(connection: Connection, text: string): Promise<Account> {
   const uuid = uuidOf('account', text) ?? uuidOf('consumer', text) ?? uuidOf('developer', text);
   const account = await findAccount(connection, uuid === undefined ? { email: text } : { uuid });
-  if (!account) throw new CommandError(`There is no account ${text}.`);
+  if (!account) throw new CommandError(`Account ${text} not found.`);
   return account;
 }
 

@@ -1,4 +1,7 @@
-/** `farebox reconcile`: holds the processor's books against ours now, and shows what differs; then it exits with 1. */
+/**
+ * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 when they differ, with 2 when it
+ * could not look.
+ */
 import type { Command } from 'commander';
 import { readTemporalConfig } from '../config.ts';
 import { DIFFERENCES } from '../domain/difference.ts';
@@ -10,9 +13,10 @@ import { createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconciliation.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
+import { endProgress, inspect, showProgress } from './inspection.ts';
 import { CommandError, withLedger } from './ledger-command.ts';
 
-/** The first walk of a large account takes minutes. */
+/** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
 
 interface ReconcileOptions {
@@ -23,13 +27,35 @@ interface ReconcileOptions {
 export function register(program: Command): void {
   program
     .command('reconcile')
-    .description('compare payments, refunds and disputes with the processor, and mend what can be')
+    .description(
+      'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
+    )
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(reconcile);
 }
 
 async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {
+  showProgress('Comparing with the payment processor');
+  await inspect(
+    { json },
+    () => compareNow(dataDir).finally(endProgress),
+    (found) => {
+      const { looked, nudged, differences } = found;
+      const ok = differences.length === 0;
+      process.stdout.write(
+        json
+          ? `${JSON.stringify({ ok, looked, nudged, differences })}\n`
+          : `Checked ${count(looked, 'top-up')} with the processor, restarted ${nudged}. ${report(differences)}`,
+      );
+      return ok;
+    },
+  );
+}
+
+type Comparison = Awaited<ReturnType<typeof compareNow>>;
+
+async function compareNow(dataDir: string) {
   const { looked, nudged } = await runNow(dataDir);
   const found = await withLedger(dataDir, (database) => listDifferences(database));
   const differences = found.map(({ topUpId, processorMicros, ledgerMicros, ...rest }) => ({
@@ -38,18 +64,22 @@ async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {
     ledger: dollarsOf(ledgerMicros),
     ...rest,
   }));
+  return { looked, nudged, differences };
+}
+
+function report(differences: Comparison['differences']): string {
   const lines = differences.map(
     ({ topUpId, kind, processor, ledger, since, paymentIntentIds }) =>
-      `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor ${processor}, ledger ${ledger}; ` +
+      `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor $${processor}, ledger $${ledger}; ` +
       `${paymentIntentIds.join(', ') || 'no payment'})\n`,
   );
-  const verdict = lines.length === 0 ? 'Nothing differs.' : 'What differs:';
-  process.stdout.write(
-    json
-      ? `${JSON.stringify({ looked, nudged, differences })}\n`
-      : `Asked the processor about ${looked} top-ups, set ${nudged} going. ${verdict}\n${lines.join('')}`,
-  );
-  if (lines.length > 0) process.exitCode = 1;
+  return lines.length === 0
+    ? 'No differences.\n'
+    : `${count(lines.length, 'difference')}:\n${lines.join('')}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${number === 1 ? noun : `${noun}s`}`;
 }
 
 async function runNow(dataDir: string): Promise<Reconciliation> {
@@ -61,7 +91,7 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CommandError(
-      `It did not end within ${TIMEOUT_MS / 60_000} minutes. Does a worker run? It goes on by itself.`,
+      `Still running after ${TIMEOUT_MS / 60_000} minutes. It continues by itself. Is a worker running?`,
     );
   } finally {
     await temporal.close();

@@ -1,4 +1,4 @@
-/** `farebox refund`: gives the unspent part of a top-up back to the card that paid it. An operator's command. */
+/** `farebox refund`: refunds the unspent part of a top-up to the card that paid it. For operators. */
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, dollarsOf, type Micros } from '../domain/money.ts';
@@ -16,10 +16,10 @@ interface RefundOptions {
 export function register(program: Command): void {
   program
     .command('refund <top-up>')
-    .description('give the unspent part of a top-up back to the card that paid it')
+    .description('refund the unspent part of a top-up to the card that paid it')
     .option(
       '--amount <dollars>',
-      'whole cents; all that is unspent when left out',
+      'whole cents; by default everything that is unspent',
       positiveDollarsOf,
     )
     .option('--json', 'print JSON', false)
@@ -29,9 +29,9 @@ export function register(program: Command): void {
 
 async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): Promise<void> {
   const topUpId = uuidOf('topUp', topUp);
-  if (topUpId === undefined) throw new CommandError(`There is no top-up ${topUp}.`);
+  if (topUpId === undefined) throw new CommandError(`Top-up ${topUp} not found.`);
   if (amount !== undefined && centsOf(amount) === undefined) {
-    throw new CommandError('A refund is of whole cents.');
+    throw new CommandError('Refund amounts must be whole cents.');
   }
   const result = await withLedger(dataDir, (database) => requestRefund(database, topUpId, amount));
   if (result.kind !== 'requested') throw new CommandError(refusalOf(topUp, result));
@@ -43,20 +43,20 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   process.stdout.write(
     json
       ? `${JSON.stringify(asked)}\n`
-      : `${table(asked)}\nIt is out of the balance. The workflow top-up/${topUp} has the processor pay it, and\n` +
-          'credits it again should that fail.\n',
+      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe;\n` +
+          'if that fails, the amount is credited again.\n',
   );
 }
 
 function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'requested' }>): string {
   switch (result.kind) {
     case 'not_found':
-      return `There is no top-up ${topUp}.`;
+      return `Top-up ${topUp} not found.`;
     case 'no_payment':
-      return `${topUp} was booked by hand, so there is no payment to refund: use \`farebox account adjust\`.`;
+      return `${topUp} was credited manually, so there is no payment to refund. Use \`farebox account adjust\`.`;
     case 'not_refundable':
-      return `${topUp} is ${result.status}: only what is credited, and neither disputed nor charged back, can be refunded.`;
+      return `${topUp} is ${result.status}. Only a credited top-up without a dispute or chargeback can be refunded.`;
     case 'exceeds_unspent':
-      return `Of ${topUp} ${dollarsOf(result.refundableMicros)} dollars can be refunded: what is unspent of it, in whole cents.`;
+      return `Only $${dollarsOf(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
   }
 }

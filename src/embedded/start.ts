@@ -190,13 +190,13 @@ function summary(
   }
   return [
     ...lines,
-    `The first account, ${FIRST_EMAIL}, was given 10 dollars to spend:`,
+    `The first account, ${FIRST_EMAIL}, was given $10.00 to spend:`,
     '',
     `  consumer key   ${account.consumerKey}`,
     `  developer key  ${account.developerKey}`,
     `  legacy key     ${account.legacyKey}`,
     '',
-    'Charge it 0.05 dollars:',
+    'Charge it $0.05:',
     '',
     chargeCommand(baseUrl, account),
     '',

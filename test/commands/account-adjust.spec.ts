@@ -120,7 +120,7 @@ describe('farebox account adjust', function () {
 
   it('refuses an account that is not there, and an adjustment without a reason', async () => {
     const nobody = ['account', 'adjust', 'nobody@example.com', '1', '--reason', 'why'];
-    await assert.rejects(farebox(nobody, { env }), /There is no account nobody@example\.com/);
+    await assert.rejects(farebox(nobody, { env }), /Account nobody@example\.com not found/);
     const silent = ['account', 'adjust', account.consumerId, '1'];
     await assert.rejects(farebox(silent, { env }), /--reason/);
   });

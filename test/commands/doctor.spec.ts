@@ -99,26 +99,22 @@ describe('farebox doctor', () => {
   }
 
   /** What it prints as JSON, whatever it exits with. */
-  async function examine(...args: string[]): Promise<{ whole: boolean; findings: Finding[] }> {
+  async function examine(...args: string[]): Promise<{ ok: boolean; findings: Finding[] }> {
     const printed = await farebox(['doctor', '--json', ...args], { env }).catch(failure);
     const text = typeof printed === 'string' ? printed : printed.stdout;
-    const report = JSON.parse(text) as { whole: boolean; findings: Finding[] };
-    assert.equal(report.whole, report.findings.length === 0);
-    assert.equal(
-      typeof printed === 'string',
-      report.whole,
-      'it exits with 1 when the books are off',
-    );
+    const report = JSON.parse(text) as { ok: boolean; findings: Finding[] };
+    assert.equal(report.ok, report.findings.length === 0);
+    assert.equal(typeof printed === 'string', report.ok, 'it exits with 1 when a check fails');
     return report;
   }
 
-  it('says that the books are whole, and what it proved, and exits with 0', async () => {
+  it('lists the checks that passed and exits with 0', async () => {
     await plantAccounts(3);
-    assert.deepEqual(await examine(), { whole: true, findings: [] });
+    assert.deepEqual(await examine(), { ok: true, findings: [] });
     const printed = await farebox(['doctor'], { env });
-    assert.match(printed, /^The books are whole:\n/);
+    assert.match(printed, /^All checks passed:\n/);
     assert.match(printed, /\n {2}spent is the sum of charges\n/);
-    assert.match(printed, /\n {2}the processor and the ledger agree\n$/);
+    assert.match(printed, /\n {2}the ledger agrees with the processor\n$/);
     assert.doesNotMatch(await farebox(['doctor', '--no-processor'], { env }), /processor/);
   });
 
@@ -172,11 +168,33 @@ describe('farebox doctor', () => {
     assert.ok(typeof failed !== 'string');
     assert.equal(failed.code, 1);
     assert.deepEqual(failed.stdout.trimEnd().split('\n'), [
-      'The books are off. What does not hold:',
+      '2 checks failed:',
       `credited is the sum of movements: consumer ${planted?.consumer}, credited 10000000, movements 0`,
       `a completed top-up is credited once, in full: top-up ${planted?.topUp}, ` +
         'completed of 10000000, credited 0 by 0 movements',
     ]);
+  });
+
+  it('exits with 2 and says why, as JSON when asked, when it cannot reach the database', async () => {
+    const away = { ...env, DATABASE_URL: 'postgres://farebox@127.0.0.1:1/farebox' };
+    const failed = await farebox(['doctor', '--json'], { env: away }).catch(failure);
+    assert.ok(typeof failed !== 'string');
+    assert.equal(failed.code, 2);
+    const { ok, error } = JSON.parse(failed.stdout) as { ok: null; error: { message: string } };
+    assert.equal(ok, null);
+    assert.match(error.message, /ECONNREFUSED/);
+  });
+
+  it('exits with 2 and names Stripe and the reason when it cannot reach Stripe', async () => {
+    const away = { ...env, STRIPE_API_BASE: 'http://127.0.0.1:1' };
+    const failed = await farebox(['doctor'], { env: away }).catch(failure);
+    assert.ok(typeof failed !== 'string');
+    assert.equal(failed.code, 2);
+    assert.equal(failed.stdout, '');
+    assert.match(
+      failed.stderr,
+      /^farebox: could not check: Stripe could not be reached: .*127\.0\.0\.1:1/,
+    );
   });
 
   it('holds the ledger against the processor', async () => {
@@ -262,6 +280,12 @@ describe('farebox doctor', () => {
   });
 });
 
-function failure(error: { code: number; stdout: string }): { code: number; stdout: string } {
+interface Failure {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function failure(error: Failure): Failure {
   return error;
 }

@@ -258,7 +258,7 @@ describe('reconciliation', function () {
     await assert.rejects(farebox(['reconcile'], { env: desk.env }), (error: { stdout: string }) => {
       assert.match(
         error.stdout,
-        /What differs:\ntu_\w+: credited, and not paid .*ledger 25; no payment\)/,
+        /\d differences?:\ntu_\w+: credited, and not paid .*ledger \$25; no payment\)/,
       );
       return true;
     });
@@ -279,9 +279,9 @@ describe('reconciliation', function () {
       },
     );
     await desk.pay(topUp.sessionUrl);
-    assert.match(await farebox(['reconcile'], { env: desk.env }), /Nothing differs\.\n$/);
+    assert.match(await farebox(['reconcile'], { env: desk.env }), /No differences\.\n$/);
     const answer = JSON.parse(await farebox(['reconcile', '--json'], { env: desk.env })) as object;
-    assert.deepEqual(Object.keys(answer), ['looked', 'nudged', 'differences']);
+    assert.deepEqual(Object.keys(answer), ['ok', 'looked', 'nudged', 'differences']);
   });
 
   it('goes through more than one page of each list', async () => {

@@ -56,8 +56,8 @@ describe('a credited top-up', () => {
         return true;
       });
     const id = wireId('topUp', topUp.id);
-    await refused(/There is no top-up tu_0{32}/, `tu_${'0'.repeat(32)}`);
-    await refused(/ 0 dollars can be refunded/, id);
+    await refused(/Top-up tu_0{32} not found/, `tu_${'0'.repeat(32)}`);
+    await refused(/Only \$0 of tu_\w+ is unspent/, id);
     await refused(/whole cents/, id, '--amount', '0.001');
     await refused(/more than 0/, id, '--amount', '0');
     assert.equal((await desk.topUp(topUp.id)).status, 'completed');
