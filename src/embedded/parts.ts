@@ -139,6 +139,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
     STRIPE_WEBHOOK_SECRET: webhookSecret,
     STRIPE_API_BASE: `http://127.0.0.1:${port}`,
     DEFAULT_CONSENT_CEILING: '1000',
+    DEV_MAIL: 'true',
     SAVE_TEST_CARD: 'true',
   };
 }

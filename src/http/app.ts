@@ -5,6 +5,8 @@ import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
+import { consolePages } from './handlers/console-pages.ts';
+import { getDevMail } from './handlers/dev-mail.ts';
 import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -24,6 +26,7 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
     { method: 'get', path: '/top-up', middleware: topUpPage(api) },
     { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
@@ -32,6 +35,7 @@ export function createApp(api: Api): Koa {
   for (const { method, path, middleware } of routes) router[method](path, middleware);
   app.use(routeExact(routes));
   app.use(router.routes());
+  app.use(consolePages(api));
   app.use(refuseUnknown(router));
   // Koa would print the error and answer in plain text; everything is answered above.
   app.on('error', (error) => api.log.warn({ err: error }, 'a response could not be sent'));

@@ -1,9 +1,11 @@
 /**
- * Who calls: `Authorization: Bearer <key>` of the kind that the endpoint is for, on the legacy endpoints
- * `X-Service-Key: <legacy key>` (specification section 5).
+ * Who calls, and whether they may: the one place that decides it. By key: `Authorization: Bearer <key>` of the kind
+ * that the endpoint is for, on the legacy endpoints `X-Service-Key: <legacy key>` (specification section 5). By the
+ * console's session cookie: its owner in either role, and for changes only from a page of ours.
  */
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
+import type { Console } from '../console/console.ts';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -11,9 +13,11 @@ import type { KeyUse } from '../charging/key-use.ts';
 
 export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'keys'> {
   readonly keyUse: KeyUse;
+  readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy';
+/** `session`: only the owner, signed in; no key may make or end keys. */
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
 
 /** The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
 export function authenticate(
@@ -22,20 +26,27 @@ export function authenticate(
   role: Role,
 ): KeyOwner | Promise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
+  if (role === 'session' || (key === undefined && isBySession(deps, request, role))) {
+    return sessionOwner(deps, request, role);
+  }
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
   return owner instanceof Promise
     ? owner.then((found) => admitted(deps, found, role))
     : admitted(deps, owner, role);
 }
 
-function admitted(deps: AuthenticationDeps, owner: KeyOwner | undefined, role: Role): KeyOwner {
+function admitted(
+  deps: AuthenticationDeps,
+  owner: KeyOwner | undefined,
+  role: Exclude<Role, 'session'>,
+): KeyOwner {
   if (!owner) throw new ApiError(...REFUSALS[role]);
   deps.keyUse.note(owner.keyId);
   return owner;
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
-const REFUSALS: Readonly<Record<Role, [ErrorCode, string]>> = {
+const REFUSALS: Readonly<Record<Exclude<Role, 'session'>, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
   developer: [
@@ -44,6 +55,39 @@ const REFUSALS: Readonly<Record<Role, [ErrorCode, string]>> = {
   ],
   legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
 };
+
+/** A request that names a key is decided by the key, whatever cookies come with it. */
+function isBySession(
+  { console }: AuthenticationDeps,
+  request: IncomingMessage,
+  role: Role,
+): boolean {
+  return (
+    role !== 'legacy' && request.headers.authorization === undefined && console.hasSession(request)
+  );
+}
+
+async function sessionOwner(
+  { console }: AuthenticationDeps,
+  request: IncomingMessage,
+  role: Role,
+): Promise<KeyOwner> {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead && console.hasSession(request) && !console.isFromOwnPage(request)) {
+    throw new ApiError('foreign_origin', 'This change did not come from a page of the console.');
+  }
+  const isDeveloper = role === 'developer' || (role === 'either' && asksAsDeveloper(request));
+  const owner = console.hasSession(request)
+    ? await console.findCaller(request, isDeveloper ? 'developer' : 'consumer')
+    : undefined;
+  if (!owner) throw new ApiError('session_required', 'Your session has ended. Sign in again.');
+  return owner;
+}
+
+/** `?as=developer`: a session is of both roles, and some reads are of either. */
+function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
+  return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
+}
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {
   const { authorization = '' } = headers;
@@ -55,7 +99,7 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
 function ownerInRole(
   deps: AuthenticationDeps,
   key: string,
-  role: Role,
+  role: Exclude<Role, 'session'>,
 ): KeyOwner | undefined | Promise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
   const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';

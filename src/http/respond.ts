@@ -46,3 +46,7 @@ export function newRequestId(): string {
 export function requestIdOf(ctx: Context): string {
   return (ctx.state['requestId'] ??= newRequestId()) as string;
 }
+
+export function redirectTo(ctx: Context, location: string): void {
+  respond(ctx, 302, 'text/plain; charset=utf-8', '', { Location: location });
+}

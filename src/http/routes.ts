@@ -5,13 +5,21 @@ import { TopUpBody } from '../schemas/consumers.ts';
 import { DeveloperChanges, ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
+import { KeyBody, RollBody } from '../schemas/keys.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
-import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
+import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
+import {
+  getKeys,
+  getSession,
+  postKey,
+  postKeyRevocation,
+  postKeyRoll,
+} from './handlers/accounts/keys.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
@@ -52,6 +60,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   // Consumers (section 4.1)
   get('/v1/balance', { role: 'consumer', handle: getBalance }),
   get('/v1/usage', { role: 'consumer', handle: getUsage }),
+  get('/v1/usage/daily', { role: 'consumer', handle: getUsageByDay }),
   csv('/v1/usage.csv', { role: 'consumer', handle: exportUsage }),
   post('/v1/top-up', { role: 'consumer', body: TopUpBody, handle: postTopUp }),
   get('/v1/top-up', { role: 'consumer', handle: listTopUps }),
@@ -69,6 +78,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
   // Either role
   csv('/v1/statements/:month.csv', { role: 'either', handle: exportStatement }),
   get('/v1/statements/:month', { role: 'either', handle: getStatement }),
+  // The owner, signed in to the console
+  get('/v1/session', { role: 'session', handle: getSession }),
+  get('/v1/keys', { role: 'session', handle: getKeys }),
+  post('/v1/keys', { role: 'session', body: KeyBody, handle: postKey }),
+  post('/v1/keys/:id/roll', { role: 'session', body: RollBody, handle: postKeyRoll }),
+  act('/v1/keys/:id/revoke', { role: 'session', handle: postKeyRevocation }),
   // Agents, legacy (section 4.4)
   post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
   post('/resolve', { role: 'legacy', body: ResolveBody, isSafe: true, handle: postResolve }),

@@ -5,6 +5,7 @@ import type { ChargingDeps } from '../charging/charging.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Config } from '../config.ts';
+import type { Console } from '../console/console.ts';
 import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
@@ -21,6 +22,7 @@ export interface Api extends ChargingDeps {
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
+  readonly console: Console;
   /** Whether the workflow server answers; for /readyz. */
   readonly isTemporalUp: () => Promise<boolean>;
 }

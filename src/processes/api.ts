@@ -11,6 +11,7 @@ import { TailNet } from '../charging/tail-net.ts';
 import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
+import { Console } from '../console/console.ts';
 import { uuidFloor } from '../domain/ids.ts';
 import { createApp } from '../http/app.ts';
 import { listen } from '../http/server.ts';
@@ -77,6 +78,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
+  const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
     log,
@@ -96,6 +98,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
+    console: consoleSessions,
     isTemporalUp: () => temporal.isUp(),
   });
   const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
@@ -103,6 +106,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     port: server.port,
     stop: async () => {
       await server.close();
+      await consoleSessions.end();
       keys.stop();
       tools.stop();
       await tailNet.stop();

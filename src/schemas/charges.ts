@@ -82,6 +82,10 @@ const DeveloperCharge = Type.Object({
   metadata: Type.Union([Metadata, Type.Null()]),
 });
 
+export const UsageByDayAnswer = Type.Object({
+  days: Type.Array(Type.Object({ from: Timestamp, spent: Dollars('Charges less refunds') })),
+});
+
 export const ChargesAnswer = Type.Object({ charges: Type.Array(DeveloperCharge), ...PageMarks });
 export const DeveloperChargeAnswer = DeveloperCharge;
 

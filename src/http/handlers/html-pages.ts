@@ -33,6 +33,10 @@ button, a.button { display: block; cursor: pointer; font-weight: 600; text-align
 .main { width: 100%; color: var(--accent-text) !important; background: var(--accent) !important;
   border-color: var(--accent) !important; }
 .amounts { display: grid; grid-template-columns: repeat(3, 1fr); gap: .5rem; margin-top: .5rem; }
+.mail { margin: 1.5rem 0; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 12px; }
+.mail h2 { margin: 0; font-size: 1.1rem; }
+.mail pre { font: inherit; white-space: pre-wrap; margin: 1rem 0 0; }
 :focus-visible { outline: 3px solid light-dark(#4c51bf, #a5b4fc); outline-offset: 2px; }
 a { color: light-dark(#4338ca, #a5b4fc); }
 `;

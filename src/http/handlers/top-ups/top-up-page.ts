@@ -13,6 +13,7 @@ import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
 import { findTopUpOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { requestTopUp } from '../../../top-ups/request-top-up.ts';
 import { readBody } from '../../body.ts';
+import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
@@ -80,6 +81,17 @@ async function showResult(
   result: string | undefined,
 ): Promise<void> {
   const topUpId = uuidOf('topUp', id);
+  if (
+    topUpId &&
+    cookieOf(ctx.req, cookieName(topUpId)) === undefined &&
+    api.console.hasSession(ctx.req)
+  ) {
+    const back = new URLSearchParams({
+      topUp: id,
+      result: result === 'paid' ? 'paid' : 'canceled',
+    });
+    return redirectTo(ctx, `/console/balance?${back}`);
+  }
   const [token = '', encoded = ''] =
     (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
   const link = api.topUpLinks.read(token);
