@@ -6,7 +6,6 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { pino } from 'pino';
 import { asMicros, MICROS_PER_DOLLAR } from '../src/domain/money.ts';
 import { createAccounts } from '../src/store/accounts/accounts.ts';
 import { createDatabase } from '../src/store/database.ts';
@@ -41,7 +40,7 @@ export interface Ledger {
 
 export async function createLedger(stack: Stack, name: string, seed: number): Promise<Ledger> {
   const databaseUrl = await stack.createDatabase(name);
-  await migrate(databaseUrl, pino({ level: 'warn' }));
+  await migrate(databaseUrl);
   const accounts = await signUp(databaseUrl);
   await withClient(databaseUrl, async (client) => {
     await client.query('select setseed($1)', [(seed % 1e6) / 1e6]);

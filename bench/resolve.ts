@@ -4,7 +4,6 @@
  */
 import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
 import { asMicros } from '../src/domain/money.ts';
 import { createAccounts } from '../src/store/accounts/accounts.ts';
 import { registerAgent } from '../src/store/agents/agents.ts';
@@ -123,7 +122,7 @@ const asked: ReturnType<typeof madeUpAgent>[] = [];
 const stack = await startStack();
 try {
   const databaseUrl = await stack.createDatabase('resolve');
-  await migrate(databaseUrl, pino({ level: 'warn' }));
+  await migrate(databaseUrl);
   const begun = performance.now();
   const key = await registerAgents(databaseUrl);
   const seconds = (performance.now() - begun) / 1000;

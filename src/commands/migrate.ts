@@ -1,7 +1,6 @@
 /** `farebox migrate`: the database, and the Temporal namespace where one is set, brought to this release. */
 import { Connection } from '@temporalio/client';
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { readLedgerConfig, readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { migrate } from '../store/migrations.ts';
@@ -17,7 +16,7 @@ export function register(program: Command): void {
     .action(async ({ dataDir }: { dataDir: string }) => {
       const env = await environmentOf(dataDir);
       const config = readLedgerConfig(env);
-      const applied = await migrate(config.databaseUrl, pino({ level: config.logLevel }));
+      const applied = await migrate(config.databaseUrl);
       const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
       if (putOff.length > 0)
         throw new Error(`Run it again, traffic was in the way: ${putOff.join(', ')}`);

@@ -1,18 +1,18 @@
-/** Wire shapes of keys as their owner sees and makes them, and of the owner itself. */
-import { Type, type Static } from 'typebox';
-import { PrintableText, Timestamp } from './shapes.ts';
+/** Schemas of keys as their owner sees and makes them, and of the owner. */
+import { Type, type Static, type TSchema } from 'typebox';
+import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
-const Kind = Type.Union([
-  Type.Literal('consumer'),
-  Type.Literal('developer'),
-  Type.Literal('legacy'),
-]);
-const Maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
-  Type.Union([schema, Type.Null()]);
+const OVERLAP_SECONDS_MAX = 30 * 86_400;
+const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
+const KeyId = Id('key', 'The id of the key.');
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description, examples: [null] });
+const Name = orNull(Type.String(), 'What its owner calls it, or null.');
 
-export const OVERLAP_SECONDS_MAX = 30 * 86_400;
-
-export const KeyBody = Type.Object({ kind: Kind, name: Type.Optional(PrintableText(100)) });
+export const KeyBody = Type.Object({
+  kind: Kind,
+  name: Type.Optional(PrintableText(100, 'Claude Code')),
+});
 export type KeyBody = Static<typeof KeyBody>;
 
 export const RollBody = Type.Object({
@@ -20,36 +20,45 @@ export const RollBody = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: OVERLAP_SECONDS_MAX,
-      description: 'How long the old key still works; 0, the default: not at all',
+      default: 0,
+      description: 'For how many seconds the old key still works.',
+      examples: [86_400],
     }),
   ),
 });
 export type RollBody = Static<typeof RollBody>;
 
-export const ListedKey = Type.Object({
-  id: Type.String(),
+export const KeyReply = Closed({
+  id: KeyId,
   kind: Kind,
-  name: Maybe(Type.String()),
-  lastFour: Type.String(),
+  name: Name,
+  lastFour: Text('The last four characters of the key.', 'x9Qz'),
   createdAt: Timestamp,
-  expiresAt: Maybe(Timestamp),
-  revokedAt: Maybe(Timestamp),
-  lastUsedAt: Maybe(Timestamp),
+  expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
+  revokedAt: orNull(TimeOf('When it was revoked.'), 'When it was revoked, or null.'),
+  lastUsedAt: orNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
 });
+export type KeyReply = Static<typeof KeyReply>;
 
-export const KeysAnswer = Type.Object({ keys: Type.Array(ListedKey) });
+export const KeysReply = Closed({ keys: Type.Array(KeyReply) });
+export type KeysReply = Static<typeof KeysReply>;
 
-export const NewKeyAnswer = Type.Object({
-  id: Type.String(),
+export const NewKeyReply = Closed({
+  id: KeyId,
   kind: Kind,
-  name: Maybe(Type.String()),
-  key: Type.String({ description: 'Shown this once' }),
+  name: Name,
+  key: Text('The key. It is shown this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
 });
+export type NewKeyReply = Static<typeof NewKeyReply>;
 
-export const SessionAnswer = Type.Object({
-  email: Type.String(),
-  consumerId: Type.String(),
-  developerId: Type.String(),
-  keyPrefix: Type.String(),
-  simulated: Type.Boolean({ description: 'Payments are simulated; no money moves' }),
+export const SessionReply = Closed({
+  email: Text('The address that signed in.', 'you@example.com'),
+  consumerId: Id('consumer', 'Your consumer id.'),
+  developerId: Id('developer', 'Your developer id.'),
+  keyPrefix: Text('What every key begins with.', 'fare'),
+  simulated: Type.Boolean({
+    description: 'Whether payments are simulated, so that no money moves.',
+    examples: [false],
+  }),
 });
+export type SessionReply = Static<typeof SessionReply>;

@@ -1,68 +1,165 @@
 /**
- * Brings the database to the schema of this release: the numbered files of migrations/, forward only,
- * each in order and once, all in one transaction, however many processes try at once.
+ * Brings the database to the schema of this release: the numbered files of migrations/, each once and in
+ * order, then every function of migrations/functions whose text is new. One transaction under one lock, so
+ * however many processes try at once, and wherever one is killed, all of it happens, once, or nothing.
  */
-import { readdir } from 'node:fs/promises';
-import { runner } from 'node-pg-migrate';
+import { hash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from 'pg';
-import type { Logger } from 'pino';
 
-const DIRECTORY = new URL('../../migrations', import.meta.url).pathname;
-const TABLE = 'migrations';
-const SCHEMA = 'farebox';
+const DIRECTORY = join(import.meta.dirname, '../../migrations');
 /** A migration that cannot get its locks gives up and can be run again; it must not queue behind traffic. */
 const LOCK_TIMEOUT_MS = 10_000;
 
-/** The database was written by a newer release; running this one on it would corrupt it. */
+/** A newer release wrote the database; this one would damage the data. */
 export class NewerDatabaseError extends Error {
   override readonly name = 'NewerDatabaseError';
 }
 
-/** Returns the names of the migrations that were applied now. */
-export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
+/** The database has other migrations than this release, or other versions of them. */
+export class UnreleasedDatabaseError extends Error {
+  override readonly name = 'UnreleasedDatabaseError';
+}
+
+interface SqlFile {
+  /** Without `.sql`. */
+  readonly name: string;
+  readonly text: string;
+  /** SHA-256, in hex. */
+  readonly hash: string;
+}
+
+type Applied = Pick<SqlFile, 'name' | 'hash'>;
+
+/** Returns the names of the migrations and functions that it applied. */
+export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
+  const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
+  const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
   const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
   await client.connect();
   try {
-    await refuseNewer(client);
-    await client.query(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    const applied = await runner({
-      dbClient: client,
-      dir: DIRECTORY,
-      direction: 'up',
-      migrationsTable: TABLE,
-      migrationsSchema: SCHEMA,
-      createMigrationsSchema: true,
-      advisoryLockMode: 'wait',
-      singleTransaction: true,
-      checkOrder: true,
-      verbose: false,
-      logger: {
-        debug: (message) => log.debug(message),
-        info: (message) => log.debug(message),
-        warn: (message) => log.warn(message),
-        error: (message) => log.error(message),
-      },
-    });
-    return applied.map(({ name }) => name);
+    await client.query('begin');
+    await client.query(`select pg_advisory_xact_lock(hashtext('farebox.migrate'))`);
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    const applied = [
+      ...(await applyNumbered(client, numbered)),
+      ...(await applyFunctions(client, functions)),
+    ];
+    await client.query('commit');
+    return applied;
   } finally {
+    // Without a commit, the end of the connection undoes everything.
     await client.end();
   }
 }
 
-async function refuseNewer(client: Client): Promise<void> {
-  const known = new Set((await readdir(DIRECTORY)).map((file) => file.replace(/\.sql$/, '')));
-  const { rows } = await client.query<{ exists: boolean }>(
-    `select to_regclass('${SCHEMA}.${TABLE}') is not null as exists`,
+/** In the order of their names, by code unit: the same on every machine. */
+async function sqlFiles(
+  directory: string,
+  pattern: RegExp,
+  hashed: (text: string) => string,
+): Promise<SqlFile[]> {
+  const files = (await readdir(directory)).filter((file) => pattern.test(file)).toSorted();
+  return Promise.all(
+    files.map(async (file) => {
+      const text = await readFile(join(directory, file), 'utf8');
+      return { name: file.replace(/\.sql$/, ''), text, hash: hash('sha256', hashed(text)) };
+    }),
   );
-  if (rows[0]?.exists !== true) return;
-  const applied = await client.query<{ name: string }>(
-    `select name from ${SCHEMA}.${TABLE} order by id`,
-  );
-  const unknown = applied.rows.map(({ name }) => name).filter((name) => !known.has(name));
-  if (unknown.length > 0) {
-    throw new NewerDatabaseError(
-      `The database has migrations that this release does not know (${unknown.join(', ')}): it was ` +
-        'written by a newer Farebox. Run that release or a later one; this one would damage the data.',
-    );
+}
+
+/** Comments of an applied file may be improved; its statements may not change. */
+function withoutComments(text: string): string {
+  return text.replaceAll(/--.*|\s+/g, '');
+}
+
+async function applyNumbered(client: Client, files: readonly SqlFile[]): Promise<string[]> {
+  const applied = await appliedMigrations(client);
+  refuseOtherHistory(applied, files);
+  refuseNewer(applied.slice(files.length).map(({ name }) => name));
+  const missing = files.slice(applied.length);
+  for (const { name, hash, text } of missing) {
+    await apply(client, `migrations/${name}.sql`, text);
+    await client.query('insert into farebox.migrations (name, hash) values ($1, $2)', [name, hash]);
   }
+  return missing.map(({ name }) => name);
+}
+
+async function appliedMigrations(client: Client): Promise<Applied[]> {
+  const { rows: tables } = await client.query(
+    `select from pg_tables where schemaname = 'farebox' and tablename = 'migrations'`,
+  );
+  if (tables.length === 0) return []; // the first migration makes it
+  // As JSON, because the table of unreleased versions has no hashes.
+  const { rows } = await client.query<Applied>(
+    `select name, to_jsonb(m) ->> 'hash' as hash from farebox.migrations m order by name collate "C"`,
+  );
+  return rows;
+}
+
+/** The applied migrations must be the first ones of this release. */
+function refuseOtherHistory(applied: readonly Applied[], files: readonly SqlFile[]): void {
+  const other = applied.find(({ name, hash }, n) => {
+    const file = files[n];
+    return file && (file.name !== name || file.hash !== hash);
+  });
+  if (!other) return;
+  throw new UnreleasedDatabaseError(
+    `A version of Farebox from before its first release made this database (its ${other.name} is not ` +
+      'that of this release), so it cannot be migrated: remove the data directory (.farebox), or use ' +
+      'an empty database.',
+  );
+}
+
+/** A function is applied when its text has not been applied before; the table keeps the hash of every text. */
+async function applyFunctions(client: Client, files: readonly SqlFile[]): Promise<string[]> {
+  const { rows } = await client.query<Applied & { is_newest: boolean }>(
+    `select name, hash, id = max(id) over (partition by name) as is_newest from farebox.functions`,
+  );
+  const known = new Map(files.map(({ name, hash }) => [name, hash]));
+  // A newer release has added these, or has replaced this release's text.
+  const newer = rows.filter(
+    ({ name, hash, is_newest }) => !known.has(name) || (!is_newest && known.get(name) === hash),
+  );
+  refuseNewer([...new Set(newer.map(({ name }) => `functions/${name}`))]);
+
+  const missing = files.filter(
+    (file) => !rows.some((row) => row.name === file.name && row.hash === file.hash),
+  );
+  for (const { name, hash, text } of missing) {
+    await apply(client, `migrations/functions/${name}.sql`, text);
+    await client.query('insert into farebox.functions (name, hash) values ($1, $2)', [name, hash]);
+  }
+  if (missing.length > 0) await refuseOverloads(client);
+  return missing.map(({ name }) => `functions/${name}`);
+}
+
+/** Replacing a function whose parameters changed would leave two of one name, and its calls ambiguous. */
+async function refuseOverloads(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`
+    select proname as name from pg_proc p
+    where pronamespace = 'farebox'::regnamespace
+      and not exists (select from pg_depend where objid = p.oid and deptype = 'e')
+    group by proname having count(*) > 1
+  `);
+  if (rows.length === 0) return;
+  throw new Error(
+    `farebox.${rows[0]?.name} exists with other parameters: a function with a new signature needs a new ` +
+      'name, because the previous release still calls the old one',
+  );
+}
+
+function refuseNewer(names: readonly string[]): void {
+  if (names.length === 0) return;
+  throw new NewerDatabaseError(
+    `The database was written by a newer Farebox, which applied ${names.join(', ')}: run that ` +
+      'release or a later one, because this one would damage the data.',
+  );
+}
+
+async function apply(client: Client, path: string, text: string): Promise<void> {
+  await client.query(text).catch((error: unknown) => {
+    throw new Error(`${path}: ${(error as Error).message}`, { cause: error });
+  });
 }

@@ -7,11 +7,11 @@ import { composeKey } from '../../src/domain/api-keys.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
-import { AgentAnswer } from '../../src/schemas/agents.ts';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
-import { ToolsAnswer } from '../../src/schemas/developers.ts';
-import { GrantAnswer } from '../../src/schemas/grants.ts';
-import { InvocationAnswer } from '../../src/schemas/invocations.ts';
+import { AgentReply } from '../../src/schemas/agents.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { ToolsReply } from '../../src/schemas/tools.ts';
+import { GrantReply } from '../../src/schemas/grants.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
@@ -202,8 +202,8 @@ describe('tenancy', () => {
     );
     const tools = await call(api, 'GET', '/v1/tools', { key: owner.developerKey });
     owned = {
-      tool: bodyOf(tools, 200, ToolsAnswer).tools[0]?.id ?? '',
-      charge: bodyOf(answer, 201, ChargeAnswer).id,
+      tool: bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '',
+      charge: bodyOf(answer, 201, ChargeReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       key: `key_${keys.rows[0]?.id}`,
       ...(await invokeAgent()),
@@ -302,11 +302,11 @@ describe('tenancy', () => {
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
       call(api, 'POST', path, { headers: serviceKey(owner.legacyKey), body });
-    bodyOf(await post('/register', agentBody), 201, AgentAnswer);
+    bodyOf(await post('/register', agentBody), 201, AgentReply);
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const granted = await post('/grant', { ...grantBody, expiresAt });
-    const grant = bodyOf(granted, 201, GrantAnswer).id;
-    const { id } = bodyOf(await post('/invoke', invocationBody(grant)), 202, InvocationAnswer);
+    const grant = bodyOf(granted, 201, GrantReply).id;
+    const { id } = bodyOf(await post('/invoke', invocationBody(grant)), 202, InvocationReply);
     await api.sql.query(
       `update farebox.invocations set status = 'succeeded', ended_at = now(), result = '1',
          result_hash = sha256('1')`,
@@ -333,7 +333,7 @@ describe('tenancy', () => {
     const grant = await call(api, 'GET', `/grant/${owned.grant}`, {
       headers: serviceKey(owner.legacyKey),
     });
-    const { status, uses } = bodyOf(grant, 200, GrantAnswer);
+    const { status, uses } = bodyOf(grant, 200, GrantReply);
     assert.deepEqual([status, uses], ['active', 1]);
   });
 

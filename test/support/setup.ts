@@ -6,7 +6,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
@@ -51,7 +50,7 @@ async function preparePostgres(folder: string): Promise<string> {
     settings: { fsync: 'off', max_connections: '300' },
   });
   started.push(postgres);
-  await migrate(postgres.url, pino({ level: 'silent' }));
+  await migrate(postgres.url);
   return postgres.url;
 }
 

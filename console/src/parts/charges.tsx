@@ -186,7 +186,7 @@ export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
           <Field label={as === 'consumer' ? 'Developer' : 'Consumer'}>
             <Id id={as === 'consumer' ? charge.developerId : (charge.consumerId ?? '')} />
           </Field>
-          <Receipt receipt={charge.receipt} as={as} />
+          <Receipt receipt={charge.receipt} />
           {children}
         </Stack>
       )}
@@ -211,9 +211,9 @@ export function Field({
   );
 }
 
-function Receipt({ receipt, as }: { readonly receipt: string; readonly as: string }) {
+function Receipt({ receipt }: { readonly receipt: string }) {
   const verify = useMutation({
-    mutationFn: () => write<Verified>(`/v1/receipts/verify?as=${as}`, { receipt }),
+    mutationFn: () => write<Verified>('/v1/receipts/verify', { receipt }),
   });
   return (
     <Field label="Receipt">

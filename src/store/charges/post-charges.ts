@@ -1,6 +1,6 @@
 /**
  * Charges: the two statements that make them. Everything that decides about money is in
- * migrations/0018_charged_minutes.sql; this file adds up and carries arrays. charge-lists.ts reads them.
+ * migrations/functions (post_fitting_charges.sql, post_charges.sql); this file adds up and carries arrays. charge-lists.ts reads them.
  */
 import { asMicros, type Micros } from '../../domain/money.ts';
 import {

@@ -1,7 +1,8 @@
 /**
  * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and switches
- * the asking off (migrations/0018_charged_minutes.sql); the notice becomes a top-up here, one at a time for a consumer and within
- * both ceilings; the end of that top-up switches the asking on again. Each step is one transaction.
+ * the asking off (migrations/functions/post_fitting_charges.sql); the notice becomes a top-up here, one at a time
+ * for a consumer and within both ceilings; the end of that top-up switches the asking on again. Each step is one
+ * transaction.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';

@@ -1,7 +1,7 @@
 /** Keys made, rolled and revoked by their owner, signed in: what the pages for keys do. */
 import assert from 'node:assert/strict';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { KeysAnswer, ListedKey, NewKeyAnswer, SessionAnswer } from '../../../src/schemas/keys.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -22,14 +22,14 @@ describe('keys of the owner who is signed in', () => {
 
   const get = (path: string) => call(api, 'GET', path, { headers });
   const post = (path: string, body: object = {}) => call(api, 'POST', path, { headers, body });
-  const list = async () => bodyOf(await get('/v1/keys'), 200, KeysAnswer).keys;
+  const list = async () => bodyOf(await get('/v1/keys'), 200, KeysReply).keys;
   const balanceBy = async (key: string) => (await call(api, 'GET', '/v1/balance', { key })).status;
 
   it('are of the account with the address that signed in', async () => {
-    const session = bodyOf(await get('/v1/session'), 200, SessionAnswer);
+    const session = bodyOf(await get('/v1/session'), 200, SessionReply);
     assert.equal(session.email, account.email);
     assert.equal(session.consumerId, account.consumerId);
-    assert.equal(bodyOf(await get('/v1/balance'), 200, BalanceAnswer).balance, 3);
+    assert.equal(bodyOf(await get('/v1/balance'), 200, BalanceReply).balance, 3);
     assert.equal((await get('/v1/earnings')).status, 200);
     assert.deepEqual((await list()).map(({ kind }) => kind).toSorted(), [
       'consumer',
@@ -40,7 +40,7 @@ describe('keys of the owner who is signed in', () => {
 
   it('are shown once and kept by no cache, with the name that the owner gave', async () => {
     const answer = await post('/v1/keys', { kind: 'consumer', name: 'Claude 🦊' });
-    const made = bodyOf(answer, 201, NewKeyAnswer);
+    const made = bodyOf(answer, 201, NewKeyReply);
     assert.equal(answer.headers.get('cache-control'), 'no-store');
     assert.equal(await balanceBy(made.key), 200);
     const listed = (await list()).find(({ id }) => id === made.id);
@@ -52,21 +52,21 @@ describe('keys of the owner who is signed in', () => {
     const old = bodyOf(
       await post('/v1/keys', { kind: 'consumer', name: 'laptop' }),
       201,
-      NewKeyAnswer,
+      NewKeyReply,
     );
     const rolled = await post(`/v1/keys/${old.id}/roll`, { overlapSeconds: 3_600 });
-    const fresh = bodyOf(rolled, 201, NewKeyAnswer);
+    const fresh = bodyOf(rolled, 201, NewKeyReply);
     assert.equal(fresh.name, 'laptop');
     assert.deepEqual([await balanceBy(old.key), await balanceBy(fresh.key)], [200, 200]);
     const ending = (await list()).find(({ id }) => id === old.id);
     const leftMs = Date.parse(ending?.expiresAt ?? '') - Date.now();
     assert.ok(leftMs > 3_500_000 && leftMs < 3_700_000, String(leftMs));
-    bodyOf(await post(`/v1/keys/${fresh.id}/roll`), 201, NewKeyAnswer);
+    bodyOf(await post(`/v1/keys/${fresh.id}/roll`), 201, NewKeyReply);
     await until(async () => (await balanceBy(fresh.key)) === 401, { timeoutMs: 3_000 });
   });
 
   it('are revoked once, and not twice or by another account', async () => {
-    const made = bodyOf(await post('/v1/keys', { kind: 'developer' }), 201, NewKeyAnswer);
+    const made = bodyOf(await post('/v1/keys', { kind: 'developer' }), 201, NewKeyReply);
     const stranger = await api.createAccount(0);
     const cookie = await signIn(api, api.databaseUrl, stranger.email);
     for (const action of ['revoke', 'roll']) {
@@ -74,7 +74,7 @@ describe('keys of the owner who is signed in', () => {
       const answer = await call(api, 'POST', path, { headers: { ...headers, cookie }, body: {} });
       assertError(answer, 404, 'not_found');
     }
-    const revoked = bodyOf(await post(`/v1/keys/${made.id}/revoke`), 200, ListedKey);
+    const revoked = bodyOf(await post(`/v1/keys/${made.id}/revoke`), 200, KeyReply);
     assert.notEqual(revoked.revokedAt, null);
     assertError(await post(`/v1/keys/${made.id}/revoke`), 404, 'not_found');
     assertError(await post(`/v1/keys/${made.id}/roll`), 404, 'not_found');

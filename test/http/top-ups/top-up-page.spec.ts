@@ -4,7 +4,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { DeveloperAnswer } from '../../../src/schemas/developers.ts';
+import { DeveloperReply } from '../../../src/schemas/developers.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -86,7 +86,7 @@ describe('the page of a top-up link', () => {
     const set = (returnUrl: unknown) =>
       call(api, 'PATCH', '/v1/developer', { key, body: { returnUrl } });
     for (const url of ['https://chat.example/done?x=1', 'http://localhost:3000/', null]) {
-      assert.equal(bodyOf(await set(url), 200, DeveloperAnswer).returnUrl, url);
+      assert.equal(bodyOf(await set(url), 200, DeveloperReply).returnUrl, url);
     }
     const bad = [
       'javascript:alert(1)',
@@ -98,7 +98,7 @@ describe('the page of a top-up link', () => {
       assertError(await set(url), 400, 'invalid_request', 'returnUrl');
     }
     const read = await call(api, 'GET', '/v1/developer', { key });
-    assert.equal(bodyOf(read, 200, DeveloperAnswer).returnUrl, null);
+    assert.equal(bodyOf(read, 200, DeveloperReply).returnUrl, null);
     const asConsumer = await call(api, 'GET', '/v1/developer', { key: account.consumerKey });
     assertError(asConsumer, 401, 'invalid_secret_key');
   });

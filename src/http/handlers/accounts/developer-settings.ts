@@ -1,12 +1,15 @@
 /** What a developer sets for itself: where people return to who topped up through a link of a refusal. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import type { DeveloperChanges } from '../../../schemas/developers.ts';
+import type { DeveloperChanges, DeveloperReply } from '../../../schemas/developers.ts';
 import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 
-export async function getDeveloper(api: Api, { caller }: Pick<Request, 'caller'>): Promise<Answer> {
+export async function getDeveloper(
+  api: Api,
+  { caller }: Pick<Request, 'caller'>,
+): Promise<Reply<DeveloperReply>> {
   return {
     status: 200,
     body: {
@@ -20,7 +23,7 @@ export async function getDeveloper(api: Api, { caller }: Pick<Request, 'caller'>
 export async function patchDeveloper(
   api: Api,
   request: Request<DeveloperChanges>,
-): Promise<Answer> {
+): Promise<Reply<DeveloperReply>> {
   const { returnUrl } = request.body;
   if (returnUrl !== undefined) {
     const url = returnUrl === null ? null : checkedUrl(returnUrl);

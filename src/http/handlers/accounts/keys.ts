@@ -1,7 +1,14 @@
 /** The keys of the account that is signed in. A key is shown once, when it is made; no key can make another. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import type { KeyBody, RollBody } from '../../../schemas/keys.ts';
+import type {
+  KeyBody,
+  KeyReply,
+  KeysReply,
+  NewKeyReply,
+  RollBody,
+  SessionReply,
+} from '../../../schemas/keys.ts';
 import { getAccountOf, newKey, storedForm } from '../../../store/accounts/accounts.ts';
 import {
   expireKey,
@@ -12,13 +19,13 @@ import {
   type StoredKey,
 } from '../../../store/accounts/api-keys.ts';
 import type { Connection } from '../../../store/database.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 
 /** In force, which is far more than anybody keeps apart. */
 const KEYS_MAX = 100;
 
-export async function getSession(api: Api, { caller }: Request<undefined>): Promise<Answer> {
+export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
   const { email, consumerId, developerId } = await getAccountOf(api.database, caller.accountId);
   return {
     status: 200,
@@ -33,12 +40,15 @@ export async function getSession(api: Api, { caller }: Request<undefined>): Prom
 }
 
 /** Oldest first, those that have ended too. */
-export async function getKeys(api: Api, { caller }: Request<undefined>): Promise<Answer> {
+export async function getKeys(api: Api, { caller }: Request): Promise<Reply<KeysReply>> {
   const keys = await listKeys(api.database, caller.accountId);
   return { status: 200, body: { keys: keys.map(listed) } };
 }
 
-export async function postKey(api: Api, { caller, body }: Request<KeyBody>): Promise<Answer> {
+export async function postKey(
+  api: Api,
+  { caller, body }: Request<KeyBody>,
+): Promise<Reply<NewKeyReply, 201>> {
   const keys = await listKeys(api.database, caller.accountId);
   if (keys.filter(isInForce).length >= KEYS_MAX) {
     throw new ApiError('invalid_request', `An account has at most ${KEYS_MAX} keys. Revoke one.`);
@@ -50,7 +60,7 @@ export async function postKey(api: Api, { caller, body }: Request<KeyBody>): Pro
 export async function postKeyRoll(
   api: Api,
   { caller, params, body }: Request<RollBody>,
-): Promise<Answer> {
+): Promise<Reply<NewKeyReply, 201>> {
   const which = keyOf(caller, params);
   const { overlapSeconds = 0 } = body;
   return api.database.transaction(async (tx) => {
@@ -65,8 +75,8 @@ export async function postKeyRoll(
 
 export async function postKeyRevocation(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<KeyReply>> {
   const key = await revokeKey(api.database, keyOf(caller, params));
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };
@@ -84,22 +94,21 @@ async function makeKey(
   return { id: wireId('key', id), kind, name, key };
 }
 
-function made(body: object): Answer {
+function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
   // A key must be in no cache, the browser's own among them.
   return { status: 201, body, headers: { 'Cache-Control': 'no-store' } };
 }
 
-function listed({ id, kind, name, ...key }: StoredKey): object {
-  const { lastFour, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+function listed(key: StoredKey): KeyReply {
   return {
-    id: wireId('key', id),
-    kind,
-    name,
-    lastFour,
-    createdAt,
-    expiresAt,
-    revokedAt,
-    lastUsedAt,
+    id: wireId('key', key.id),
+    kind: key.kind,
+    name: key.name,
+    lastFour: key.lastFour,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    revokedAt: key.revokedAt,
+    lastUsedAt: key.lastUsedAt,
   };
 }
 

@@ -1,0 +1,48 @@
+-- What Stripe told us, and where its books differ from ours.
+
+create table farebox.processor_events (
+  id text primary key,
+  type text not null,
+  object_id text,
+  top_up_id uuid,
+  received_at timestamptz not null default now(),
+  handed_over_at timestamptz,
+  attempts int not null default 0,
+  next_attempt_at timestamptz not null default now()
+);
+comment on table farebox.processor_events is
+  'The inbox: webhooks, stored before they are acknowledged and handed to workflows after. An event is a nudge, '
+  'never the truth, so only what is needed to find the top-up is stored.';
+comment on column farebox.processor_events.next_attempt_at is
+  'Before this, no relay takes the event: one has it in hand, or a failed attempt is backing off.';
+create index processor_events_waiting on farebox.processor_events (next_attempt_at)
+  where handed_over_at is null;
+
+create table farebox.reconciliation (
+  is_only boolean not null default true,
+  walked_until timestamptz not null,
+  constraint reconciliation_pkey primary key (is_only),
+  constraint reconciliation_has_one_row check (is_only)
+);
+comment on table farebox.reconciliation is
+  'How far the processor''s books have been compared with ours. A schedule goes on from there.';
+comment on column farebox.reconciliation.walked_until is
+  'Everything that the processor booked before this was compared. Moves only at the end of a walk.';
+
+create table farebox.differences (
+  top_up_id uuid not null,
+  kind text not null,
+  processor_micros bigint not null,
+  ledger_micros bigint not null,
+  payment_intent_ids text[] not null,
+  since timestamptz not null default now(),
+  constraint differences_pkey primary key (top_up_id, kind),
+  constraint differences_kind_known check (kind in
+    ('not_credited', 'not_paid', 'payment_mismatch', 'paid_twice', 'unknown_top_up', 'reversals'))
+);
+comment on table farebox.differences is
+  'Where the processor and we disagree about a top-up: a row until we agree, for people to look at.';
+comment on column farebox.differences.top_up_id is
+  'Has no row in top_ups when the processor has a payment for a top-up that we do not know.';
+comment on column farebox.differences.payment_intent_ids is
+  'The payments that were compared, so that they are compared again: our row of the top-up may not name them.';

@@ -1,0 +1,18 @@
+-- Notices for workflows, written in the transaction that makes them true, deleted when Temporal has taken them.
+
+create table farebox.outbox (
+  id bigint generated always as identity primary key,
+  workflow text not null,
+  subject_id uuid not null,
+  created_at timestamptz not null default now(),
+  attempts int not null default 0,
+  next_attempt_at timestamptz not null default now(),
+  constraint outbox_workflow_known
+    check (workflow in ('grant', 'invocation', 'auto_top_up', 'top_up'))
+);
+comment on table farebox.outbox is
+  'Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert '
+  'wakes the relays (functions/wake_relays.sql).';
+create index outbox_waiting on farebox.outbox (next_attempt_at);
+-- A process that signals the workflow itself deletes the notice by its subject; no subject needs two.
+create index outbox_subject on farebox.outbox (subject_id);

@@ -1,0 +1,16 @@
+-- The agents for a search to rank: for one query after the other those whose names match, then those that match
+-- anywhere, until there are enough. Some come twice. It reads no further, and uses the indexes whatever the
+-- statistics say, so its cost hardly depends on the number of agents.
+create or replace function farebox.find_agent_candidates(queries tsquery[], agents_max integer)
+returns table (id text, protocol text, name_words text, search tsvector)
+language sql stable
+set enable_seqscan = off
+as $$
+  select a.id, a.protocol, a.name_words, a.search
+  from unnest(queries) q cross join lateral (
+    (select * from farebox.agents where ts_filter(search, '{a}') @@ q limit agents_max)
+    union all
+    (select * from farebox.agents where search @@ q limit agents_max)
+  ) a
+  limit agents_max
+$$;

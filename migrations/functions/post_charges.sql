@@ -1,0 +1,109 @@
+-- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every
+-- case; post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
+-- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one
+-- consumer are decided in the order of the arrays; one refusal never touches its neighbours.
+-- Requires: no idempotency key twice in one call.
+-- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. A replay is read from the row of the first charge.
+create or replace function farebox.post_charges(
+  p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer int[], p_tool text[],
+  p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[],
+  p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid
+) returns table (
+  ord int, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint
+)
+language plpgsql volatile
+-- One plan forever, which only probes indexes, whatever the statistics were when it was made: a
+-- process keeps it for days, and a table that was empty when it started is not empty any more.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  -- The locks first, in one order everywhere. The next statement has a new snapshot, so it sees what
+  -- committed while this one waited; one statement for both would look in the past and charge twice.
+  perform 1 from farebox.consumers c
+    where (c.ledger, c.id) in (select * from unnest(p_ledger, p_consumer))
+    order by c.ledger, c.id for update;
+
+  return query
+  with asked as (
+    select * from unnest(p_ledger, p_consumer, p_id, p_developer, p_tool, p_amount, p_idempotency,
+      p_fingerprint, p_metadata) with ordinality
+      as r(ledger, consumer, id, developer, tool, amount, idempotency, fingerprint, metadata, ord)
+  ),
+  -- Charges made earlier with the same key. The hash names consumer and developer too; asking for
+  -- these again would let the planner read all of a consumer's charges instead of probing the hash.
+  -- `limit 1` changes no answer: it keeps the planner, which takes a young table for a small one, from
+  -- reading all charges of the period at once. The bounds on ids exclude the partitions of other times.
+  prior as (
+    select a.ord, a.fingerprint = h.request_fingerprint as same, h.id, h.amount_micros,
+      h.balance_micros, h.receipt_key
+    from asked a cross join lateral (
+      select * from farebox.charges
+      where idempotency_hash = a.idempotency and (request_fingerprint # a.fingerprint) >> 40 = 0
+        and id >= p_replay_from and id < p_replay_to
+      limit 1
+    ) h
+    where a.idempotency is not null
+  ),
+  fresh as (
+    select a.*, c.credited_micros - c.spent_micros - c.held_micros as available, c.spent_micros as spent,
+      c.auto_top_up_below_micros as below
+    from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer
+    where not exists (select from prior p where p.ord = a.ord)
+  ),
+  -- Running totals decide who fits: accepted is where the total grows.
+  totals as (
+    select *, farebox.accepted_sum(amount, available) over (partition by consumer order by ord) as total
+    from fresh
+  ),
+  decided as (
+    select *, total > coalesce(lag(total) over (partition by consumer order by ord), 0) as accepted
+    from totals
+  ),
+  moved as (
+    update farebox.consumers c set spent_micros = c.spent_micros + d.total,
+      auto_top_up_below_micros = case when not d.is_low then c.auto_top_up_below_micros end
+    from (
+      select ledger, consumer, max(total) as total,
+        coalesce(min(available) - max(total) < min(below), false)
+          or (min(below) is not null and bool_or(not accepted)) as is_low
+      from decided group by 1, 2
+    ) d
+    where c.ledger = d.ledger and c.id = d.consumer and (d.total > 0 or d.is_low)
+    returning c.id, d.is_low
+  ),
+  low as (
+    insert into farebox.outbox (workflow, subject_id) select 'auto_top_up', id from moved where is_low
+  ),
+  posted as (
+    insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,
+      request_fingerprint, id, consumer_id, developer, ledger, receipt_key, tool, metadata)
+    select amount, spent + total, available - total, idempotency, fingerprint, id, consumer, developer,
+      ledger, p_receipt_key, tool, coalesce(metadata, '')
+    from decided where accepted
+  ),
+  earned as (
+    insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+    select min(ledger), developer, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch'), tool,
+      sum(amount), count(*)
+    from decided where accepted group by 2, 3, 4
+  ),
+  attributed as (
+    insert into farebox.attribution_tail
+      (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+    select array_agg(ledger order by ord), array_agg(consumer order by ord),
+      array_agg(spent + total - amount order by ord), array_agg(place order by ord),
+      array_agg(amount order by ord), array_agg(developer order by ord), array_agg(amount order by ord)
+    from (select *, (row_number() over (order by ord))::int as place from decided where accepted) p
+    having count(*) > 0
+  )
+  select ord::int, case when accepted then 'posted' else 'insufficient' end, id, amount,
+    available - total, p_receipt_key
+  from decided
+  union all
+  select ord::int, case when same then 'replayed' else 'key_reused' end, id, amount_micros,
+    balance_micros, receipt_key
+  from prior;
+end $$;

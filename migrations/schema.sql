@@ -1,0 +1,564 @@
+-- The schema that the files of this folder make, for reading: written by `npm run schema`, never edited, and
+-- compared with a fresh database by test/migrations/schema.spec.ts. Above a table or a column is its comment in the
+-- database. The bodies of functions are in functions/, the reasons for indexes and constraints in the numbered files.
+
+create extension pg_trgm;
+
+create table farebox.accounts (
+  id uuid not null,
+  email text not null,
+  -- leads the keys of every table on the charge path, so that these can be spread over databases by it.
+  ledger smallint not null,
+  consumer_id uuid not null,
+  developer_id uuid not null,
+  -- the developer in four bytes: every charge names it, and so does an index of charges.
+  developer_number integer not null generated always as identity,
+  -- the most that direct top-ups may take from the saved card in a utc month. null: the owner has not consented.
+  consent_ceiling_micros bigint,
+  processor_customer_id text,
+  created_at timestamp with time zone not null default now(),
+  return_url text,
+  constraint accounts_pkey primary key (id),
+  constraint accounts_consumer_unique unique (consumer_id),
+  constraint accounts_developer_number_unique unique (developer_number),
+  constraint accounts_developer_unique unique (developer_id),
+  constraint accounts_email_unique unique (email),
+  constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
+  constraint accounts_email_is_lower_case check (email = lower(email)),
+  constraint accounts_return_url_short check (length(return_url) <= 2000)
+);
+
+-- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
+-- errors are compared with these. Much smaller than `agents`.
+create table farebox.agent_words (
+  word text collate "C" not null,
+  agents integer not null,
+  constraint agent_words_pkey primary key (word)
+) with (fillfactor=70);
+create index agent_words_alike on farebox.agent_words using gin (word farebox.gin_trgm_ops) with (fastupdate=off) where (word !~ '[0-9]');
+
+-- Triggers keep agent_words in step (functions/agents_changed.sql).
+create table farebox.agents (
+  id text not null,
+  -- the account that registered the agent first. no other may change it.
+  account_id uuid not null,
+  name text not null,
+  protocol text not null,
+  endpoint text not null,
+  description text not null default '',
+  capabilities text[] not null default '{}'::text[],
+  intents text[] not null default '{}'::text[],
+  -- the name as searches compare it: plain words in lower case.
+  name_words text not null,
+  -- stems, by weight: a id and name, b intents and capabilities, c protocol, d description.
+  search tsvector not null,
+  created_at timestamp with time zone not null default now(),
+  changed_at timestamp with time zone not null default now(),
+  constraint agents_pkey primary key (id),
+  constraint agents_account_id_fkey foreign key (account_id) references farebox.accounts(id)
+);
+create index agents_account on farebox.agents using btree (account_id, id);
+create index agents_search on farebox.agents using gin (search) with (fastupdate=off);
+create index agents_search_names on farebox.agents using gin (ts_filter(search, '{a}'::"char"[])) with (fastupdate=off);
+create trigger agents_deleted after delete on farebox.agents referencing old table as old_agents for each statement execute function farebox.agents_changed();
+create trigger agents_inserted after insert on farebox.agents referencing new table as new_agents for each statement execute function farebox.agents_changed();
+create trigger agents_updated after update on farebox.agents referencing old table as old_agents new table as new_agents for each statement execute function farebox.agents_changed();
+
+-- Keys are stored as SHA-256 only.
+create table farebox.api_keys (
+  id uuid not null,
+  hash bytea not null,
+  kind text not null,
+  account_id uuid not null,
+  last_four text not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  -- null until something about the key changes. processes read recent changes several times a second, so a revoked
+  -- key stops working everywhere within a second without a look-up on every charge.
+  changed_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  name text,
+  constraint api_keys_pkey primary key (id),
+  constraint api_keys_hash_unique unique (hash),
+  constraint api_keys_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint api_keys_hash_is_sha256 check (octet_length(hash) = 32),
+  constraint api_keys_kind_known check (kind = any (array['consumer', 'developer', 'legacy'])),
+  constraint api_keys_name_short check (length(name) <= 100)
+) with (fillfactor=90);
+create index api_keys_account on farebox.api_keys using btree (account_id);
+create index api_keys_changed on farebox.api_keys using btree (changed_at) where (changed_at is not null);
+
+-- Which stretch of whose money a flush spent on which developer, from which follows which top-up paid. ledgers,
+-- consumers, spent_before: by group, a consumer; null in spent_before: it was not debited. charge_group,
+-- through, developers, amounts: by charge, which covers [spent_before of its group + through - amount,
+-- spent_before + through) of the axis.
+create table farebox.attribution_tail (
+  id bigint not null generated always as identity,
+  ledgers smallint[] not null,
+  consumers uuid[] not null,
+  spent_before bigint[] not null,
+  charge_group integer[] not null,
+  through bigint[] not null,
+  developers integer[] not null,
+  -- negative: a refund of a charge gave back the stretch that begins at spent_before + through. it is no charge.
+  amounts bigint[] not null,
+  constraint attribution_tail_pkey primary key (id)
+) with (toast_tuple_target=8160, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+
+-- What an owner wants taken from the saved card without being asked. Only the owner adds or removes a row; no
+-- row: automatic top-ups are off.
+create table farebox.auto_top_ups (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  threshold_micros bigint not null,
+  amount_micros bigint not null,
+  -- the most that automatic top-ups may take in a utc month, within the owner's consent for all direct ones.
+  ceiling_micros bigint not null,
+  -- waiting: asked for and put off, because of `reason`. off: turned itself off, because of `reason`.
+  status text not null default 'on',
+  reason text,
+  -- In a row.
+  declines integer not null default 0,
+  -- After a decline: when the card may be tried again.
+  not_before timestamp with time zone not null default now(),
+  constraint auto_top_ups_pkey primary key (ledger, consumer_id),
+  constraint auto_top_ups_amount_within_ceiling check (amount_micros > 0 and amount_micros <= ceiling_micros),
+  constraint auto_top_ups_declines_not_negative check (declines >= 0),
+  constraint auto_top_ups_reason_named check ((status = 'on') = (reason is null)),
+  constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
+  constraint auto_top_ups_threshold_positive check (threshold_micros > 0)
+);
+
+-- Immutable: the charge stays as it is. Developer and tool are the charge's; the time of the refund is in `id`,
+-- a UUIDv7.
+create table farebox.charge_refunds (
+  amount_micros bigint not null,
+  -- the total refunded of the charge, by this refund and those before it.
+  refunded_micros bigint not null,
+  charge_micros bigint not null,
+  -- it gives back [spent - amount, spent) of the consumer's axis: the end of what the charge paid for and no
+  -- earlier refund has given back.
+  spent_micros bigint not null,
+  -- the amount in the request. null: everything that was left.
+  asked_micros bigint,
+  id uuid not null,
+  consumer_id uuid not null,
+  charge_id uuid not null,
+  developer integer not null,
+  ledger smallint not null,
+  tool text not null,
+  idempotency_key text,
+  constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
+  constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
+  constraint charge_refunds_in_turn unique (ledger, consumer_id, charge_id, refunded_micros),
+  constraint charge_refunds_amount_positive check (amount_micros > 0),
+  constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
+);
+create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+
+-- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
+-- Partitioned by month of the id, a UUIDv7. There are more charges than anything else, so the columns are
+-- ordered to need no padding.
+create table farebox.charges (
+  amount_micros bigint not null,
+  -- the consumer's spent counter after this charge: it paid for [spent - amount, spent) of the axis.
+  spent_micros bigint not null,
+  -- The balance after this charge.
+  balance_micros bigint not null,
+  -- The first 64 bits of SHA-256 over consumer, developer and idempotency key.
+  idempotency_hash bigint,
+  -- The next 24 bits of that hash, which tell apart the rare keys that share the first 64, then 40 bits of a hash
+  -- of the request: the same key with another body is refused.
+  request_fingerprint bigint,
+  id uuid not null,
+  consumer_id uuid not null,
+  -- accounts.developer_number.
+  developer integer not null,
+  ledger smallint not null,
+  -- The number of the master secret that signs the receipt.
+  receipt_key smallint not null,
+  tool text not null,
+  -- JSON as it was sent. Empty: none was sent.
+  metadata text not null default '',
+  constraint charges_pkey primary key (ledger, consumer_id, id),
+  constraint charges_amount_positive check (amount_micros > 0)
+) partition by range (id);
+create index charges_developer on only farebox.charges using btree (developer, id);
+create index charges_idempotency on only farebox.charges using btree (idempotency_hash) where (idempotency_hash is not null);
+
+create table farebox.charges_rest partition of farebox.charges default;
+
+-- Balance = credited - spent - held. Only the key may be indexed: charges rely on in-place (HOT) updates.
+create table farebox.consumers (
+  ledger smallint not null,
+  id uuid not null,
+  credited_micros bigint not null default 0,
+  spent_micros bigint not null default 0,
+  held_micros bigint not null default 0,
+  -- a charge that leaves less, or does not fit, asks for an automatic top-up and sets this to null, so that it
+  -- asks once. null: switched off, or asked for.
+  auto_top_up_below_micros bigint,
+  -- the part of everything ever spent that refunds of charges gave back. each is a credit too, so the balance
+  -- already has it.
+  refunded_micros bigint not null default 0,
+  constraint consumers_pkey primary key (ledger, id),
+  constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and held_micros >= 0),
+  constraint consumers_not_overspent check ((credited_micros - spent_micros - held_micros) >= 0)
+) with (fillfactor=80);
+
+-- Where the processor and we disagree about a top-up: a row until we agree, for people to look at.
+create table farebox.differences (
+  -- has no row in top_ups when the processor has a payment for a top-up that we do not know.
+  top_up_id uuid not null,
+  kind text not null,
+  processor_micros bigint not null,
+  ledger_micros bigint not null,
+  -- the payments that were compared, so that they are compared again: our row of the top-up may not name them.
+  payment_intent_ids text[] not null,
+  since timestamp with time zone not null default now(),
+  constraint differences_pkey primary key (top_up_id, kind),
+  constraint differences_kind_known check (kind = any (array['not_credited', 'not_paid', 'payment_mismatch', 'paid_twice', 'unknown_top_up', 'reversals']))
+);
+
+-- A row for each developer, tool and UTC hour that has earnings, for each UTC day, and one for all time. Net of
+-- refunds of charges, which count when they are made, so an amount may be negative.
+create table farebox.earnings (
+  developer integer not null,
+  span text not null,
+  tool text not null,
+  -- the beginning of the hour or the day, in utc; -infinity for all time.
+  begins_at timestamp with time zone not null,
+  amount_micros bigint not null,
+  charges bigint not null,
+  -- of an hour: bit n is set when a charge was made in its minute n. of other spans 0.
+  charged_minutes bigint not null default 0,
+  constraint earnings_pkey primary key (developer, span, tool, begins_at),
+  constraint earnings_span_known check (span = any (array['hour', 'day', 'all']))
+) with (fillfactor=80);
+
+-- One row for each developer, tool and minute (of the charges' ids, UTC) of a flush.
+create table farebox.earnings_tail (
+  -- the ledger of one of the flush's consumers. it decides where the row is kept and says nothing else.
+  ledger smallint not null,
+  developer integer not null,
+  minute timestamp with time zone not null,
+  tool text not null,
+  amount_micros bigint not null,
+  charges integer not null
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
+
+-- Every version of a file of migrations/functions that was applied. The last of a name is in force; an earlier
+-- release finds its own version here and knows that it was replaced.
+create table farebox.functions (
+  id bigint not null generated always as identity,
+  name text not null,
+  -- sha-256 of the file, in hex.
+  hash text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint functions_pkey primary key (id),
+  constraint functions_applied_once unique (name, hash)
+);
+
+create table farebox.grants (
+  id uuid not null,
+  -- the account that made the grant. no other may revoke it.
+  account_id uuid not null,
+  -- free text. where it names an agent, the account of that agent may use the grant too.
+  caller_id text not null,
+  target_agent_id text not null,
+  type text not null,
+  -- an active grant past `expires_at` counts as expired before a workflow writes so.
+  status text not null default 'active',
+  uses integer not null default 0,
+  -- 1 for a one_time grant, null for a session.
+  max_uses integer,
+  idempotency_key text,
+  -- sha-256 of the request: the same idempotency key with another body is refused.
+  request_hash bytea not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint grants_pkey primary key (id),
+  constraint grants_idempotency_unique unique (account_id, idempotency_key),
+  constraint grants_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint grants_target_agent_id_fkey foreign key (target_agent_id) references farebox.agents(id),
+  constraint grants_ended check ((status = 'active') = (ended_at is null)),
+  constraint grants_limit_named check ((type = 'session') = (max_uses is null)),
+  constraint grants_not_overused check (uses >= 0 and uses <= max_uses),
+  constraint grants_status_known check (status = any (array['active', 'used', 'revoked', 'expired'])),
+  constraint grants_type_known check (type = any (array['one_time', 'session', 'limited']))
+);
+create index grants_active on farebox.grants using btree (expires_at) where (status = 'active');
+
+create table farebox.invocations (
+  id uuid not null,
+  account_id uuid not null,
+  grant_id uuid not null,
+  target_agent_id text not null,
+  capability text not null,
+  -- `json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. so is `result`.
+  payload json not null,
+  status text not null default 'pending',
+  attempts integer not null default 0,
+  result json,
+  -- why it failed. while it runs: why the last attempt failed.
+  error_code text,
+  error_message text,
+  idempotency_key text,
+  request_hash bytea not null,
+  result_hash bytea,
+  -- the number of the master secret that signs the receipt.
+  receipt_key smallint not null,
+  created_at timestamp with time zone not null default now(),
+  -- when its workflow last did something here, or a relay last made sure that it exists. the workflow is gone when
+  -- an operator terminated it or temporal was restored from an earlier day.
+  heard_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  constraint invocations_pkey primary key (id),
+  constraint invocations_idempotency_unique unique (account_id, idempotency_key),
+  constraint invocations_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint invocations_grant_id_fkey foreign key (grant_id) references farebox.grants(id),
+  constraint invocations_target_agent_id_fkey foreign key (target_agent_id) references farebox.agents(id),
+  constraint invocations_ended check ((status = any (array['succeeded', 'failed'])) = (ended_at is not null)),
+  constraint invocations_failure_named check (status <> 'failed' or error_code is not null),
+  constraint invocations_result check ((status = 'succeeded') = (result is not null) and (status = 'succeeded') = (result_hash is not null)),
+  constraint invocations_status_known check (status = any (array['pending', 'running', 'succeeded', 'failed']))
+);
+create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
+create index invocations_grant on farebox.invocations using btree (grant_id);
+
+-- A credit of $10.00 after $25.00 of credits is the lot [25, 35): it pays what the consumer spends from the 25th
+-- dollar to the 35th.
+create table farebox.lots (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  movement_id uuid not null,
+  from_micros bigint not null,
+  to_micros bigint not null,
+  top_up_id uuid,
+  constraint lots_pkey primary key (ledger, consumer_id, movement_id),
+  constraint lots_not_negative check (from_micros >= 0 and to_micros >= from_micros)
+);
+create index lots_position on farebox.lots using btree (ledger, consumer_id, from_micros);
+
+-- The numbered files of migrations/ that were applied.
+create table farebox.migrations (
+  name text not null,
+  -- sha-256 of the file without comments and white space, in hex.
+  hash text not null,
+  applied_at timestamp with time zone not null default now(),
+  constraint migrations_pkey primary key (name)
+);
+
+-- Every change of consumers.credited_micros: one signed, immutable row each. Charges change spent_micros
+-- instead.
+create table farebox.movements (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  amount_micros bigint not null,
+  top_up_id uuid,
+  reversal_id uuid,
+  reason text,
+  created_at timestamp with time zone not null default now(),
+  constraint movements_pkey primary key (ledger, consumer_id, id),
+  constraint movements_reversal_id_fkey foreign key (reversal_id) references farebox.reversals(id),
+  constraint movements_kind_known check (kind = any (array['top_up', 'adjustment', 'refund', 'refund_returned', 'dispute', 'dispute_returned', 'charge_refund'])),
+  constraint movements_not_nothing check (amount_micros <> 0),
+  constraint movements_reversal_named check ((kind = any (array['top_up', 'adjustment', 'charge_refund'])) = (reversal_id is null)),
+  constraint movements_top_up_named check ((kind = any (array['adjustment', 'charge_refund'])) = (top_up_id is null))
+);
+create unique index movements_top_up_once on farebox.movements using btree (ledger, top_up_id) where (kind = 'top_up');
+
+-- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert
+-- wakes the relays (functions/wake_relays.sql).
+create table farebox.outbox (
+  id bigint not null generated always as identity,
+  workflow text not null,
+  subject_id uuid not null,
+  created_at timestamp with time zone not null default now(),
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone not null default now(),
+  constraint outbox_pkey primary key (id),
+  constraint outbox_workflow_known check (workflow = any (array['grant', 'invocation', 'auto_top_up', 'top_up']))
+);
+create index outbox_subject on farebox.outbox using btree (subject_id);
+create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
+create trigger outbox_posted after insert on farebox.outbox for each row when (new.next_attempt_at <= now()) execute function farebox.wake_relays();
+
+-- The inbox: webhooks, stored before they are acknowledged and handed to workflows after. An event is a nudge,
+-- never the truth, so only what is needed to find the top-up is stored.
+create table farebox.processor_events (
+  id text not null,
+  type text not null,
+  object_id text,
+  top_up_id uuid,
+  received_at timestamp with time zone not null default now(),
+  handed_over_at timestamp with time zone,
+  attempts integer not null default 0,
+  -- before this, no relay takes the event: one has it in hand, or a failed attempt is backing off.
+  next_attempt_at timestamp with time zone not null default now(),
+  constraint processor_events_pkey primary key (id)
+);
+create index processor_events_waiting on farebox.processor_events using btree (next_attempt_at) where (handed_over_at is null);
+
+-- How far the processor's books have been compared with ours. A schedule goes on from there.
+create table farebox.reconciliation (
+  is_only boolean not null default true,
+  -- everything that the processor booked before this was compared. moves only at the end of a walk.
+  walked_until timestamp with time zone not null,
+  constraint reconciliation_pkey primary key (is_only),
+  constraint reconciliation_has_one_row check (is_only)
+);
+
+create table farebox.reversals (
+  id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  top_up_id uuid not null,
+  kind text not null,
+  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won.
+  status text not null,
+  amount_micros bigint not null,
+  held_micros bigint not null default 0,
+  taken_micros bigint not null default 0,
+  -- the part that the balance did not cover. a consumer with debt has a balance of 0.
+  debt_micros bigint not null generated always as (case when (status = any (array['failed', 'won'])) then (0)::bigint else ((amount_micros - held_micros) - taken_micros) end) stored,
+  processor_id text,
+  failure_message text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint reversals_pkey primary key (id),
+  constraint reversals_processor_unique unique (processor_id),
+  constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
+  constraint reversals_amount_positive check (amount_micros > 0),
+  constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
+  constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
+  constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
+  constraint reversals_processor_named check (processor_id is not null or (status = any (array['requested', 'failed']))),
+  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) else false end),
+  constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
+);
+create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
+create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
+create index reversals_top_up on farebox.reversals using btree (top_up_id);
+
+-- Priced operations of a developer.
+create table farebox.tools (
+  id uuid not null,
+  developer_id uuid not null,
+  name text not null,
+  description text not null default '',
+  price_micros bigint,
+  created_at timestamp with time zone not null default now(),
+  -- null: the name was charged before it was registered, so the first charge does not need a registration.
+  registered_at timestamp with time zone,
+  -- since then the tool is not listed and its price is not in force. its past stays.
+  archived_at timestamp with time zone,
+  -- null until something changes after the insert. processes read recent changes, as they do for keys.
+  changed_at timestamp with time zone,
+  constraint tools_pkey primary key (id),
+  constraint tools_name_unique unique (developer_id, name),
+  constraint tools_name_length check (char_length(name) >= 1 and char_length(name) <= 100),
+  constraint tools_price_positive check (price_micros > 0)
+);
+create index tools_changed on farebox.tools using btree (changed_at) where (changed_at is not null);
+
+-- What each top-up paid to each developer, first in, first out, net of refunds of charges, and in how many
+-- charges. May be negative until the tail is added.
+create table farebox.top_up_earnings (
+  developer integer not null,
+  top_up_id uuid not null,
+  charged_micros bigint not null,
+  charges bigint not null,
+  constraint top_up_earnings_pkey primary key (developer, top_up_id)
+) with (fillfactor=80);
+
+create table farebox.top_ups (
+  id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  account_id uuid not null,
+  method text not null,
+  automatic boolean not null default false,
+  status text not null default 'pending',
+  amount_micros bigint not null,
+  idempotency_key text,
+  session_id text,
+  session_url text,
+  -- the expiry that the checkout asks for, stored so that a repeated call asks for the same. null: stripe's 24
+  -- hours.
+  session_expires_at timestamp with time zone,
+  payment_intent_id text,
+  failure_code text,
+  failure_message text,
+  -- Direct top-ups: the monthly ceiling when this one was accepted. The owner may change it later, and doctor
+  -- proves that no month took more than was allowed.
+  consent_ceiling_micros bigint,
+  -- Automatic top-ups: their own monthly ceiling when this one was accepted, within the other.
+  automatic_ceiling_micros bigint,
+  -- How often its reversals were read at the processor and recorded: a reading that began before the last one is
+  -- stale.
+  reversals_read integer not null default 0,
+  created_at timestamp with time zone not null default now(),
+  -- When the workflow took it up. A row that is not opened has had no effect anywhere and may be deleted.
+  opened_at timestamp with time zone,
+  completed_at timestamp with time zone,
+  updated_at timestamp with time zone not null default now(),
+  constraint top_ups_pkey primary key (id),
+  constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
+  constraint top_ups_payment_intent_unique unique (payment_intent_id),
+  constraint top_ups_session_unique unique (session_id),
+  constraint top_ups_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint top_ups_amount_positive check (amount_micros > 0),
+  constraint top_ups_automatic_is_direct check (not automatic or method = 'direct'),
+  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual'])),
+  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back']))
+);
+create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
+create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
+create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
+create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
+
+create function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
+  returns bigint
+  language sql immutable parallel safe;
+
+create aggregate farebox.accepted_sum(amount bigint, available bigint)
+  returns bigint;
+
+create function farebox.agents_changed()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.count_agent_words(added tsvector[], removed tsvector[])
+  returns void
+  language sql volatile;
+
+create function farebox.find_agent_candidates(queries tsquery[], agents_max integer)
+  returns table(id text, protocol text, name_words text, search tsvector)
+  language sql stable
+  set enable_seqscan=off;
+
+create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
+
+create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns bigint[]
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
+create function farebox.wake_relays()
+  returns trigger
+  language plpgsql volatile;

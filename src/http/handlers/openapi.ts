@@ -1,0 +1,19 @@
+/** The API described for programs: `GET /openapi.json`, for everybody. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Middleware } from 'koa';
+import type { Endpoint } from '../endpoint.ts';
+import { openApiDocument } from '../openapi/document.ts';
+import { respond } from '../respond.ts';
+
+const PACKAGE = join(import.meta.dirname, '../../../package.json');
+
+/** It changes with a release only. */
+const CACHE_CONTROL = 'public, max-age=300';
+
+export function getOpenApi(endpoints: readonly Endpoint[]): Middleware {
+  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+  const body = JSON.stringify(openApiDocument(endpoints, version));
+  const headers = { 'Cache-Control': CACHE_CONTROL, 'Access-Control-Allow-Origin': '*' };
+  return async (ctx) => respond(ctx, 200, 'application/json; charset=utf-8', body, headers);
+}

@@ -1,0 +1,217 @@
+/** `migrate`: everything once or nothing, whoever else tries, wherever it ends; and never backwards. */
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import {
+  migrate,
+  NewerDatabaseError,
+  UnreleasedDatabaseError,
+} from '../../src/store/migrations.ts';
+import { createEmptyDatabase, until, type TestDatabase } from '../support/stack.ts';
+
+const MIGRATIONS = join(import.meta.dirname, '../../migrations');
+const FUNCTION = 'functions/wake_relays.sql';
+
+describe('migrate', () => {
+  let database: TestDatabase;
+  let client: Client;
+  /** A copy of migrations/, for a release that has others. */
+  let directory: string;
+
+  beforeEach(async () => {
+    database = await createEmptyDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+    directory = await mkdtemp(join(tmpdir(), 'farebox-migrations-'));
+    await cp(MIGRATIONS, directory, { recursive: true });
+  });
+  afterEach(async () => {
+    await client.end();
+    await database.drop();
+    await rm(directory, { recursive: true });
+  });
+
+  const write = (file: string, text: string) => writeFile(join(directory, file), text);
+
+  async function change(file: string, from: string, to: string): Promise<void> {
+    const text = await readFile(join(directory, file), 'utf8');
+    assert.ok(text.includes(from));
+    await write(file, text.replace(from, to));
+  }
+
+  async function hasSchema(): Promise<boolean> {
+    const { rows } = await client.query(`select from pg_namespace where nspname = 'farebox'`);
+    return rows.length > 0;
+  }
+
+  async function definition(): Promise<string> {
+    const { rows } = await client.query<{ text: string }>(
+      `select pg_get_functiondef('farebox.wake_relays'::regproc) as text`,
+    );
+    return rows[0]?.text ?? '';
+  }
+
+  /** Process numbers of the migrations that wait for an advisory lock. */
+  async function waiting(): Promise<number[]> {
+    const { rows } = await client.query<{ pid: number }>(
+      `select pid from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'`,
+    );
+    return rows.map(({ pid }) => pid);
+  }
+
+  it('applies every file once, numbered ones first', async () => {
+    const applied = await migrate(database.url);
+    assert.equal(applied[0], '0001_migrations');
+    assert.ok(applied.indexOf('functions/post_charges') > applied.indexOf('0005_charges'));
+    assert.deepEqual(await migrate(database.url), []);
+  });
+
+  it('waits for another one that is at it, and then has nothing to do', async () => {
+    await client.query(`select pg_advisory_lock(hashtext('farebox.migrate'))`);
+    const both = Promise.all([migrate(database.url), migrate(database.url)]);
+    await until(async () => (await waiting()).length === 2);
+    assert.equal(await hasSchema(), false);
+    await client.query(`select pg_advisory_unlock(hashtext('farebox.migrate'))`);
+    const [shorter, longer] = (await both).toSorted((a, b) => a.length - b.length);
+    assert.deepEqual(shorter, []);
+    assert.ok((longer ?? []).includes('0001_migrations'));
+  });
+
+  it('leaves nothing behind when a file fails, and names the file', async () => {
+    await write('0999_broken.sql', '-- Broken.\nselect 1 / 0;\n');
+    await assert.rejects(migrate(database.url, directory), /0999_broken\.sql: division by zero/);
+    assert.equal(await hasSchema(), false);
+    await write('0999_broken.sql', '-- Mended.\nselect 1;\n');
+    assert.ok((await migrate(database.url, directory)).includes('0999_broken'));
+  });
+
+  it('leaves nothing behind when it is killed half way, and does all of it when it is run again', async () => {
+    await write('0999_waiting.sql', '-- Waits.\nselect pg_advisory_xact_lock(4711);\n');
+    await client.query('select pg_advisory_lock(4711)');
+    const killed = assert.rejects(migrate(database.url, directory));
+    const [pid] = await until(async () => {
+      const pids = await waiting();
+      return pids.length > 0 && pids;
+    });
+    await client.query('select pg_terminate_backend($1)', [pid]);
+    await killed;
+    assert.equal(await hasSchema(), false);
+    await client.query('select pg_advisory_unlock(4711)');
+    const applied = await migrate(database.url, directory);
+    assert.equal(applied[0], '0001_migrations');
+    assert.ok(applied.includes('0999_waiting'));
+  });
+
+  it('refuses a database with a migration of a newer release, and changes nothing', async () => {
+    await migrate(database.url);
+    await client.query(`insert into farebox.migrations (name, hash) values ('9999_later', '')`);
+    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'new')`);
+    await assert.rejects(migrate(database.url, directory), (error) => {
+      assert.ok(error instanceof NewerDatabaseError);
+      assert.match(error.message, /newer Farebox, which applied 9999_later: run that release/);
+      return true;
+    });
+    assert.doesNotMatch(await definition(), /'new'/);
+  });
+
+  it('refuses a database of the migrations from before the first release', async () => {
+    await client.query(`
+      create schema farebox;
+      create table farebox.migrations (id serial primary key, name text not null, run_on timestamp not null);
+      insert into farebox.migrations (name, run_on) values ('0001_accounts', now()), ('0002_ledger', now());
+    `);
+    await assert.rejects(migrate(database.url), (error) => {
+      assert.ok(error instanceof UnreleasedDatabaseError);
+      assert.match(
+        error.message,
+        /before its first release.*0001_accounts.*remove the data directory/,
+      );
+      return true;
+    });
+    const { rows } = await client.query(`select from pg_tables where schemaname = 'farebox'`);
+    assert.equal(rows.length, 1);
+  });
+
+  it('refuses a database that an edited migration made otherwise, but lets comments be improved', async () => {
+    await migrate(database.url);
+    await change('0009_outbox.sql', '-- Notices', '-- Messages');
+    assert.deepEqual(await migrate(database.url, directory), []);
+    await change('0009_outbox.sql', 'attempts int', 'attempts bigint');
+    await assert.rejects(migrate(database.url, directory), (error) => {
+      assert.ok(error instanceof UnreleasedDatabaseError);
+      assert.match(error.message, /its 0009_outbox is not that of this release/);
+      return true;
+    });
+  });
+
+  it('replaces a function when its file changed, and nothing else', async () => {
+    await migrate(database.url);
+    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'new')`);
+    assert.deepEqual(await migrate(database.url, directory), ['functions/wake_relays']);
+    assert.match(await definition(), /'new'/);
+    assert.deepEqual(await migrate(database.url, directory), []);
+  });
+
+  it('keeps a function whose replacement fails', async () => {
+    await migrate(database.url);
+    const before = await definition();
+    await change(FUNCTION, 'perform', 'perfrom');
+    await assert.rejects(migrate(database.url, directory), /wake_relays\.sql: syntax error/);
+    assert.equal(await definition(), before);
+    assert.deepEqual(await migrate(database.url), []);
+  });
+
+  it('refuses to replace a function by the text of an earlier release', async () => {
+    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'old')`);
+    await migrate(database.url, directory);
+    await migrate(database.url);
+    const newer = await definition();
+    assert.doesNotMatch(newer, /'old'/);
+    await assert.rejects(migrate(database.url, directory), (error) => {
+      assert.ok(error instanceof NewerDatabaseError);
+      assert.match(error.message, /newer Farebox, which applied functions\/wake_relays:/);
+      return true;
+    });
+    assert.equal(await definition(), newer);
+  });
+
+  it('refuses a database with a function that only a newer release has', async () => {
+    await write(
+      'functions/hold.sql',
+      '-- Later.\ncreate or replace function farebox.hold() returns int language sql as $$ select 1 $$;\n',
+    );
+    await migrate(database.url, directory);
+    await assert.rejects(migrate(database.url), /newer Farebox, which applied functions\/hold:/);
+  });
+
+  it('forgets a function that a numbered migration drops', async () => {
+    const text =
+      '-- Earlier.\ncreate or replace function farebox.hold() returns int language sql as $$ select 1 $$;\n';
+    await write('functions/hold.sql', text);
+    await migrate(database.url, directory);
+    await rm(join(directory, 'functions/hold.sql'));
+    await write(
+      '0999_drop_hold.sql',
+      `-- No release calls it.\ndrop function if exists farebox.hold;\ndelete from farebox.functions where name = 'hold';\n`,
+    );
+    assert.deepEqual(await migrate(database.url, directory), ['0999_drop_hold']);
+    await client.query('drop schema farebox cascade');
+    assert.ok((await migrate(database.url, directory)).includes('0999_drop_hold'));
+  });
+
+  it('refuses a new signature under the old name', async () => {
+    await migrate(database.url);
+    const before = await definition();
+    await change(FUNCTION, 'farebox.wake_relays()', 'farebox.wake_relays(channel text)');
+    await change(FUNCTION, 'returns trigger language', 'returns void language');
+    await change(FUNCTION, 'return null;', 'return;');
+    await assert.rejects(
+      migrate(database.url, directory),
+      /farebox\.wake_relays exists with other parameters.*needs a new name/,
+    );
+    assert.equal(await definition(), before);
+  });
+});

@@ -1,0 +1,74 @@
+/** The files of migrations/ say what is in the database, each thing once. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { read, writtenFiles } from '../tree/sources.ts';
+import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { dumpSchema } from './schema-dump.ts';
+
+const DEFINES = /^create or replace (?:function|aggregate) farebox\.(\w+)/gm;
+
+describe('migrations', () => {
+  let database: TestDatabase;
+  let client: Client;
+
+  before(async () => {
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  });
+  after(async () => {
+    await client?.end();
+    await database?.drop();
+  });
+
+  it('make the schema that migrations/schema.sql shows', async () => {
+    const shown = read('migrations/schema.sql');
+    const made = await dumpSchema(client);
+    if (made === shown) return;
+    const [before, after] = [linesOf(shown), linesOf(made)];
+    const difference = [
+      ...before.filter((line) => !after.includes(line)).map((line) => `- ${line}`),
+      ...after.filter((line) => !before.includes(line)).map((line) => `+ ${line}`),
+    ];
+    assert.fail(
+      `migrations/schema.sql is out of date, renew it with: npm run schema\n${difference.join('\n')}`,
+    );
+  });
+
+  it('define every function once, in the file of its name', async () => {
+    const files = writtenFiles().filter((path) => path.startsWith('migrations/functions/'));
+    const defined = files.flatMap((path) =>
+      [...read(path).matchAll(DEFINES)].map(([, name = '']) => ({ path, name })),
+    );
+    for (const path of files) {
+      const name = path.replace(/^.*\/(\w+)\.sql$/, '$1');
+      assert.ok(defined.some((each) => each.path === path && each.name === name));
+    }
+    const { rows } = await client.query<{ name: string }>(
+      `select proname as name from pg_proc p where pronamespace = 'farebox'::regnamespace
+         and not exists (select from pg_depend where objid = p.oid and deptype = 'e')`,
+    );
+    assert.deepEqual(namesOf(defined), namesOf(rows));
+  });
+
+  it('name every check and every unique constraint', async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `select conname as name from pg_constraint
+       where connamespace = 'farebox'::regnamespace and contype not in ('n', 'p', 'f')
+         and conname ~ '_(check|key)\\d*$'`,
+    );
+    assert.deepEqual(rows, []);
+  });
+});
+
+/** Each with the table or function that it belongs to, since many tables have a line like `id uuid not null`. */
+function linesOf(dump: string): string[] {
+  return dump.split('\n\n').flatMap((paragraph) => {
+    const [owner = ''] = /^create \w+ [\w.]+/m.exec(paragraph) ?? [];
+    return paragraph.split('\n').map((line) => `${owner}: ${line.trim()}`);
+  });
+}
+
+function namesOf(named: readonly { readonly name: string }[]): string[] {
+  return named.map(({ name }) => name).toSorted();
+}

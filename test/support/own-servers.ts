@@ -1,0 +1,75 @@
+/**
+ * Servers that a test may kill: the run's own are everybody's. Each comes back on its port, with its data.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Child } from '../../src/embedded/child.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startTemporal } from '../../src/embedded/temporal.ts';
+import { migrate } from '../../src/store/migrations.ts';
+
+export interface OwnServer {
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when it is gone. Nothing is handed on in good order. */
+  crash(signal?: NodeJS.Signals): Promise<void>;
+  /** Starts it again after its end; resolves when it takes calls. */
+  restart(): Promise<void>;
+  /** Stops it and removes its data. */
+  remove(): Promise<void>;
+}
+
+/** At the newest schema, with a database of its own. */
+export async function startOwnPostgres(): Promise<OwnServer & { readonly url: string }> {
+  const folder = await newFolder();
+  const options = {
+    dataDir: join(folder, 'postgres'),
+    logFile: join(folder, 'postgres.log'),
+    env: process.env,
+    port: await choosePort(),
+    // What is killed here is processes, not the machine: what they wrote survives without fsync.
+    settings: { fsync: 'off' },
+  };
+  const first = await startPostgres(options);
+  await migrate(first.url);
+  return { url: first.url, ...ownServer(folder, first, () => startPostgres(options)) };
+}
+
+/** Its `default` namespace has our search attributes. */
+export async function startOwnTemporal(): Promise<OwnServer & { readonly address: string }> {
+  const folder = await newFolder();
+  const options = {
+    program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
+    dataDir: join(folder, 'temporal'),
+    logFile: join(folder, 'temporal.log'),
+    env: process.env,
+    port: await choosePort(),
+    uiPort: await choosePort(),
+  };
+  const first = await startTemporal(options);
+  return { address: first.address, ...ownServer(folder, first, () => startTemporal(options)) };
+}
+
+function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'farebox-faults-'));
+}
+
+function ownServer(folder: string, first: Child, start: () => Promise<Child>): OwnServer {
+  let running = first;
+  return {
+    kill: (signal) => running.kill(signal),
+    crash: async (signal = 'SIGKILL') => {
+      running.kill(signal);
+      await running.exited;
+    },
+    restart: async () => {
+      await running.exited;
+      running = await start();
+    },
+    remove: async () => {
+      await running.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
