@@ -15,7 +15,7 @@ export class ApiFailure extends Error {
   constructor(status: number, body: Record<string, unknown>, message: string) {
     super(message);
     this.status = status;
-    this.code = String(body['code'] ?? 'unreachable');
+    this.code = (body['code'] as string | undefined) ?? 'unreachable';
     this.param = body['param'] as string | undefined;
     this.requestId = body['requestId'] as string | undefined;
   }
@@ -50,7 +50,7 @@ async function request<T>(method: string, path: string, body?: object): Promise<
 
 function sentenceOf(response: Response, error: Record<string, unknown>): string {
   if (response.status === 429) return 'Too many attempts. Wait a minute, then try again.';
-  const message = String(error['message'] ?? 'Something went wrong.');
+  const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   return message.endsWith('.') ? message : `${message}.`;
 }
 

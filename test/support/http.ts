@@ -113,7 +113,8 @@ export function assertErrorBody(
 ): void {
   const { error } = body as { error: Record<string, unknown> };
   const { message, docUrl, ...rest } = error;
-  if (rest['topUpUrl'] !== undefined) rest['topUpUrl'] = pageOf(String(rest['topUpUrl']));
+  const { topUpUrl } = rest;
+  if (typeof topUpUrl === 'string') rest['topUpUrl'] = pageOf(topUpUrl);
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,

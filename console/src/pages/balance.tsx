@@ -187,7 +187,7 @@ function TopUpForm() {
         }}
       >
         <Stack gap="sm">
-          <Chip.Group value={amount} onChange={(value) => setAmount(value as string)}>
+          <Chip.Group value={amount} onChange={setAmount}>
             <Group gap="xs" role="group" aria-label="Amount">
               {AMOUNTS.map((each) => (
                 <Chip key={each} value={String(each)} variant="outline" color="indigo">

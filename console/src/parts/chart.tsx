@@ -33,6 +33,6 @@ export default function Chart({ bars, of, horizontal, height }: ChartProps) {
 }
 
 function shortened(label: string): string {
-  const letters = [...label];
+  const letters = Array.from(label);
   return letters.length > 18 ? `${letters.slice(0, 17).join('')}…` : label;
 }

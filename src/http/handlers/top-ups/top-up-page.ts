@@ -90,7 +90,7 @@ async function showResult(
       topUp: id,
       result: result === 'paid' ? 'paid' : 'canceled',
     });
-    return redirectTo(ctx, `/console/balance?${back}`);
+    return redirectTo(ctx, `/console/balance?${back.toString()}`);
   }
   const [token = '', encoded = ''] =
     (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
