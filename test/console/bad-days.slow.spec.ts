@@ -67,19 +67,24 @@ describe('the console on bad days', function () {
       await page.emulateMedia({ colorScheme });
       const account = await desk.newAccount(100);
       for (const tool of NASTY) await charge(desk.stack.api, account, { tool, amount: 0.000001 });
+      const found: string[] = [];
+      const look = async (path: string) => {
+        for (const violation of await violations()) found.push(`${path}: ${violation}`);
+      };
       for (const path of OUTSIDE) {
         await window.go(path);
         await page.getByRole('heading', { level: 1 }).waitFor();
-        assert.deepEqual(await violations(), [], path);
+        await look(path);
       }
       await window.enter(account);
       for (const path of PAGES) {
         await window.go(path);
         await page.getByRole('heading', { level: 1 }).waitFor();
         await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-        assert.deepEqual(await violations(), [], path);
-        assert.ok((await overflow()) <= 0, `${path} is wider than the window`);
+        await look(path);
+        if ((await overflow()) > 0) found.push(`${path}: wider than the window`);
       }
+      assert.deepEqual(found, []);
       assert.deepEqual(window.problems, []);
       assert.deepEqual([...window.hosts], [desk.stack.api.url]);
     });

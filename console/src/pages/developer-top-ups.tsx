@@ -69,7 +69,6 @@ export function DeveloperTopUpsPage() {
                     <Table.Td className="money">
                       <Anchor
                         inherit
-                        aria-label={`Charges of this consumer, ${topUp.charges}`}
                         renderRoot={(props) => (
                           <Link
                             to="/developer/charges"

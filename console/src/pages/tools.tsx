@@ -11,6 +11,7 @@ import {
   Text,
   Textarea,
   TextInput,
+  VisuallyHidden,
 } from '@mantine/core';
 import { IconPlus, IconTool } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -156,13 +157,8 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
                 <Money dollars={tool.totalRevenue} decimals={revenue} />
               </Table.Td>
               <Table.Td>
-                <Button
-                  size="xs"
-                  variant="default"
-                  onClick={() => onEdit(tool)}
-                  aria-label={`Edit ${tool.name}`}
-                >
-                  Edit
+                <Button size="xs" variant="default" onClick={() => onEdit(tool)}>
+                  Edit <VisuallyHidden>{tool.name}</VisuallyHidden>
                 </Button>
               </Table.Td>
             </Table.Tr>

@@ -10,6 +10,7 @@ import {
   Text,
   TextInput,
   UnstyledButton,
+  VisuallyHidden,
 } from '@mantine/core';
 import { IconRosetteDiscountCheck } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
@@ -122,11 +123,8 @@ export function ChargeTable({ charges, onOpen }: TableProps) {
           {charges.map(({ id, tool, amount, refunded, createdAt }) => (
             <Table.Tr key={id} className="row-button" onClick={() => onOpen(id)}>
               <Table.Td>
-                <UnstyledButton
-                  fz="sm"
-                  onClick={() => onOpen(id)}
-                  aria-label={`Open charge of ${tool}`}
-                >
+                <UnstyledButton fz="sm" onClick={() => onOpen(id)}>
+                  <VisuallyHidden>Charge of {tool}, </VisuallyHidden>
                   <Time iso={createdAt} />
                 </UnstyledButton>
               </Table.Td>
