@@ -4,13 +4,15 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
+import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
 import { consolePages } from './handlers/console-pages.ts';
 import { getDevMail } from './handlers/dev-mail.ts';
 import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
-import { getOpenApi } from './handlers/openapi.ts';
+import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
+import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
@@ -27,11 +29,14 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
+    { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
+    { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
     { method: 'get', path: '/top-up', middleware: topUpPage(api) },
     { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
+    ...apiReferencePages(),
   ];
   const router = new Router();
   for (const { method, path, middleware } of routes) router[method](path, middleware);

@@ -16,6 +16,7 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
+import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
@@ -40,7 +41,7 @@ import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batc
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
-import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -123,6 +124,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: VerifyReply },
     reportsOutcome: true,
     handle: verifyReceipt,
+  }),
+  post('/v1/receipts/public', {
+    operation: 'createPublicReceipt',
+    role: 'either',
+    body: PublicReceiptBody,
+    replies: { 200: PublicReceiptReply },
+    errors: ['not_found'],
+    reportsOutcome: true,
+    handle: postPublicReceipt,
   }),
   get('/v1/receipts/keys', {
     operation: 'listReceiptKeys',

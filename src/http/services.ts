@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
+import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Config } from '../config.ts';
@@ -19,6 +20,7 @@ export interface Api extends ChargingDeps {
   readonly batcher: ChargeBatcher;
   readonly receipts: ReceiptSigner;
   readonly topUpLinks: TopUpLinks;
+  readonly publicReceipts: PublicReceipts;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { ChargeBatcher } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
 import { KeyUse } from '../charging/key-use.ts';
+import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
 import { TopUpLinks } from '../charging/top-up-links.ts';
@@ -90,6 +91,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     tools,
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
+    publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
     webhooks: {
@@ -101,19 +103,28 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     console: consoleSessions,
     isTemporalUp: () => temporal.isUp(),
   });
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
+  const release = async () => {
+    await consoleSessions.end();
+    keys.stop();
+    tools.stop();
+    await tailNet.stop();
+    await keyUse.stop();
+    await temporal.close();
+    await ledger.end();
+    await database.end();
+  };
+  // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
+    async (error: unknown) => {
+      await release();
+      throw error;
+    },
+  );
   return {
     port: server.port,
     stop: async () => {
       await server.close();
-      await consoleSessions.end();
-      keys.stop();
-      tools.stop();
-      await tailNet.stop();
-      await keyUse.stop();
-      await temporal.close();
-      await ledger.end();
-      await database.end();
+      await release();
     },
   };
 }

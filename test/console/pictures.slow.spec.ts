@@ -106,6 +106,7 @@ describe('the pages of the console', function () {
     if (folder === undefined) return;
     // What is fixed to the window stays beside all of the page.
     await page.setViewportSize({ width, height: Math.min(size.high, 2_400) });
+    await page.waitForFunction(`innerHeight === ${Math.min(size.high, 2_400)}`);
     await page.screenshot({ path: join(folder, `${name}.png`) });
     await page.setViewportSize({ width, height: 900 });
   }

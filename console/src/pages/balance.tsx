@@ -260,7 +260,7 @@ function TopUpHistory() {
       )}
       {topUps.length > 0 && (
         <Table.ScrollContainer
-          minWidth={440}
+          minWidth={300}
           type="native"
           tabIndex={0}
           role="region"

@@ -105,7 +105,7 @@ export function ChargeTable({ charges, onOpen }: TableProps) {
   const decimals = decimalsOfAll(charges.map(({ amount }) => amount));
   return (
     <Table.ScrollContainer
-      minWidth={440}
+      minWidth={300}
       type="native"
       tabIndex={0}
       role="region"

@@ -23,7 +23,7 @@ export function Time({
 }) {
   const utc = `${iso.slice(0, 19).replace('T', ' ')} UTC`;
   return (
-    <time dateTime={iso} title={relative ? `${localTime(iso)} (${utc})` : utc} className="money">
+    <time dateTime={iso} title={relative ? `${localTime(iso)} (${utc})` : utc} className="time">
       {relative ? ago(iso) : localTime(iso)}
     </time>
   );

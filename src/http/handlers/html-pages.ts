@@ -90,9 +90,8 @@ export function escapeHtml(text: string): string {
 const CODES: HtmlPage = {
   title: 'Error codes',
   body:
-    '<h1>Error codes</h1><p>2xx is durable. Every 4xx except 409, and 503, did nothing. After 409, 500 or a ' +
-    'dropped connection the outcome is unknown: send the same request with the same ' +
-    '<code>Idempotency-Key</code> to find out.</p><dl>' +
+    '<h1>Error codes</h1><p>2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped ' +
+    'connection: unknown; repeat the request with the same <code>Idempotency-Key</code> to find out.</p><dl>' +
     Object.entries(ERRORS)
       .map(([code, [status, meaning]]) => {
         const text = meaning.replace(/`([^`]+)`/g, '<code>$1</code>');
