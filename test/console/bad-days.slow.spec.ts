@@ -184,7 +184,7 @@ describe('the console on bad days', function () {
         .getByText('Farebox cannot be reached', { exact: true })
         .waitFor({ state: 'detached' });
       await form.getByRole('button', { name: 'Register tool' }).click();
-      await page.getByText('typed while it was away', { exact: true }).waitFor();
+      await page.getByRole('link', { name: 'typed while it was away' }).waitFor();
     } finally {
       await again.stop();
       await until(async () => (await fetch(again.url).catch(() => undefined)) === undefined);

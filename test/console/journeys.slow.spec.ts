@@ -135,7 +135,7 @@ describe('the console', function () {
     await form.getByRole('button', { name: 'Archive' }).click();
     await page.getByText('No tools yet').waitFor();
     await page.getByText('Archived', { exact: true }).first().click();
-    await page.getByText('summarize', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'summarize' }).waitFor();
   });
 
   it('keeps the filters of a list in the address, and a charge’s sheet with its receipt', async () => {

@@ -16,6 +16,7 @@ import { openConsole, type ConsoleDesk, type Window } from '../support/console.t
 import { call, charge } from '../support/http.ts';
 
 const DAYS = 30;
+const EMAIL = 'maya@example.com';
 const TOOLS = [
   { name: 'search', price: 0.02, description: 'Searches the web and returns ten results.' },
   { name: 'summarize_pdf', price: 0.0125, description: 'Summarizes a PDF of up to 200 pages.' },
@@ -52,15 +53,22 @@ describe('the pages of the console', function () {
 
   /** Charges of the past: their time is in their ids. */
   async function spendForAMonth(): Promise<void> {
-    const window = await desk.open();
-    await window.enter(account);
-    await window.close();
     const client = new Client({ connectionString: desk.stack.database.url });
     await client.connect();
-    const { rows } = await client.query<{ id: string }>(
-      'select id from console.users where email = $1',
-      [account.email],
+    await client.query('update farebox.accounts set email = $1 where email = $2', [
+      EMAIL,
+      account.email,
+    ]);
+    // The money was there before it was spent.
+    const before = `now() - interval '40 days'`;
+    await client.query(`update farebox.movements set created_at = ${before}`);
+    await client.query(
+      `update farebox.top_ups set created_at = ${before}, completed_at = ${before}`,
     );
+    const window = await desk.open();
+    await window.enter({ email: EMAIL });
+    await window.close();
+    const { rows } = await client.query<{ id: string }>('select id from console.users');
     await client.end();
     const owner = await findAccountOfUser(database, rows[0]?.id ?? '');
     assert.ok(owner);
@@ -91,33 +99,13 @@ describe('the pages of the console', function () {
     }
   }
 
-  async function look(window: Window, name: string, path: string): Promise<void> {
-    const { page } = window;
-    await window.go(path);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-    await page.waitForLoadState('networkidle');
-    const size = await page.evaluate<{ wide: number; high: number }>(
-      '({ wide: document.documentElement.scrollWidth, high: document.documentElement.scrollHeight })',
-    );
-    const width = page.viewportSize()?.width ?? 0;
-    assert.ok(size.wide <= width, `${path} is ${size.wide} wide in ${width}`);
-    const folder = process.env['SCREENSHOTS'];
-    if (folder === undefined) return;
-    // What is fixed to the window stays beside all of the page.
-    await page.setViewportSize({ width, height: Math.min(size.high, 2_400) });
-    await page.waitForFunction(`innerHeight === ${Math.min(size.high, 2_400)}`);
-    await page.screenshot({ path: join(folder, `${name}.png`) });
-    await page.setViewportSize({ width, height: 900 });
-  }
-
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [360, 768, 1440]) {
       it(`fit ${width} pixels in ${colorScheme} colors`, async () => {
         const window = await desk.open({ viewport: { width, height: 900 }, colorScheme });
         try {
           await look(window, `sign-in-${width}-${colorScheme}`, '/sign-in');
-          await window.enter(account);
+          await window.enter({ email: EMAIL });
           for (const [name, path] of PAGES) {
             await look(window, `${name}-${width}-${colorScheme}`, path);
           }
@@ -129,3 +117,23 @@ describe('the pages of the console', function () {
     }
   }
 });
+
+async function look(window: Window, name: string, path: string): Promise<void> {
+  const { page } = window;
+  await window.go(path);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+  await page.waitForLoadState('networkidle');
+  const size = await page.evaluate<{ wide: number; high: number }>(
+    '({ wide: document.documentElement.scrollWidth, high: document.documentElement.scrollHeight })',
+  );
+  const width = page.viewportSize()?.width ?? 0;
+  assert.ok(size.wide <= width, `${path} is ${size.wide} wide in ${width}`);
+  const folder = process.env['SCREENSHOTS'];
+  if (folder === undefined) return;
+  // What is fixed to the window stays beside all of the page.
+  await page.setViewportSize({ width, height: Math.min(size.high, 2_400) });
+  await page.waitForFunction(`innerHeight === ${Math.min(size.high, 2_400)}`);
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+  await page.setViewportSize({ width, height: 900 });
+}

@@ -4,6 +4,7 @@ import {
   Anchor,
   Button,
   Center,
+  Group,
   Paper,
   PasswordInput,
   Stack,
@@ -145,15 +146,14 @@ export function SignInPage() {
           <Button type="submit" loading={form.isBusy}>
             Sign in
           </Button>
-          <Text size="sm" ta="center">
-            <Anchor component={Link} to="/sign-up" inherit>
-              Create an account
+          <Group justify="space-between" gap="xs">
+            <Anchor component={Link} to="/sign-up" size="sm">
+              Create account
             </Anchor>
-            {' · '}
-            <Anchor component={Link} to="/sign-up" inherit>
+            <Anchor component={Link} to="/sign-up" size="sm">
               Forgot password?
             </Anchor>
-          </Text>
+          </Group>
         </Stack>
       </form>
     </Frame>

@@ -69,7 +69,7 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
               {empty}
             </Empty>
           ) : (
-            <KeyTable keys={own} onAsk={setAsked} />
+            <KeyTable label={title} keys={own} onAsk={setAsked} />
           );
         }}
       </Loaded>
@@ -110,9 +110,11 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
 }
 
 function KeyTable({
+  label,
   keys,
   onAsk,
 }: {
+  readonly label: string;
   readonly keys: readonly Key[];
   readonly onAsk: (asked: Asked) => void;
 }) {
@@ -123,7 +125,7 @@ function KeyTable({
       type="native"
       tabIndex={0}
       role="region"
-      aria-label="Keys"
+      aria-label={label}
     >
       <Table>
         <Table.Thead>
