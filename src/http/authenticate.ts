@@ -4,49 +4,57 @@
  * console's session cookie: its owner in either role, and for changes only from a page of ours.
  */
 import type { IncomingMessage } from 'node:http';
-import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
+import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import type { Console } from '../console/console.ts';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import type { KeyUse } from '../charging/key-use.ts';
+import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
+import type { RateLimits } from './rate-limits.ts';
+import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
 
-export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'keys'> {
-  readonly keyUse: KeyUse;
+export interface AuthenticationDeps extends KeyDeps {
+  readonly lastUsed: LastUsedRecorder;
+  readonly rateLimits: Pick<RateLimits, 'failedKeys'>;
   readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
 /** `session`: only the owner, signed in; no key may make or end keys. */
 export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
+type KeyRole = Exclude<Role, 'session'>;
 
-/** The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
+/**
+ * The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another
+ * kind: all the same 401, and 429 for an address that sends too many of those.
+ */
 export function authenticate(
   deps: AuthenticationDeps,
   request: IncomingMessage,
   role: Role,
-): KeyOwner | Promise<KeyOwner> {
+): MaybePromise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
   if (role === 'session' || (key === undefined && isBySession(deps, request, role))) {
     return sessionOwner(deps, request, role);
   }
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
-  return owner instanceof Promise
-    ? owner.then((found) => admitted(deps, found, role))
-    : admitted(deps, owner, role);
+  return whenKnown(owner, (found) => {
+    if (!found) return refuse(deps, request, role);
+    deps.lastUsed.add(found.keyId);
+    return found;
+  });
 }
 
-function admitted(
-  deps: AuthenticationDeps,
-  owner: KeyOwner | undefined,
-  role: Exclude<Role, 'session'>,
-): KeyOwner {
-  if (!owner) throw new ApiError(...REFUSALS[role]);
-  deps.keyUse.note(owner.keyId);
-  return owner;
+async function refuse(
+  { rateLimits }: AuthenticationDeps,
+  { socket }: IncomingMessage,
+  role: KeyRole,
+): Promise<never> {
+  await rateLimits.failedKeys?.count(socket.remoteAddress ?? '');
+  throw new ApiError(...REFUSALS[role]);
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
-const REFUSALS: Readonly<Record<Exclude<Role, 'session'>, [ErrorCode, string]>> = {
+const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
   developer: [
@@ -99,8 +107,8 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
 function ownerInRole(
   deps: AuthenticationDeps,
   key: string,
-  role: Exclude<Role, 'session'>,
-): KeyOwner | undefined | Promise<KeyOwner | undefined> {
+  role: KeyRole,
+): MaybePromise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
   const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';
   return findKeyOwner(deps, key, isDeveloper ? 'developer' : 'consumer');

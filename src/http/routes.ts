@@ -82,6 +82,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: ChargeBatchBody,
     accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
+    share: 'batches',
     replies: { 200: ChargeBatchReply },
     reportsOutcome: true,
     handle: postChargeBatch,
@@ -109,6 +110,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/charges/:id/refund', {
     operation: 'refundCharge',
+    share: 'refunds',
     role: 'developer',
     params: chargeParams,
     body: RefundBody,

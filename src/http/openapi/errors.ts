@@ -29,6 +29,7 @@ export function errorCodesOf(
     OF_ROLE[role],
     ...(role === 'legacy' ? [] : (['session_required'] as const)),
     ...(role !== 'legacy' && (isWrite || body) ? (['foreign_origin'] as const) : []),
+    'rate_limited',
     'internal_error',
     'service_unavailable',
     ...(query?.properties['cursor'] ? (['invalid_cursor'] as const) : []),
@@ -54,7 +55,7 @@ function response(status: number, codes: readonly ErrorCode[]): unknown {
     headers: {
       ...header('X-Request-Id'),
       ...(status === 401 && header('WWW-Authenticate')),
-      ...([409, 503].includes(status) && header('Retry-After')),
+      ...([409, 429, 503].includes(status) && header('Retry-After')),
     },
     content: {
       'application/json': {
