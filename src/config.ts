@@ -231,7 +231,7 @@ function url(env: Environment, name: string, fallback: string): URL {
 }
 
 function dollars(name: string, text: string): Micros {
-  const value = microsOfDollars(Number(text));
+  const value = microsOfDollars(text);
   if (value === undefined || value <= 0) {
     throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
   }

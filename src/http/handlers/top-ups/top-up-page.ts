@@ -5,9 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { TopUpLink } from '../../../charging/top-up-links.ts';
-import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, CHECKOUT_MICROS_MIN, MICROS_PER_DOLLAR } from '../../../domain/money.ts';
+import {
+  asMicros,
+  CHECKOUT_MICROS_MIN,
+  MICROS_PER_DOLLAR,
+  microsOfDollars,
+  type Micros,
+} from '../../../domain/money.ts';
 import { findAccount } from '../../../store/accounts/accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
 import { findTopUpOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
@@ -17,7 +22,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { payable } from './top-ups.ts';
+import { payableFrom } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** As long as a checkout can be paid, and a little. */
@@ -128,13 +133,11 @@ async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL |
   return wanted?.origin === home.origin ? wanted : home;
 }
 
-function amountOf(text: string) {
-  try {
-    return payable(Number(text), asMicros(CHECKOUT_MICROS_MIN));
-  } catch (error) {
-    if (error instanceof ApiError) return undefined;
-    throw error;
-  }
+const PAYABLE = payableFrom(asMicros(CHECKOUT_MICROS_MIN));
+
+function amountOf(text: string): Micros | undefined {
+  const amount = microsOfDollars(text);
+  return amount !== undefined && PAYABLE.accepts(amount) ? amount : undefined;
 }
 
 /** Lets the page that people come back to know which link they left by; another browser sees less. */

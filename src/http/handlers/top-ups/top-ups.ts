@@ -6,7 +6,6 @@ import {
   centsOf,
   CHECKOUT_MICROS_MIN,
   dollarsOf,
-  microsOfDollars,
   TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
   type Micros,
@@ -23,6 +22,7 @@ import type {
 import { getCounters } from '../../../store/balance/consumers.ts';
 import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { requestTopUp, type TopUpResult } from '../../../top-ups/request-top-up.ts';
+import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
@@ -67,22 +67,22 @@ async function paidFor(
   method: Exclude<TopUpMethod, 'manual'>,
   min: number,
 ): Promise<TopUp> {
+  const amountMicros = amountOf('amount', body.amount, payableFrom(asMicros(min)));
   const result = await requestTopUp(api.topUps, {
     consumer: caller,
     method,
-    amountMicros: payable(body.amount, asMicros(min)),
+    amountMicros,
     idempotencyKey,
   });
   const { kind } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
-  throw refusalOf(api, result, caller.consumerId, body.amount);
+  throw refusalOf(api, result, caller.consumerId, amountMicros);
 }
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
 
-function refusalOf(api: Api, refusal: Refusal, consumerId: string, dollars: number): ApiError {
+function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micros): ApiError {
   // A page that opens a checkout; POST /v1/checkout does the same for a program.
-  const amount = microsOfDollars(dollars) ?? asMicros(0);
   const topUpUrl = api.topUpLinks.urlFor(consumerId, undefined, amount);
   switch (refusal.kind) {
     case 'unavailable':
@@ -119,22 +119,13 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
   return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
 }
 
-/** Throws the 400 that says what the amount must be. */
-export function payable(dollars: number, min: Micros): Micros {
-  const amount = microsOfDollars(dollars);
-  if (
-    amount === undefined ||
-    centsOf(amount) === undefined ||
-    amount < min ||
-    amount > TOP_UP_MICROS_MAX
-  ) {
-    throw new ApiError(
-      'invalid_amount',
-      `amount must be whole cents, from ${dollarsOf(min)} to 999999.99 dollars.`,
-      { param: 'amount' },
-    );
-  }
-  return amount;
+/** Whole cents from `min` up to what the processor takes. */
+export function payableFrom(min: Micros): AmountRule {
+  return {
+    accepts: (amount) =>
+      centsOf(amount) !== undefined && amount >= min && amount <= TOP_UP_MICROS_MAX,
+    says: `whole cents, from ${dollarsOf(min)} to 999999.99 dollars`,
+  };
 }
 
 export async function listTopUps(
