@@ -46,6 +46,7 @@ export function Card({ title, aside, children, flush = false }: CardProps) {
         <Group
           justify="space-between"
           gap="sm"
+          className={flush ? 'flush-head' : ''}
           mb={flush ? 0 : 'md'}
           px={flush ? 'lg' : 0}
           py={flush ? 'md' : 0}
