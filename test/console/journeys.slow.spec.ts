@@ -208,7 +208,7 @@ describe('the console', function () {
     assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
   });
 
-  it('ends another session, and asks for a code where two-factor authentication is on', async () => {
+  it('ends another session, which is then asked to sign in again', async () => {
     const account = await desk.newAccount(0);
     await window.enter(account);
     const other = await desk.open();
