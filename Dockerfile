@@ -5,6 +5,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 # The lock file names the workspaces; their packages are not installed.
 COPY client/package.json client/
+COPY console/package.json console/
 COPY examples/mcp-tool-server/package.json examples/mcp-tool-server/
 RUN npm ci --omit=dev --workspaces=false --no-audit --no-fund
 # Optional packages cannot be left out as a whole: the compiler that bundles workflows is one of them.
@@ -14,10 +15,22 @@ COPY . .
 # The workflows are bundled now, so that a worker starts at once and needs no place to write.
 RUN node --eval "import('./src/temporal/workflow-bundle.ts').then((m) => m.workflowBundle())"
 
+# The console is built apart: what builds it does not run in production.
+FROM node:24.21.0-bookworm-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY client/package.json client/
+COPY console/package.json console/
+COPY examples/mcp-tool-server/package.json examples/mcp-tool-server/
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN node --eval "import('./src/embedded/console-build.ts').then((m) => m.buildConsole())"
+
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app .
+COPY --from=console /app/console/.dist console/.dist
 USER node
 EXPOSE 8080
 STOPSIGNAL SIGTERM

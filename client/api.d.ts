@@ -160,6 +160,7 @@ export interface ChargeBatchReply {
             | 'tool_archived'
             | 'invalid_api_key'
             | 'invalid_secret_key'
+            | 'session_required'
             | 'insufficient_balance'
             | 'card_declined'
             | 'authentication_required'
@@ -167,6 +168,7 @@ export interface ChargeBatchReply {
             | 'payment_failed'
             | 'payment_too_late'
             | 'no_saved_card'
+            | 'foreign_origin'
             | 'consent_required'
             | 'consent_ceiling_reached'
             | 'not_found'
@@ -440,6 +442,7 @@ export interface ErrorReply {
       | 'tool_archived'
       | 'invalid_api_key'
       | 'invalid_secret_key'
+      | 'session_required'
       | 'insufficient_balance'
       | 'card_declined'
       | 'authentication_required'
@@ -447,6 +450,7 @@ export interface ErrorReply {
       | 'payment_failed'
       | 'payment_too_late'
       | 'no_saved_card'
+      | 'foreign_origin'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
@@ -838,6 +842,14 @@ export interface TopUpsReply {
   hasMore: boolean;
   /** Send it as `cursor` to get the next page. Null on the last page. */
   nextCursor: string | null;
+}
+export interface UsageByDayReply {
+  days: {
+    /** When the UTC day begins. */
+    from: string;
+    /** Dollars charged on that day, less refunds. */
+    spent: number;
+  }[];
 }
 export interface UsageReply {
   charges: ListedCharge[];

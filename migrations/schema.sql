@@ -17,13 +17,15 @@ create table farebox.accounts (
   consent_ceiling_micros bigint,
   processor_customer_id text,
   created_at timestamp with time zone not null default now(),
+  return_url text,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
-  constraint accounts_email_is_lower_case check (email = lower(email))
+  constraint accounts_email_is_lower_case check (email = lower(email)),
+  constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
@@ -76,11 +78,13 @@ create table farebox.api_keys (
   -- key stops working everywhere within a second without a look-up on every charge.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  name text,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_hash_unique unique (hash),
   constraint api_keys_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint api_keys_hash_is_sha256 check (octet_length(hash) = 32),
-  constraint api_keys_kind_known check (kind = any (array['consumer', 'developer', 'legacy']))
+  constraint api_keys_kind_known check (kind = any (array['consumer', 'developer', 'legacy'])),
+  constraint api_keys_name_short check (length(name) <= 100)
 ) with (fillfactor=90);
 create index api_keys_account on farebox.api_keys using btree (account_id);
 create index api_keys_changed on farebox.api_keys using btree (changed_at) where (changed_at is not null);
@@ -524,6 +528,107 @@ create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
+
+create table console.credentials (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  account_id text not null,
+  provider_id text not null,
+  -- scrypt; a session cookie and this are all that signs anybody in.
+  password text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamp with time zone,
+  refresh_token_expires_at timestamp with time zone,
+  scope text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null,
+  constraint credentials_pkey primary key (id),
+  constraint credentials_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index credentials_user on console.credentials using btree (user_id);
+
+create table console.mails (
+  id bigint not null generated always as identity,
+  recipient text not null,
+  subject text not null,
+  body text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint mails_pkey primary key (id)
+);
+
+create table console.rate_limits (
+  id uuid not null default gen_random_uuid(),
+  key text not null,
+  count integer not null,
+  last_request bigint not null,
+  constraint rate_limits_pkey primary key (id),
+  constraint rate_limits_key_unique unique (key)
+);
+
+create table console.sessions (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  token text not null,
+  expires_at timestamp with time zone not null,
+  ip_address text,
+  user_agent text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null,
+  constraint sessions_pkey primary key (id),
+  constraint sessions_token_unique unique (token),
+  constraint sessions_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index sessions_user on console.sessions using btree (user_id);
+
+create table console.sign_in_links (
+  token_hash bytea not null,
+  email text not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_links_pkey primary key (token_hash)
+);
+
+create table console.two_factors (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  secret text not null,
+  backup_codes text not null,
+  verified boolean,
+  failed_verification_count integer,
+  locked_until timestamp with time zone,
+  constraint two_factors_pkey primary key (id),
+  constraint two_factors_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index two_factors_user on console.two_factors using btree (user_id);
+
+create table console.users (
+  id uuid not null default gen_random_uuid(),
+  email text not null,
+  name text not null,
+  email_verified boolean not null,
+  image text,
+  two_factor_enabled boolean default false,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  -- the account that this person owns; given when the address is proven.
+  account_id uuid,
+  constraint users_pkey primary key (id),
+  constraint users_account_unique unique (account_id),
+  constraint users_email_unique unique (email),
+  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id)
+);
+
+create table console.verifications (
+  id uuid not null default gen_random_uuid(),
+  identifier text not null,
+  value text not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint verifications_pkey primary key (id)
+);
+create index verifications_identifier on console.verifications using btree (identifier);
 
 create function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
   returns bigint

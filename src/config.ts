@@ -31,6 +31,16 @@ export interface StripeConfig {
   readonly webhookSecrets: readonly string[];
 }
 
+export interface MailConfig {
+  /** Undefined: mails are kept or dropped. */
+  readonly smtpUrl: string | undefined;
+  readonly from: string;
+  /** Whether mails are kept and shown at /dev/mail instead of being sent: in development, never in public. */
+  readonly isKept: boolean;
+}
+
+export type SignUp = 'open' | 'invited' | 'closed';
+
 export interface ScheduleConfig {
   /** How often earnings are moved from the tails into sums. */
   readonly rollUpEverySeconds: number;
@@ -49,6 +59,11 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
   readonly stripe: StripeConfig;
+  readonly mail: MailConfig;
+  /** Who may sign up in the console: everybody, the owners of accounts that an operator made, nobody. */
+  readonly signUp: SignUp;
+  /** The header in which a proxy names the client, in lower case; undefined: clients connect directly. */
+  readonly clientAddressHeader: string | undefined;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
   readonly savesTestCard: boolean;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
@@ -128,6 +143,9 @@ export function readConfig(env: Environment): Config {
     masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
+    mail: readMailConfig(env),
+    signUp: signUp(env),
+    clientAddressHeader: env['CLIENT_ADDRESS_HEADER']?.toLowerCase(),
     savesTestCard: env['SAVE_TEST_CARD'] === 'true',
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
     checkoutMinutes: integer(
@@ -148,6 +166,23 @@ export function readConfig(env: Environment): Config {
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
+}
+
+function readMailConfig(env: Environment): MailConfig {
+  const smtpUrl = env['SMTP_URL'];
+  if (smtpUrl !== undefined && !/^smtps?:\/\//.test(smtpUrl)) {
+    throw new ConfigError('SMTP_URL must be an smtp(s) URL, such as smtps://user:password@host');
+  }
+  return Object.freeze({
+    smtpUrl,
+    from: env['MAIL_FROM'] ?? 'Farebox <no-reply@localhost>',
+    isKept: smtpUrl === undefined && env['DEV_MAIL'] === 'true',
+  });
+}
+
+function signUp(env: Environment): SignUp {
+  const value = matching(env, 'SIGN_UP', 'open', /^(open|invited|closed)$/);
+  return value as SignUp;
 }
 
 /** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */

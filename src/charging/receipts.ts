@@ -168,7 +168,7 @@ function deriveKey(secret: string, developerId: string): Buffer {
  * HMAC (RFC 2104) from two one-shot hashes. `createHmac` leaves a native object to the garbage collector
  * with each call, which in a busy server costs many times the hashing itself.
  */
-class Hmac {
+export class Hmac {
   readonly #inner: Buffer;
   readonly #outer: Buffer;
 

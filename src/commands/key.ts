@@ -72,7 +72,10 @@ async function roll(
   await withLedger(dataDir, (database, config) =>
     database.transaction(async (tx) => {
       const uuid = uuidOfKey(id);
-      const old = overlap === 0 ? await revokeKey(tx, uuid) : await expireKey(tx, uuid, overlap);
+      const old =
+        overlap === 0
+          ? await revokeKey(tx, { id: uuid })
+          : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
       print(await makeKey(tx, config, old.kind, old.accountId), json);
     }),
@@ -80,7 +83,7 @@ async function roll(
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
-  const key = await withLedger(dataDir, (database) => revokeKey(database, uuidOfKey(id)));
+  const key = await withLedger(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
   if (!key) throw noSuchKey(id);
   print(shown(key), json);
 }
@@ -100,6 +103,7 @@ function shown(key: StoredKey): Record<string, string | null> {
   return {
     id: wireId('key', key.id),
     kind: key.kind,
+    name: key.name,
     lastFour: key.lastFour,
     createdAt: key.createdAt,
     expiresAt: key.expiresAt,

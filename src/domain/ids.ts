@@ -59,3 +59,18 @@ export function uuidTimeMs(uuid: string): number {
 export function uuidFloor(timeMs: number): string {
   return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
 }
+
+/** Writes a UUID as its 16 bytes. */
+export function writeUuid(into: Uint8Array, at: number, uuid: string): void {
+  const hex = hexOf(uuid);
+  for (let index = 0; index < 16; index += 1) {
+    into[at + index] = Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16);
+  }
+}
+
+export function uuidOfBytes(bytes: Uint8Array, at: number): string {
+  const pairs = Array.from(bytes.subarray(at, at + 16), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  );
+  return uuidOfHex(pairs.join(''));
+}

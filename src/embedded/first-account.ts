@@ -41,6 +41,14 @@ export async function firstAccountOf(
   return account;
 }
 
+/** A link that signs its owner in to the console, once: a new one at each start. */
+export async function signInUrlOf(
+  { consumerId }: FirstAccount,
+  farebox: (...args: readonly string[]) => Promise<string>,
+): Promise<string> {
+  return (await farebox('account', 'sign-in-link', consumerId)).trim();
+}
+
 /** For copy and paste. */
 export function chargeCommand(baseUrl: string, account: FirstAccount): string {
   const body = JSON.stringify({ apiKey: account.consumerKey, tool: 'search', amount: 0.05 });

@@ -146,6 +146,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
     STRIPE_API_BASE: `http://127.0.0.1:${port}`,
     SIMULATOR_TOKEN: simulatorToken,
     DEFAULT_CONSENT_CEILING: '1000',
+    DEV_MAIL: 'true',
     SAVE_TEST_CARD: 'true',
   };
 }

@@ -5,9 +5,16 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
+import { buildConsole } from './console-build.ts';
 import { holdDataDir, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
-import { chargeCommand, firstAccountOf, FIRST_EMAIL, type FirstAccount } from './first-account.ts';
+import {
+  chargeCommand,
+  firstAccountOf,
+  FIRST_EMAIL,
+  signInUrlOf,
+  type FirstAccount,
+} from './first-account.ts';
 import { Part } from './part.ts';
 import {
   farebox,
@@ -62,10 +69,12 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
 
   const shared = sharedSettings(options);
   const processor = startProcessor(servers);
+  const built = prepareConsole(progress);
   const [database, temporal, payments] = await Promise.all([
     prepareDatabase(servers, shared, processor),
     startTemporalServer(servers),
     processor,
+    built,
   ]);
   const settings = { ...shared, ...database.settings, ...temporal, ...payments };
   await startWorker(ours, settings);
@@ -73,7 +82,14 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   progress.end();
   announceRun(dataDir, settings);
   const seconds = (performance.now() - beganAt) / 1_000;
-  progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database.account)}`);
+  progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database)}`);
+}
+
+interface Prepared {
+  readonly settings: Settings;
+  readonly account?: FirstAccount | undefined;
+  /** Signs the first account in to the console, once. */
+  readonly signInUrl?: string;
 }
 
 /** Migrates the database to this release's schema and, when it is embedded, creates a first account. */
@@ -81,16 +97,28 @@ async function prepareDatabase(
   context: Context,
   shared: Settings,
   processor: Promise<Settings>,
-): Promise<{ settings: Settings; account: FirstAccount | undefined }> {
+): Promise<Prepared> {
   const { dataDir, env, progress } = context;
   const settings = await startDatabase(context);
   progress.say('Schema', 'migrating');
   await farebox(context, { ...shared, ...settings }, 'migrate');
   progress.say('Schema', 'up to date', 'done');
-  if (env['DATABASE_URL'] || env['STRIPE_SECRET_KEY']) return { settings, account: undefined };
+  if (env['DATABASE_URL'] || env['STRIPE_SECRET_KEY']) return { settings };
   const all = { ...shared, ...settings, ...(await processor) };
-  const account = await firstAccountOf(dataDir, (...args) => farebox(context, all, ...args));
-  return { settings, account };
+  const run = (...args: readonly string[]) => farebox(context, all, ...args);
+  const account = await firstAccountOf(dataDir, run);
+  return { settings, account, signInUrl: await signInUrlOf(account, run) };
+}
+
+/** A machine that cannot build it, such as one with the production packages alone, still takes charges. */
+async function prepareConsole(progress: Progress): Promise<void> {
+  progress.say('Console', 'building');
+  try {
+    const wasBuilt = await buildConsole();
+    progress.say('Console', wasBuilt ? 'built' : 'up to date', 'done');
+  } catch (error) {
+    progress.say('Console', (error as Error).message.slice(0, 200), 'done');
+  }
 }
 
 async function hold(dataDir: string, progress: Progress): Promise<{ release(): void }> {
@@ -184,10 +212,11 @@ function summary(
   settings: Settings,
   dataDir: string,
   seconds: number,
-  account: FirstAccount | undefined,
+  { account, signInUrl }: Prepared,
 ): string {
   const baseUrl = settings['BASE_URL'] ?? '';
   const lines = [
+    `  Console      ${baseUrl}/console`,
     `  API          ${baseUrl}  (up in ${seconds.toFixed(1)} s)`,
     `  Temporal UI  ${settings['TEMPORAL_UI_URL'] ?? `the one of ${settings['TEMPORAL_ADDRESS']}`}`,
     `  Payments     ${paymentsUrl(settings)}`,
@@ -204,6 +233,10 @@ function summary(
     `  consumer key   ${account.consumerKey}`,
     `  developer key  ${account.developerKey}`,
     `  legacy key     ${account.legacyKey}`,
+    '',
+    'Sign in to its console (works once):',
+    '',
+    `  ${signInUrl ?? ''}`,
     '',
     'Charge it $0.05:',
     '',

@@ -6,8 +6,11 @@ import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
+import { consolePages } from './handlers/console-pages.ts';
+import { getDevMail } from './handlers/dev-mail.ts';
+import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
+import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
-import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
 import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
@@ -29,14 +32,17 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
+    { method: 'get', path: '/pages.css', middleware: pagesStyle },
+    { method: 'get', path: '/top-up', middleware: topUpPage(api) },
+    { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
     ...apiReferencePages(),
-    { method: 'get', path: '/top-up', middleware: topUpPage },
-    { method: 'get', path: '/top-up.js', middleware: topUpScript },
   ];
   const router = new Router();
   for (const { method, path, middleware } of routes) router[method](path, middleware);
   app.use(routeExact(routes));
   app.use(router.routes());
+  app.use(consolePages(api));
   app.use(refuseUnknown(router));
   // Koa would print the error and answer in plain text; everything is answered above.
   app.on('error', (error) => api.log.warn({ err: error }, 'a response could not be sent'));

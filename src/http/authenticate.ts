@@ -1,9 +1,11 @@
 /**
- * Who calls: `Authorization: Bearer <key>` of the kind that the endpoint is for, on the legacy endpoints
- * `X-Service-Key: <legacy key>` (specification section 5).
+ * Who calls, and whether they may: the one place that decides it. By key: `Authorization: Bearer <key>` of the kind
+ * that the endpoint is for, on the legacy endpoints `X-Service-Key: <legacy key>` (specification section 5). By the
+ * console's session cookie: its owner in either role, and for changes only from a page of ours.
  */
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
+import type { Console } from '../console/console.ts';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -14,9 +16,12 @@ import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
 export interface AuthenticationDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
   readonly rateLimits: Pick<RateLimits, 'failedKeys'>;
+  readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy';
+/** `session`: only the owner, signed in; no key may make or end keys. */
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
+type KeyRole = Exclude<Role, 'session'>;
 
 /**
  * The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another
@@ -28,6 +33,9 @@ export function authenticate(
   role: Role,
 ): MaybePromise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
+  if (role === 'session' || (key === undefined && isBySession(deps, request, role))) {
+    return sessionOwner(deps, request, role);
+  }
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
   return whenKnown(owner, (found) => {
     if (!found) return refuse(deps, request, role);
@@ -39,14 +47,14 @@ export function authenticate(
 async function refuse(
   { rateLimits }: AuthenticationDeps,
   { socket }: IncomingMessage,
-  role: Role,
+  role: KeyRole,
 ): Promise<never> {
   await rateLimits.failedKeys?.count(socket.remoteAddress ?? '');
   throw new ApiError(...REFUSALS[role]);
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
-const REFUSALS: Readonly<Record<Role, [ErrorCode, string]>> = {
+const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
   developer: [
@@ -55,6 +63,39 @@ const REFUSALS: Readonly<Record<Role, [ErrorCode, string]>> = {
   ],
   legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
 };
+
+/** A request that names a key is decided by the key, whatever cookies come with it. */
+function isBySession(
+  { console }: AuthenticationDeps,
+  request: IncomingMessage,
+  role: Role,
+): boolean {
+  return (
+    role !== 'legacy' && request.headers.authorization === undefined && console.hasSession(request)
+  );
+}
+
+async function sessionOwner(
+  { console }: AuthenticationDeps,
+  request: IncomingMessage,
+  role: Role,
+): Promise<KeyOwner> {
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead && console.hasSession(request) && !console.isFromOwnPage(request)) {
+    throw new ApiError('foreign_origin', 'This change did not come from a page of the console.');
+  }
+  const isDeveloper = role === 'developer' || (role === 'either' && asksAsDeveloper(request));
+  const owner = console.hasSession(request)
+    ? await console.findCaller(request, isDeveloper ? 'developer' : 'consumer')
+    : undefined;
+  if (!owner) throw new ApiError('session_required', 'Your session has ended. Sign in again.');
+  return owner;
+}
+
+/** `?as=developer`: a session is of both roles, and some reads are of either. */
+function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
+  return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
+}
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {
   const { authorization = '' } = headers;
@@ -66,7 +107,7 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
 function ownerInRole(
   deps: AuthenticationDeps,
   key: string,
-  role: Role,
+  role: KeyRole,
 ): MaybePromise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
   const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';

@@ -27,7 +27,7 @@ export function respond(
   status: number,
   type: string,
   body: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string | string[]>> = {},
 ): void {
   ctx.respond = false;
   const length = Buffer.byteLength(body);
@@ -67,4 +67,8 @@ export function newRequestId(): string {
 /** The same, however often it is asked for. */
 export function requestIdOf(ctx: Context): string {
   return (ctx.state['requestId'] ??= newRequestId()) as string;
+}
+
+export function redirectTo(ctx: Context, location: string): void {
+  respond(ctx, 302, 'text/plain; charset=utf-8', '', { Location: location });
 }

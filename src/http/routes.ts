@@ -4,24 +4,30 @@
  */
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
-import { BalanceReply, UsageReply } from '../schemas/balance.ts';
+import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
 import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
 import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
+import { DeveloperChanges, DeveloperReply } from '../schemas/developers.ts';
 import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
+import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
+import { SessionReply } from '../schemas/keys.ts';
 import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
-import { Month, StatementReply } from '../schemas/statements.ts';
+import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
+import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
+import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
@@ -30,7 +36,7 @@ import {
   INVOCATION_BYTES_MAX,
   postInvocation,
 } from './handlers/agents/invocations.ts';
-import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
+import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
@@ -45,6 +51,7 @@ import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-up
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
+const keyParams = { id: Id('key', 'The id of the key.') };
 const toolParams = { id: Id('tool', 'The id of the tool.') };
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
 const monthParams = { month: Month };
@@ -149,6 +156,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: UsageReply },
     handle: getUsage,
   }),
+  get('/v1/usage/daily', {
+    operation: 'listUsageByDay',
+    role: 'consumer',
+    query: UsageByDayQuery,
+    replies: { 200: UsageByDayReply },
+    handle: getUsageByDay,
+  }),
   csv('/v1/usage.csv', {
     operation: 'exportUsage',
     role: 'consumer',
@@ -251,11 +265,25 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
   }),
+  get('/v1/developer', {
+    operation: 'getDeveloper',
+    role: 'developer',
+    replies: { 200: DeveloperReply },
+    handle: getDeveloper,
+  }),
+  patch('/v1/developer', {
+    operation: 'updateDeveloper',
+    role: 'developer',
+    body: DeveloperChanges,
+    replies: { 200: DeveloperReply },
+    handle: patchDeveloper,
+  }),
   // Either role
   csv('/v1/statements/:month.csv', {
     operation: 'exportStatement',
     role: 'either',
     params: monthParams,
+    query: StatementQuery,
     errors: ['invalid_request'],
     handle: exportStatement,
   }),
@@ -263,9 +291,47 @@ export const ENDPOINTS: readonly Endpoint[] = [
     operation: 'getStatement',
     role: 'either',
     params: monthParams,
+    query: StatementQuery,
     replies: { 200: StatementReply },
     errors: ['invalid_request'],
     handle: getStatement,
+  }),
+  // The owner, signed in to the console
+  get('/v1/session', {
+    operation: 'getSession',
+    role: 'session',
+    replies: { 200: SessionReply },
+    handle: getSession,
+  }),
+  get('/v1/keys', {
+    operation: 'listKeys',
+    role: 'session',
+    replies: { 200: KeysReply },
+    handle: getKeys,
+  }),
+  post('/v1/keys', {
+    operation: 'createKey',
+    role: 'session',
+    body: KeyBody,
+    replies: { 201: NewKeyReply },
+    handle: postKey,
+  }),
+  post('/v1/keys/:id/roll', {
+    operation: 'rollKey',
+    role: 'session',
+    params: keyParams,
+    body: RollBody,
+    replies: { 201: NewKeyReply },
+    errors: ['not_found'],
+    handle: postKeyRoll,
+  }),
+  act('/v1/keys/:id/revoke', {
+    operation: 'revokeKey',
+    role: 'session',
+    params: keyParams,
+    replies: { 200: KeyReply },
+    errors: ['not_found'],
+    handle: postKeyRevocation,
   }),
   // Agents, legacy (section 4.4)
   post('/register', {

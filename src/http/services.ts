@@ -6,6 +6,8 @@ import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
+import type { TopUpLinks } from '../charging/top-up-links.ts';
+import type { Console } from '../console/console.ts';
 import type { AccountGate } from './account-gate.ts';
 import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -19,10 +21,12 @@ export interface Api extends ChargingDeps {
   /** For reads and rare writes. Charges, keys and prices have connections of their own. */
   readonly database: Database;
   readonly receipts: ReceiptSigner;
+  readonly topUpLinks: TopUpLinks;
   readonly publicReceipts: PublicReceipts;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
+  readonly console: Console;
   readonly readiness: Readiness;
   readonly shares: Readonly<Record<Share, AccountGate>>;
   readonly rateLimits: RateLimits;

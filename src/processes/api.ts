@@ -18,8 +18,10 @@ import {
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { RollupFallback } from '../charging/rollup-fallback.ts';
+import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
+import { Console } from '../console/console.ts';
 import { createApp } from '../http/app.ts';
 import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
@@ -91,6 +93,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
+  const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
     log,
@@ -102,6 +105,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     tools,
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
+    topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
@@ -111,11 +115,13 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
+    console: consoleSessions,
     shares: createFairShares(),
     rateLimits: createRateLimits(config.rateLimits),
     readiness: new Readiness(lookUps, () => temporal.isUp()),
   });
   const release = async () => {
+    await consoleSessions.end();
     clock.stop();
     keys.stop();
     tools.stop();

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { ListedCharge } from './charges.ts';
-import { Closed, Dollars, Id, pageMarks, Word } from './shapes.ts';
+import { Closed, Dollars, Id, pageMarks, TimeOf, timeRange, Word } from './shapes.ts';
 
 export const BalanceReply = Closed({
   balance: Dollars('Dollars that can be spent now.', 9.95),
@@ -34,3 +34,16 @@ export const UsageReply = Closed({
   ...pageMarks,
 });
 export type UsageReply = Static<typeof UsageReply>;
+
+export const UsageByDayQuery = Closed({ from: timeRange.from });
+export type UsageByDayQuery = Static<typeof UsageByDayQuery>;
+
+export const UsageByDayReply = Closed({
+  days: Type.Array(
+    Closed({
+      from: TimeOf('When the UTC day begins.', '2026-11-21T00:00:00.000Z'),
+      spent: Dollars('Dollars charged on that day, less refunds.'),
+    }),
+  ),
+});
+export type UsageByDayReply = Static<typeof UsageByDayReply>;

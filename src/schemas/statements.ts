@@ -1,6 +1,6 @@
 /** Schemas of monthly statements. All that is listed adds up from the opening to the closing figure. */
 import { Type, type Static } from 'typebox';
-import { Closed, Count, Dollars, Id, Text, TimeOf, Timestamp } from './shapes.ts';
+import { Closed, Count, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 /** A month that is malformed or to come is refused by the handler, which knows the time. */
 export const Month = Type.String({
@@ -83,3 +83,12 @@ export type DeveloperStatementReply = Static<typeof DeveloperStatementReply>;
 /** The statement of the role that the key is for. */
 export const StatementReply = Type.Union([ConsumerStatementReply, DeveloperStatementReply]);
 export type StatementReply = Static<typeof StatementReply>;
+
+export const StatementQuery = Closed({
+  as: Type.Optional(
+    Word(
+      ['consumer', 'developer'],
+      'Whose statement, for a session of the console, which is of both. A key says it by itself.',
+    ),
+  ),
+});

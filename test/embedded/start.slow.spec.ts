@@ -90,6 +90,18 @@ describe('farebox start', function () {
     assert.equal(await balanceOf(running), 9.95);
   });
 
+  it('prints a link that signs the first account in to its console, once', async () => {
+    const [link = ''] = /http\S+sign-in-link\S+/.exec(running.output()) ?? [];
+    const entered = await fetch(link, { redirect: 'manual' });
+    const [cookie = ''] = entered.headers.getSetCookie();
+    const session = await fetch(`${running.baseUrl}/v1/session`, { headers: { cookie } });
+    assert.equal(((await session.json()) as { email: string }).email, 'you@example.com');
+    const page = await fetch(`${running.baseUrl}${entered.headers.get('location')}`);
+    assert.match(await page.text(), /<title>Farebox<\/title>/);
+    const again = await fetch(link, { redirect: 'manual' });
+    assert.deepEqual(again.headers.getSetCookie(), []);
+  });
+
   it('lets other commands use it, and says with `env` where its parts are', async () => {
     const env = await environmentOf(place);
     assert.equal(env['BASE_URL'], running.baseUrl);

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
+import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
@@ -14,11 +15,14 @@ import { InvocationReply } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { signIn } from '../support/sessions.ts';
 
 interface Row {
   readonly role: Role;
   /** A body that is good, so that nothing but the key can be at fault. */
   readonly body?: (account: TestAccount) => object;
+  /** What the route must be asked with. */
+  readonly query?: string;
   /** What the id or the cursor of the path names. */
   readonly names?: keyof Owned;
 }
@@ -30,6 +34,7 @@ interface Owned {
   readonly grant: string;
   readonly invocation: string;
   readonly tool: string;
+  readonly key: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -67,6 +72,10 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },
   'GET /v1/usage': { role: 'consumer', names: 'charge' },
+  'GET /v1/usage/daily': {
+    role: 'consumer',
+    query: `?from=${new Date().toISOString().slice(0, 10)}`,
+  },
   'GET /v1/usage.csv': { role: 'consumer' },
   'POST /v1/top-up': { role: 'consumer', body: () => ({ amount: 10 }) },
   'GET /v1/top-up': { role: 'consumer', names: 'topUp' },
@@ -81,6 +90,13 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/tools/:id': { role: 'developer', names: 'tool' },
   'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
   'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
+  'GET /v1/developer': { role: 'developer' },
+  'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
+  'GET /v1/session': { role: 'session' },
+  'GET /v1/keys': { role: 'session' },
+  'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
+  'POST /v1/keys/:id/roll': { role: 'session', body: () => ({}), names: 'key' },
+  'POST /v1/keys/:id/revoke': { role: 'session', names: 'key' },
   'POST /register': {
     role: 'legacy',
     body: () => ({ id: 'agent', name: 'Agent', protocol: 'http', endpoint: 'https://example.com' }),
@@ -100,12 +116,31 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   developer: ({ developerKey }) => developerKey,
   either: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
+  session: ({ email }) => cookies.get(email) ?? '',
+};
+
+/** The session cookies of the accounts, by their addresses. */
+const cookies = new Map<string, string>();
+
+const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
+  consumer: 'invalid_api_key',
+  developer: 'invalid_secret_key',
+  either: 'invalid_api_key',
+  legacy: 'invalid_api_key',
+  session: 'session_required',
 };
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const serviceKey = (key: string) => ({ 'x-service-key': key });
 /** As the route takes it. */
-const sent = (role: Role, key: string) => (role === 'legacy' ? serviceKey(key) : bearer(key));
+const sent = (role: Role, key: string) => {
+  if (role === 'session') {
+    const cookie = key.startsWith('farebox.') ? key : `farebox.session_token=${key}`;
+    return { cookie, origin: ownOrigin };
+  }
+  return role === 'legacy' ? serviceKey(key) : bearer(key);
+};
+let ownOrigin = '';
 
 /** Headers that no route of the role lets in. */
 const REFUSED: Readonly<
@@ -119,12 +154,22 @@ const REFUSED: Readonly<
   'a key of another kind': (role, owner) => {
     const { consumerKey, developerKey, legacyKey } = owner;
     if (role === 'either') return bearer(legacyKey);
+    if (role === 'session') return bearer(developerKey);
     return sent(role, role === 'consumer' ? developerKey : consumerKey);
   },
   'a key of a third kind': (role, owner) =>
-    sent(role, role === 'legacy' ? owner.developerKey : owner.legacyKey),
+    role === 'session'
+      ? bearer(owner.consumerKey)
+      : sent(role, role === 'legacy' ? owner.developerKey : owner.legacyKey),
   'a key that was never made': (role) =>
-    sent(role, composeKey('fare', role === 'either' ? 'developer' : role, new Uint8Array(32))),
+    sent(
+      role,
+      composeKey(
+        'fare',
+        role === 'either' || role === 'session' ? 'developer' : role,
+        new Uint8Array(32),
+      ),
+    ),
   'a revoked key': (role, _, revoked) => sent(role, KEY_OF[role](revoked)),
   'the right key in the wrong header': (role, owner) =>
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
@@ -152,13 +197,27 @@ describe('tenancy', () => {
        from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1`,
       [owner.email],
     );
+    const keys = await api.sql.query<{ id: string }>(
+      `select replace(k.id::text, '-', '') as id
+       from farebox.api_keys k join farebox.accounts a on a.id = k.account_id where a.email = $1`,
+      [owner.email],
+    );
     const tools = await call(api, 'GET', '/v1/tools', { key: owner.developerKey });
     owned = {
       tool: bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '',
       charge: bodyOf(answer, 201, ChargeReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
+      key: `key_${keys.rows[0]?.id}`,
       ...(await invokeAgent()),
     };
+    ownOrigin = api.url;
+    for (const { email } of [owner, revoked, stranger]) {
+      cookies.set(email, await signIn(api, api.databaseUrl, email));
+    }
+    await api.sql.query(
+      'delete from console.sessions s using console.users u where u.id = s.user_id and u.email = $1',
+      [revoked.email],
+    );
     await api.sql.query(
       `update farebox.api_keys k set revoked_at = now(), changed_at = now()
        from farebox.accounts a where a.id = k.account_id and a.email = $1`,
@@ -174,9 +233,9 @@ describe('tenancy', () => {
     );
   });
 
-  for (const [route, { role, body, names }] of Object.entries(ROUTES)) {
+  for (const [route, { role, body, names, query: asked = '' }] of Object.entries(ROUTES)) {
     const [method, template] = route.split(' ') as [string, string];
-    const path = template.replace(':month', new Date().toISOString().slice(0, 7));
+    const path = template.replace(':month', new Date().toISOString().slice(0, 7)) + asked;
     const read = (who: TestAccount, query = ''): Promise<Answer> => {
       const id = names === undefined ? '' : owned[names];
       const headers = sent(role, KEY_OF[role](who));
@@ -191,8 +250,7 @@ describe('tenancy', () => {
             ...(body ? { body: body(owner) } : {}),
           }),
         );
-        const code = role === 'developer' ? 'invalid_secret_key' : 'invalid_api_key';
-        assertError(answer, 401, code);
+        assertError(answer, 401, CODE_OF[role]);
       });
     }
 
@@ -204,6 +262,29 @@ describe('tenancy', () => {
         else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
+    }
+
+    if (role !== 'legacy') {
+      const bySession = (who: TestAccount, headers: Readonly<Record<string, string>>) =>
+        call(api, method, path.replace(':id', owned[names ?? 'charge']), {
+          headers: { ...sent('session', cookies.get(who.email) ?? ''), ...headers },
+          ...(body ? { body: body(owner) } : {}),
+        });
+
+      if (method === 'GET') {
+        it(`${route} shows the session of a stranger nothing`, async () => {
+          const answer = await bySession(stranger, {});
+          assert.ok([200, 404].includes(answer.status), JSON.stringify(answer.body));
+          assertShowsNothingOwned(answer);
+        });
+      } else {
+        it(`${route} takes no change from a page that is not ours`, async () => {
+          for (const origin of ['https://elsewhere.example', 'null', `${api.url}.example`, '']) {
+            const answer = await api.changingNothing(() => bySession(owner, { origin }));
+            assertError(answer, 403, 'foreign_origin');
+          }
+        });
+      }
     }
 
     if (names !== undefined && !path.includes(':id')) {

@@ -198,7 +198,7 @@ describe('migrate', () => {
       `-- No release calls it.\ndrop function if exists farebox.hold;\ndelete from farebox.functions where name = 'hold';\n`,
     );
     assert.deepEqual(await migrate(database.url, directory), ['0999_drop_hold']);
-    await client.query('drop schema farebox cascade');
+    await client.query('drop schema farebox, console cascade');
     assert.ok((await migrate(database.url, directory)).includes('0999_drop_hold'));
   });
 

@@ -26,7 +26,7 @@ interface Table {
 }
 
 export async function dumpSchema(client: Client): Promise<string> {
-  // Names of our schema are shown with it.
+  // Names of our schemas are shown with it.
   await client.query('set search_path to public');
   const { rows: extensions } = await client.query<{ statement: string }>(EXTENSIONS);
   const { rows: tables } = await client.query<Table>(TABLES);
@@ -123,8 +123,8 @@ const TABLES = `
       where tgrelid = c.oid and not tgisinternal order by tgname collate "C"
     ) as statements
   from pg_class c
-  where relnamespace = 'farebox'::regnamespace and relkind in ('r', 'p')
-  order by relname collate "C"
+  where relnamespace in ('farebox'::regnamespace, 'console'::regnamespace) and relkind in ('r', 'p')
+  order by relnamespace = 'console'::regnamespace, relname collate "C"
 `;
 
 const FUNCTIONS = `

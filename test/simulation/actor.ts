@@ -272,7 +272,7 @@ export class Actor {
         ({ kind, lastFour, revokedAt }) =>
           kind === 'consumer' && lastFour === old.slice(-4) && revokedAt === null,
       );
-      assert.ok(await revokeKey(tx, stored?.id ?? ''));
+      assert.ok(await revokeKey(tx, { id: stored?.id ?? '' }));
       await insertKeys(tx, [storedForm(key, 'consumer', consumer.accountId)]);
     });
     consumer.apiKey = key;

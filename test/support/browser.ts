@@ -4,11 +4,21 @@ import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright, type Browser } from 'playwright-core';
 
+/**
+ * Of what the package asks for: a single process ends with the first page that is closed, and without web security a
+ * browser sends no Origin and lets every page read every other, so that nothing here would be as people have it.
+ */
+const UNWANTED = [
+  '--single-process',
+  '--disable-web-security',
+  '--allow-running-insecure-content',
+  '--disable-site-isolation-trials',
+];
+
 export async function startBrowser(): Promise<Browser> {
   return playwright.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await unpack()),
-    // A single process, which the package asks for, ends with the first page that is closed.
-    args: chromium.args.filter((arg) => arg !== '--single-process'),
+    args: chromium.args.filter((arg) => !UNWANTED.includes(arg)),
     headless: true,
   });
 }

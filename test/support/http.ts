@@ -113,6 +113,8 @@ export function assertErrorBody(
 ): void {
   const { error } = body as { error: Record<string, unknown> };
   const { message, docUrl, ...rest } = error;
+  const { topUpUrl } = rest;
+  if (typeof topUpUrl === 'string') rest['topUpUrl'] = pageOf(topUpUrl);
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,
@@ -122,4 +124,10 @@ export function assertErrorBody(
   });
   assert.match(String(message), /^\S.{10,}\.$/s);
   assert.match(String(docUrl), new RegExp(`^http://127\\.0\\.0\\.1:\\d+/docs/errors#${code}$`));
+}
+
+/** A top-up link without its token, which is another one each time. */
+function pageOf(topUpUrl: string): string {
+  assert.match(topUpUrl, /\?link=[\w-]{56}\.[\w-]{43}$/);
+  return topUpUrl.slice(0, topUpUrl.indexOf('?'));
 }

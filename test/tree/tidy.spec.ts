@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { read, ROOT, writtenFiles } from './sources.ts';
 
 const LINES_MAX = 500;
-const SOURCE = /\.(ts|js|mjs|sql|lua|css)$/;
+const SOURCE = /\.(tsx?|js|mjs|sql|lua|css)$/;
 const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
 /** `top-up.ts`, `top-up.spec.ts`, `index.d.ts`, `0001_accounts.sql`; no extension: `run`, `farebox`. */
 const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;

@@ -1,23 +1,97 @@
-/** The few pages for people: what error codes mean, and where a consumer tops up. */
+/** The frame of the few pages that are not the console's, and the page that says what error codes mean. */
 import type { Middleware } from 'koa';
 import { ERRORS } from '../../domain/errors.ts';
 import { respond } from '../respond.ts';
 
-const STYLE =
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;' +
-  'color-scheme:light dark}dt{font-weight:600;margin-top:1rem}code{font-size:.95em}' +
-  'label{display:block;margin:1rem 0 .25rem}input{font:inherit;padding:.4rem;width:100%;' +
-  'box-sizing:border-box}button{font:inherit;margin-top:1rem;padding:.5rem 1.2rem}';
+const STYLE = `:root {
+  color-scheme: light dark;
+  --text: light-dark(#1a1b1e, #dee2e6); --quiet: light-dark(#5c636a, #a6adb4);
+  --ground: light-dark(#f6f7f9, #141517); --card: light-dark(#fff, #1f2023);
+  --line: light-dark(#d5d9de, #3d4045); --accent: #4c51bf; --accent-text: #fff;
+}
+* { box-sizing: border-box; }
+body { margin: 0; padding: 2rem 1rem; background: var(--ground); color: var(--text);
+  font: 16px/1.5 system-ui, -apple-system, 'Segoe UI', sans-serif; overflow-wrap: anywhere; }
+main { max-width: 44rem; margin: 0 auto; }
+main.card { max-width: 26rem; margin-top: 8vh; padding: 2rem 1.5rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: 12px; }
+h1 { margin: 0 0 .5rem; font-size: 1.5rem; line-height: 1.25; }
+p { margin: 0 0 1rem; }
+dt { margin-top: 1rem; font-weight: 600; }
+dd { margin: 0; }
+code { font-size: .95em; }
+.brand { color: var(--quiet); font-size: .875rem; font-weight: 600; letter-spacing: .02em; }
+.quiet { color: var(--quiet); font-size: .875rem; margin: 1rem 0 0; }
+.problem { padding: .6rem .75rem; border: 1px solid #c92a2a; border-radius: 8px; }
+label { display: block; margin: 1.5rem 0 .375rem; font-size: .875rem; font-weight: 600; }
+.row { display: flex; gap: .5rem; }
+.row input { flex: 1; min-width: 0; }
+input, button, a.button { font: inherit; padding: .625rem .875rem; border-radius: 8px; }
+input { width: 100%; color: inherit; background: var(--card); border: 1px solid var(--line); }
+button, a.button { display: block; cursor: pointer; font-weight: 600; text-align: center;
+  text-decoration: none; color: var(--text); background: var(--card); border: 1px solid var(--line); }
+.main { width: 100%; color: var(--accent-text) !important; background: var(--accent) !important;
+  border-color: var(--accent) !important; }
+.amounts { display: grid; grid-template-columns: repeat(3, 1fr); gap: .5rem; margin-top: .5rem; }
+.mail { margin: 1.5rem 0; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--line);
+  border-radius: 12px; }
+.mail h2 { margin: 0; font-size: 1.1rem; }
+.mail pre { font: inherit; white-space: pre-wrap; margin: 1rem 0 0; }
+:focus-visible { outline: 3px solid light-dark(#4c51bf, #a5b4fc); outline-offset: 2px; }
+a { color: light-dark(#4338ca, #a5b4fc); }
+`;
 
-const page = (title: string, body: string) =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>` +
-  `<meta name="viewport" content="width=device-width"><style>${STYLE}</style></head>` +
-  `<body><h1>${title}</h1>${body}</body></html>`;
+/** Nothing runs here and nothing frames it; forms go to us alone. */
+const PAGE_HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
 
-const CODES = page(
-  'Error codes',
-  '<p>2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped connection: unknown; ' +
-    'repeat the request with the same <code>Idempotency-Key</code> to find out.</p><dl>' +
+export interface HtmlPage {
+  readonly title: string;
+  /** HTML, with all text from elsewhere escaped. */
+  readonly body: string;
+  /** A narrow page with one thing to do. */
+  readonly isCard?: true;
+  /** Loads `url`, else the page itself, after as many seconds. */
+  readonly refresh?: { readonly seconds: number; readonly url?: string };
+}
+
+export function htmlOf({ title, body, isCard, refresh }: HtmlPage): string {
+  const url = refresh?.url === undefined ? '' : `;url=${escapeHtml(refresh.url)}`;
+  return (
+    `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>` +
+    '<meta name="viewport" content="width=device-width,initial-scale=1">' +
+    (refresh ? `<meta http-equiv="refresh" content="${refresh.seconds}${url}">` : '') +
+    `<link rel="stylesheet" href="/pages.css"></head>` +
+    `<body><main${isCard ? ' class="card"' : ''}>${body}</main></body></html>`
+  );
+}
+
+export function respondPage(
+  ctx: Parameters<typeof respond>[0],
+  status: number,
+  page: HtmlPage,
+  headers: Readonly<Record<string, string | string[]>> = {},
+): void {
+  respond(ctx, status, 'text/html; charset=utf-8', htmlOf(page), {
+    ...PAGE_HEADERS,
+    'Cache-Control': 'no-store',
+    ...headers,
+  });
+}
+
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+const CODES: HtmlPage = {
+  title: 'Error codes',
+  body:
+    '<h1>Error codes</h1><p>2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped ' +
+    'connection: unknown; repeat the request with the same <code>Idempotency-Key</code> to find out.</p><dl>' +
     Object.entries(ERRORS)
       .map(([code, [status, meaning]]) => {
         const text = meaning.replace(/`([^`]+)`/g, '<code>$1</code>');
@@ -25,53 +99,13 @@ const CODES = page(
       })
       .join('') +
     '</dl>',
-);
+};
 
-/** The key stays in the page: it goes to our own API, in a header, and is not kept. */
-const TOP_UP = page(
-  'Top up',
-  '<p id="outcome" role="status"></p><form><label for="key">Consumer key</label>' +
-    '<input id="key" type="password" autocomplete="off" required>' +
-    '<label for="amount">Amount in dollars</label>' +
-    '<input id="amount" type="number" min="5" max="999999.99" step="0.01" value="10" required>' +
-    '<button>Go to checkout</button></form><script src="/top-up.js"></script>',
-);
+export const errorsPage: Middleware = async (ctx) => respondPage(ctx, 200, CODES);
 
-const TOP_UP_SCRIPT = `
-const outcome = document.getElementById('outcome');
-const asked = new URLSearchParams(location.search);
-const amount = document.getElementById('amount');
-if (asked.has('amount')) amount.value = asked.get('amount');
-const said = asked.get('result');
-if (said === 'paid') outcome.textContent = 'Thank you. Your balance is credited within moments.';
-if (said === 'canceled') outcome.textContent = 'Nothing was paid.';
-document.querySelector('form').addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const answer = await fetch('/v1/checkout', {
-    method: 'POST',
-    headers: {
-      'Content-Type': 'application/json',
-      Authorization: 'Bearer ' + document.getElementById('key').value,
-    },
-    body: JSON.stringify({ amount: amount.value }),
+export const pagesStyle: Middleware = async (ctx) => {
+  respond(ctx, 200, 'text/css; charset=utf-8', STYLE, {
+    'Cache-Control': 'public, max-age=300',
+    'X-Content-Type-Options': 'nosniff',
   });
-  const body = await answer.json();
-  if (body.sessionUrl) location.href = body.sessionUrl;
-  else outcome.textContent = body.error ? body.error.message : 'Not ready yet; try again.';
-});
-`;
-
-/** Nothing from elsewhere runs or is framed: a key is typed into this page. */
-const CSP =
-  "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; " +
-  "form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
-
-const serve =
-  (type: string, body: string): Middleware =>
-  async (ctx) => {
-    respond(ctx, 200, `${type}; charset=utf-8`, body, { 'Content-Security-Policy': CSP });
-  };
-
-export const errorsPage = serve('text/html', CODES);
-export const topUpPage = serve('text/html', TOP_UP);
-export const topUpScript = serve('text/javascript', TOP_UP_SCRIPT);
+};

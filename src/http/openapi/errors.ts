@@ -9,6 +9,7 @@ const OF_ROLE: Readonly<Record<Role, ErrorCode>> = {
   either: 'invalid_api_key',
   developer: 'invalid_secret_key',
   legacy: 'invalid_api_key',
+  session: 'session_required',
 };
 
 const OF_BODY: readonly ErrorCode[] = [
@@ -26,6 +27,8 @@ export function errorCodesOf(
     'invalid_request',
     'invalid_idempotency_key',
     OF_ROLE[role],
+    ...(role === 'legacy' ? [] : (['session_required'] as const)),
+    ...(role !== 'legacy' && (isWrite || body) ? (['foreign_origin'] as const) : []),
     'rate_limited',
     'internal_error',
     'service_unavailable',

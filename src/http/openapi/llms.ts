@@ -8,6 +8,7 @@ const KEYS: Readonly<Record<Role, string>> = {
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
   legacy: 'legacy key, in `X-Service-Key`',
+  session: 'the session of the console',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

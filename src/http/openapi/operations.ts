@@ -7,6 +7,7 @@ export const TAGS = {
   Balance: 'What a consumer has and has spent.',
   'Top-ups': 'Add money to a balance.',
   Earnings: "A developer's earnings, tools and statements.",
+  Keys: 'The keys of an account, for its owner in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
   'Agents (legacy)':
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
@@ -138,6 +139,50 @@ export const OPERATIONS = {
     description:
       'Returns a row for each tool and UTC day, or UTC hour, that has earnings. Columns: `tool`, ' +
       '`from`, `charges`, `amount`.',
+  },
+  getDeveloper: {
+    tag: 'Earnings',
+    summary: 'Get your developer settings',
+    description: 'Returns what you have set for yourself.',
+  },
+  updateDeveloper: {
+    tag: 'Earnings',
+    summary: 'Change your developer settings',
+    description:
+      'Changes the members that you send. `returnUrl` is an https page of yours: people who top up through ' +
+      'the `topUpUrl` of one of your refusals can return to it. Add `&returnUrl=` to a link to name another ' +
+      'page of the same origin.',
+  },
+  listUsageByDay: {
+    tag: 'Balance',
+    summary: 'List what was spent by day',
+    description:
+      'Returns each UTC day from `from`, the beginning of a day at most 100 days ago, to today.',
+  },
+  getSession: {
+    tag: 'Keys',
+    summary: 'Get who is signed in',
+    description: 'Returns the account of the session.',
+  },
+  listKeys: {
+    tag: 'Keys',
+    summary: 'List your keys',
+    description: 'Returns all keys of the account, oldest first, those that have ended too.',
+  },
+  createKey: {
+    tag: 'Keys',
+    summary: 'Create a key',
+    description: 'The key is in this reply and nowhere else. An account has at most 100 keys.',
+  },
+  rollKey: {
+    tag: 'Keys',
+    summary: 'Roll a key',
+    description: 'Creates a key of the same kind and name, and ends the old one after the overlap.',
+  },
+  revokeKey: {
+    tag: 'Keys',
+    summary: 'Revoke a key',
+    description: 'Ends the key everywhere within a second. This cannot be undone.',
   },
   createTool: {
     tag: 'Earnings',

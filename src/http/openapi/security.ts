@@ -1,4 +1,4 @@
-/** The three kinds of key, as the document names them, and which of them each role sends. */
+/** The three kinds of key and the console's session, as the document names them, and which of them each role sends. */
 import type { Role } from '../authenticate.ts';
 
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
@@ -12,6 +12,12 @@ export const SECURITY_SCHEMES = {
     name: 'X-Service-Key',
     description: 'A legacy key, `..._sk_...`, for the endpoints of agents.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'farebox.session_token',
+    description: 'The session of an owner who is signed in to the console.',
+  },
 } as const;
 
 export const SECURITY: Readonly<
@@ -21,4 +27,5 @@ export const SECURITY: Readonly<
   developer: [{ developerKey: [] }],
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
+  session: [{ session: [] }],
 };

@@ -11,6 +11,8 @@ export interface NewAccount {
   readonly email: string;
   /** Booked as a completed top-up with method `manual`; 0 for none. */
   readonly balance: Micros;
+  /** False: the owner creates the keys in the console. */
+  readonly hasKeys?: boolean;
 }
 
 export interface AccountDefaults {
@@ -62,11 +64,12 @@ async function insertChunk(
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
 ): Promise<CreatedAccount[]> {
-  const drafts = requested.map(({ email, balance }) => {
+  const drafts = requested.map(({ email, balance, hasKeys = true }) => {
     const consumerId = randomUUIDv7();
     return {
       email: email.toLowerCase(),
       amountMicros: balance,
+      hasKeys,
       ledger: ledgerOf(consumerId, defaults.ledgerCount),
       accountId: randomUUIDv7(),
       consumerId,
@@ -95,11 +98,13 @@ async function insertChunk(
   `);
   await insertKeys(
     tx,
-    drafts.flatMap((d) => [
-      storedForm(d.consumerKey, 'consumer', d.accountId),
-      storedForm(d.developerKey, 'developer', d.accountId),
-      storedForm(d.legacyKey, 'legacy', d.accountId),
-    ]),
+    drafts
+      .filter((d) => d.hasKeys)
+      .flatMap((d) => [
+        storedForm(d.consumerKey, 'consumer', d.accountId),
+        storedForm(d.developerKey, 'developer', d.accountId),
+        storedForm(d.legacyKey, 'legacy', d.accountId),
+      ]),
   );
   await creditManually(
     tx,
@@ -113,8 +118,13 @@ export function newKey(prefix: string, kind: KeyKind): string {
   return composeKey(prefix, kind, randomBytes(64));
 }
 
-export function storedForm(key: string, kind: KeyKind, accountId: string): NewKey {
-  return { hash: hashOfKey(key), kind, accountId, lastFour: key.slice(-4) };
+export function storedForm(
+  key: string,
+  kind: KeyKind,
+  accountId: string,
+  name: string | null = null,
+): NewKey {
+  return { hash: hashOfKey(key), kind, accountId, name, lastFour: key.slice(-4) };
 }
 
 /** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
@@ -154,4 +164,10 @@ export async function findAccount(
       consent_ceiling_micros as "consentCeilingMicros"
     from farebox.accounts where ${which}
   `);
+}
+
+export async function getAccountOf(connection: Connection, id: string): Promise<Account> {
+  const account = await findAccount(connection, { uuid: id });
+  if (!account) throw new Error(`there is no account ${id}`);
+  return account;
 }

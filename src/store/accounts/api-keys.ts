@@ -65,6 +65,8 @@ export interface NewKey {
   readonly kind: KeyKind;
   readonly accountId: string;
   readonly lastFour: string;
+  /** What its owner calls it. */
+  readonly name?: string | null;
 }
 
 /** Returns the ids of the new keys, in order. */
@@ -74,12 +76,19 @@ export async function insertKeys(
 ): Promise<readonly string[]> {
   const ids = keys.map(() => randomUUIDv7());
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.api_keys (id, hash, kind, account_id, last_four)
-    select id, decode(hash, 'hex'), kind, account_id, last_four
+    insert into farebox.api_keys (id, hash, kind, account_id, last_four, name)
+    select id, decode(hash, 'hex'), kind, account_id, last_four, name
     from ${sql.unnest(
-      keys.map((key, index) => [ids[index] ?? '', key.hash, key.kind, key.accountId, key.lastFour]),
-      ['uuid', 'text', 'text', 'uuid', 'text'],
-    )} as k (id, hash, kind, account_id, last_four)
+      keys.map(({ hash, kind, accountId, lastFour, name }, index) => [
+        ids[index] ?? '',
+        hash,
+        kind,
+        accountId,
+        lastFour,
+        name ?? null,
+      ]),
+      ['uuid', 'text', 'text', 'uuid', 'text', 'text'],
+    )} as k (id, hash, kind, account_id, last_four, name)
   `);
   return ids;
 }
@@ -88,6 +97,7 @@ const StoredKey = Type.Object({
   id: Type.String(),
   kind: KeyOwner.properties.kind,
   accountId: Type.String(),
+  name: Nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
   expiresAt: Nullable(Type.String()),
@@ -100,7 +110,7 @@ export type StoredKey = Static<typeof StoredKey>;
 const keyRow = row(StoredKey);
 
 const storedKey = sql.fragment`
-  id, kind, account_id as "accountId", last_four as "lastFour", created_at as "createdAt",
+  id, kind, account_id as "accountId", name, last_four as "lastFour", created_at as "createdAt",
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"
 `;
 
@@ -114,11 +124,25 @@ export async function listKeys(
   `);
 }
 
-/** Revokes a key immediately. Returns it, or null when no active key has this id. */
-export async function revokeKey(connection: Connection, id: string): Promise<StoredKey | null> {
+/** A key by its id: of any account, or of this one only. */
+export interface WhichKey {
+  readonly id: string;
+  readonly accountId?: string;
+}
+
+const inForce = ({ id, accountId }: WhichKey) => sql.fragment`
+  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id = ${accountId}`}
+  and revoked_at is null and (expires_at is null or expires_at > now())
+`;
+
+/** Revokes a key immediately. Returns it, or null when no active key matches. */
+export async function revokeKey(
+  connection: Connection,
+  which: WhichKey,
+): Promise<StoredKey | null> {
   return connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys set revoked_at = now(), changed_at = now()
-    where id = ${id} and revoked_at is null and (expires_at is null or expires_at > now())
+    where ${inForce(which)}
     returning ${storedKey}
   `);
 }
@@ -126,14 +150,14 @@ export async function revokeKey(connection: Connection, id: string): Promise<Sto
 /** Makes a key expire in `overlapSeconds`, never later than it already does. Returns null like `revokeKey`. */
 export async function expireKey(
   connection: Connection,
-  id: string,
+  which: WhichKey,
   overlapSeconds: number,
 ): Promise<StoredKey | null> {
   return connection.maybeOne(sql.type(keyRow)`
     update farebox.api_keys
     set expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds})),
       changed_at = now()
-    where id = ${id} and revoked_at is null and (expires_at is null or expires_at > now())
+    where ${inForce(which)}
     returning ${storedKey}
   `);
 }

@@ -98,7 +98,7 @@ describe('top-ups over HTTP', () => {
       farebox(['account', 'consent', owner.consumerId, '--ceiling', ceiling], stack);
     const before = await list();
     await consent('13');
-    const topUpUrl = `${stack.api.url}/top-up?amount=5`;
+    const topUpUrl = `${stack.api.url}/top-up`;
     const facts = { left: 0.66, topUpUrl };
     assertError(await post('/v1/top-up', 1), 403, 'consent_ceiling_reached', undefined, facts);
     await consent('0');
@@ -116,11 +116,12 @@ describe('top-ups over HTTP', () => {
     const refused = await post('/v1/top-up', 21.5, headers);
     const [record] = await list();
     assert.equal(record?.failure?.code, 'card_expired');
-    const topUpUrl = `${stack.api.url}/top-up?amount=21.5`;
+    const topUpUrl = `${stack.api.url}/top-up`;
     const facts = { topUpUrl, topUpId: record?.id };
     assertError(refused, 402, 'card_expired', undefined, facts);
     assertError(await post('/v1/top-up', 21.5, headers), 402, 'card_expired', undefined, facts);
-    assert.equal((await fetch(topUpUrl)).status, 200);
+    const { error } = refused.body as { error: { topUpUrl: string } };
+    assert.match(await (await fetch(error.topUpUrl)).text(), /Pay \$22\.00/);
 
     for (let declines = 1; declines < 5; declines += 1) {
       assert.equal((await post('/v1/top-up', 21.5)).status, 402);

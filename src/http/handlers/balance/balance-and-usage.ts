@@ -1,12 +1,20 @@
 /** What a consumer reads about itself (specification section 4.1). */
+import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { dollarsOf } from '../../../domain/money.ts';
-import type { BalanceReply, UsageReply } from '../../../schemas/balance.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type {
+  BalanceReply,
+  UsageByDayQuery,
+  UsageByDayReply,
+  UsageReply,
+} from '../../../schemas/balance.ts';
 import type { UsageQuery } from '../../../schemas/charges.ts';
 import { findAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
 import { listConsumerCharges, sumConsumerUsage } from '../../../store/charges/list-charges.ts';
+import { listUsageByDay } from '../../../store/charges/usage-by-day.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import type { Api } from '../../services.ts';
+import { rangeOf } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { chargeFilterOf } from '../../filters.ts';
@@ -43,4 +51,35 @@ export async function getUsage(
   ]);
   const charges = rows.map((charge) => listedCharge(api, charge));
   return { status: 200, body: { charges, total: dollarsOf(total), hasMore, nextCursor } };
+}
+
+/** Three months and a little. */
+const DAYS_MAX = 100;
+const DAY_MS = 86_400_000;
+
+/** What was spent on each UTC day since `from`, which is the beginning of one: charges less refunds. */
+export async function getUsageByDay(
+  api: Api,
+  { caller, query }: Request<undefined, UsageByDayQuery>,
+): Promise<Reply<UsageByDayReply>> {
+  const { fromMs } = rangeOf(query, 'day');
+  if (fromMs === undefined) {
+    throw new ApiError('invalid_request', 'from must be given.', { param: 'from' });
+  }
+  const days = Math.max(Math.ceil((Date.now() - fromMs) / DAY_MS), 0);
+  if (days > DAYS_MAX) {
+    throw new ApiError('invalid_request', `from must be at most ${DAYS_MAX} days ago.`, {
+      param: 'from',
+    });
+  }
+  const found = await listUsageByDay(api.database, caller, { fromMs, days });
+  return {
+    status: 200,
+    body: {
+      days: found.map(({ fromMs: dayMs, spent }) => ({
+        from: new Date(dayMs).toISOString(),
+        spent: dollarsOf(asMicros(spent)),
+      })),
+    },
+  };
 }

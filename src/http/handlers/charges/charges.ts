@@ -47,7 +47,7 @@ export function chargeReply(
   if (result.kind !== 'decided') throw refusalError(result);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
-    throw insufficientBalance(api, outcome.balanceMicros, draft.amountMicros);
+    throw insufficientBalance(api, draft, outcome.balanceMicros);
   }
   if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
   const payload = receiptPayload({
@@ -110,7 +110,9 @@ function refusalError(
   }
 }
 
-function insufficientBalance(api: Api, balance: Micros, required: Micros): ApiError {
+function insufficientBalance(api: Api, draft: DecidedDraft, balance: Micros): ApiError {
+  const required = draft.amountMicros;
+  const shortfall = asMicros(required - balance);
   return new ApiError(
     'insufficient_balance',
     `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
@@ -119,12 +121,14 @@ function insufficientBalance(api: Api, balance: Micros, required: Micros): ApiEr
       facts: {
         balance: dollarsOf(balance),
         required: dollarsOf(required),
-        shortfall: dollarsOf(asMicros(required - balance)),
-        topUpUrl: `${api.config.baseUrl}/top-up`,
+        shortfall: dollarsOf(shortfall),
+        topUpUrl: api.topUpLinks.urlFor(draft.consumerId, draft.developerId, shortfall),
       },
     },
   );
 }
+
+type DecidedDraft = Extract<ChargeResult, { kind: 'decided' }>['draft'];
 
 /** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
 export function wireCharge(

@@ -74,16 +74,14 @@ async function paidFor(
   });
   const { kind } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
-  throw refusalOf(api, result, dollarsOf(amountMicros));
+  throw refusalOf(api, result, caller.consumerId, amountMicros);
 }
-
-const CHECKOUT_DOLLARS_MIN = dollarsOf(asMicros(CHECKOUT_MICROS_MIN));
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
 
-function refusalOf(api: Api, refusal: Refusal, amount: number): ApiError {
-  // A page that opens a checkout of this amount; POST /v1/checkout does the same for a program.
-  const topUpUrl = `${api.config.baseUrl}/top-up?amount=${Math.max(amount, CHECKOUT_DOLLARS_MIN)}`;
+function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micros): ApiError {
+  // A page that opens a checkout; POST /v1/checkout does the same for a program.
+  const topUpUrl = api.topUpLinks.urlFor(consumerId, undefined, amount);
   switch (refusal.kind) {
     case 'unavailable':
       return new ApiError(
@@ -125,7 +123,8 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
   return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
 }
 
-function payableFrom(min: Micros): AmountRule {
+/** Whole cents from `min` up to what the processor takes. */
+export function payableFrom(min: Micros): AmountRule {
   return {
     accepts: (amount) =>
       centsOf(amount) !== undefined && amount >= min && amount <= TOP_UP_MICROS_MAX,

@@ -1,0 +1,32 @@
+/** What the API replies, by the names that the pages use. */
+import type { ToolsReply } from '../../src/schemas/tools.ts';
+
+export type {
+  BalanceReply as Balance,
+  UsageByDayReply as UsageByDay,
+  UsageReply as Usage,
+} from '../../src/schemas/balance.ts';
+export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
+export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
+export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
+export type {
+  KeyReply as Key,
+  KeysReply as Keys,
+  NewKeyReply as NewKey,
+  SessionReply as Session,
+} from '../../src/schemas/keys.ts';
+export type {
+  ReceiptKeysReply as ReceiptKeys,
+  VerifyReply as Verified,
+} from '../../src/schemas/receipts.ts';
+export type {
+  ConsumerStatementReply as ConsumerStatement,
+  DeveloperStatementReply as DeveloperStatement,
+} from '../../src/schemas/statements.ts';
+export type {
+  DeveloperTopUpsReply as DeveloperTopUps,
+  TopUpRecord as TopUp,
+  TopUpsReply as TopUps,
+} from '../../src/schemas/top-ups.ts';
+export type Tools = ToolsReply;
+export type Tool = ToolsReply['tools'][number];

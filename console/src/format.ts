@@ -1,0 +1,87 @@
+/** Money and time as people read them. Amounts keep every decimal that they have: nothing is rounded. */
+const DECIMALS_MAX = 6;
+
+/** How many decimals an amount needs, at least cents. */
+export function decimalsOf(dollars: number): number {
+  const [, fraction = ''] = dollars.toFixed(DECIMALS_MAX).split('.');
+  return Math.max(2, fraction.replace(/0+$/, '').length);
+}
+
+/** `$1,234.50`, `$0.000125`, `−$5.00`; with `decimals` as many as its column has. */
+export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
+  const text = Math.abs(dollars).toLocaleString('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: DECIMALS_MAX,
+  });
+  return `${dollars < 0 ? '\u2212' : ''}$${text}`;
+}
+
+/** The decimals of a column, so that its points stand below each other. */
+export function decimalsOfAll(amounts: readonly number[]): number {
+  return Math.max(2, ...amounts.map(decimalsOf));
+}
+
+export function localTime(iso: string): string {
+  return new Date(iso).toLocaleString('en-US', {
+    month: 'short',
+    day: 'numeric',
+    year: isThisYear(iso) ? undefined : 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  });
+}
+
+export function localDay(iso: string): string {
+  return new Date(iso).toLocaleDateString('en-US', {
+    month: 'short',
+    day: 'numeric',
+    year: 'numeric',
+  });
+}
+
+/** A UTC day, such as `Nov 21`. */
+export function utcDay(iso: string): string {
+  return new Date(iso).toLocaleDateString('en-US', {
+    month: 'short',
+    day: 'numeric',
+    timeZone: 'UTC',
+  });
+}
+
+/** `3 minutes ago`. */
+export function ago(iso: string, now = Date.now()): string {
+  const seconds = Math.round((Date.parse(iso) - now) / 1_000);
+  const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+    ['day', 86_400],
+    ['hour', 3_600],
+    ['minute', 60],
+  ];
+  const format = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
+  for (const [unit, length] of units) {
+    if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit);
+  }
+  return 'just now';
+}
+
+function isThisYear(iso: string): boolean {
+  return new Date(iso).getFullYear() === new Date().getFullYear();
+}
+
+/** The beginning of the UTC day so many days ago. */
+export function daysAgo(days: number): string {
+  const dayMs = 86_400_000;
+  return new Date(Math.floor(Date.now() / dayMs - days) * dayMs).toISOString();
+}
+
+export const statusText: Readonly<Record<string, string>> = {
+  pending: 'Pending',
+  completed: 'Completed',
+  expired: 'Expired',
+  failed: 'Failed',
+  partially_refunded: 'Partially refunded',
+  refunded: 'Refunded',
+  disputed: 'Disputed',
+  charged_back: 'Charged back',
+};

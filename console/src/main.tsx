@@ -1,0 +1,47 @@
+/** The console: providers around the router. */
+import '@mantine/core/styles.css';
+import '@mantine/notifications/styles.css';
+import './styles.css';
+import { MantineProvider } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiFailure } from './api.ts';
+import { router } from './router.tsx';
+import { cssVariables, theme } from './theme.ts';
+
+/** A session that has ended: sign in, and come back to the same page. */
+function leaveWhenEnded(error: Error): void {
+  if (!(error instanceof ApiFailure) || error.code !== 'session_required') return;
+  const { pathname, searchStr } = router.state.location;
+  if (pathname.startsWith('/sign-in')) return;
+  void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
+}
+
+const queries = new QueryClient({
+  queryCache: new QueryCache({ onError: leaveWhenEnded }),
+  mutationCache: new MutationCache({ onError: leaveWhenEnded }),
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      // What we did wrong stays wrong; what cannot be reached comes back.
+      retry: (count, error) => error instanceof ApiFailure && error.status === 0 && count < 3,
+      retryDelay: 1_000,
+      networkMode: 'always',
+    },
+    mutations: { networkMode: 'always' },
+  },
+});
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" cssVariablesResolver={cssVariables}>
+      <QueryClientProvider client={queries}>
+        <Notifications position="bottom-right" />
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,326 @@
+/** The consumer's first page: what is there, how to add to it, and where it went. */
+import {
+  Alert,
+  Anchor,
+  Button,
+  Chip,
+  Group,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { IconWallet } from '@tabler/icons-react';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import type { Balance, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
+import { BarsCard } from '../parts/bars.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { Steps } from '../parts/steps.tsx';
+import { Money, Status, Time } from '../parts/values.tsx';
+
+const POLL_MS = 4_000;
+const AMOUNTS = [10, 25, 50, 100];
+const DAYS = 30;
+
+export function BalancePage() {
+  const balance = useQuery({
+    queryKey: ['balance'],
+    queryFn: () => read<Balance>('/v1/balance'),
+    refetchInterval: POLL_MS,
+  });
+  return (
+    <Page title="Balance">
+      <ReturnedTopUp />
+      <FirstSteps />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        <Card title="Available">
+          <Loaded query={balance}>
+            {({ balance: dollars, debt }) => (
+              <>
+                <Text fz={40} fw={650} lh={1.15} aria-live="polite">
+                  <Money dollars={dollars} />
+                </Text>
+                {debt > 0 && (
+                  <Text size="sm" c="dimmed" mt="xs">
+                    You owe <Money dollars={debt} /> for refunded or disputed payments. The next
+                    top-up pays it first.
+                  </Text>
+                )}
+                <RunsOut dollars={dollars} />
+              </>
+            )}
+          </Loaded>
+        </Card>
+        <TopUpForm />
+      </SimpleGrid>
+      <Spending />
+      <TopUpHistory />
+    </Page>
+  );
+}
+
+function useSpending() {
+  return useQuery({
+    queryKey: ['usage-by-day'],
+    queryFn: () => read<UsageByDay>(`/v1/usage/daily?from=${daysAgo(DAYS - 1)}`),
+    refetchInterval: 30_000,
+  });
+}
+
+/** How long the balance lasts at the pace of the last week. */
+function RunsOut({ dollars }: { readonly dollars: number }) {
+  const { data } = useSpending();
+  const week = data?.days.slice(-7).reduce((sum, { spent }) => sum + spent, 0) ?? 0;
+  if (week <= 0 || dollars <= 0) return null;
+  const days = Math.floor((dollars / week) * 7);
+  return (
+    <Text size="sm" c="dimmed" mt="xs">
+      {days > 365
+        ? 'Lasts for more than a year at the pace of the last 7 days.'
+        : `Lasts for about ${days} ${days === 1 ? 'day' : 'days'} at the pace of the last 7 days.`}
+    </Text>
+  );
+}
+
+function FirstSteps() {
+  const keys = useQuery({ queryKey: ['keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const topUps = useQuery({
+    queryKey: ['top-ups-any'],
+    queryFn: () => read<TopUps>('/v1/top-up?limit=5'),
+  });
+  const usage = useQuery({
+    queryKey: ['usage-any'],
+    queryFn: () => read<Usage>('/v1/usage?limit=1'),
+    refetchInterval: ({ state }) => (state.data?.charges.length === 0 ? POLL_MS : false),
+  });
+  if (!keys.data || !topUps.data || !usage.data) return null;
+  return (
+    <Steps
+      title="Get started"
+      steps={[
+        {
+          title: 'Add money',
+          text: 'Top up with a card. $5.00 is enough to try it.',
+          isDone: topUps.data.topUps.some(({ status }) => status === 'completed'),
+        },
+        {
+          title: 'Create a consumer key',
+          text: 'Tools charge your balance with it. Copy it into your MCP client.',
+          to: '/keys',
+          isDone: keys.data.keys.some(({ kind }) => kind === 'consumer'),
+        },
+        {
+          title: 'Use a paid tool',
+          text: 'Your first charge shows up here by itself.',
+          isDone: usage.data.charges.length > 0,
+        },
+      ]}
+    />
+  );
+}
+
+/** The top-up that the payment page returned from, until it is credited. */
+function ReturnedTopUp() {
+  const { topUp: id, result } = useSearch({ from: '/shell/balance' });
+  const queries = useQueryClient();
+  const topUp = useQuery({
+    queryKey: ['top-up', id],
+    queryFn: () => read<TopUp>(`/v1/top-up/${id}`),
+    enabled: id !== undefined && result === 'paid',
+    refetchInterval: ({ state }) => (state.data?.status === 'pending' ? 1_000 : false),
+  });
+  const status = topUp.data?.status;
+  useEffect(() => {
+    if (status === 'completed') void queries.invalidateQueries();
+  }, [status, queries]);
+  if (id === undefined) return null;
+  if (result !== 'paid') {
+    return (
+      <Alert color="gray" title="Nothing was paid" role="status">
+        You left the payment page. Your balance has not changed.
+      </Alert>
+    );
+  }
+  if (!topUp.data) return null;
+  const amount = usd(topUp.data.amount);
+  if (status === 'pending') {
+    return (
+      <Alert color="blue" title="Payment received" role="status">
+        Adding {amount} to your balance.
+      </Alert>
+    );
+  }
+  return status === 'completed' ? (
+    <Alert color="green" title="Top-up completed" role="status">
+      {amount} was added to your balance.
+    </Alert>
+  ) : (
+    <Alert color="red" title="The payment did not go through" role="status">
+      {topUp.data.failure?.message ?? 'Nothing was added to your balance.'}
+    </Alert>
+  );
+}
+
+function TopUpForm() {
+  const [amount, setAmount] = useState('25');
+  const checkout = useMutation({
+    mutationFn: (dollars: number) =>
+      write<{ sessionUrl?: string }>('/v1/checkout', { amount: dollars }),
+    onSuccess: ({ sessionUrl }) => {
+      if (sessionUrl !== undefined) window.location.assign(sessionUrl);
+    },
+  });
+  const dollars = Number(amount);
+  const isValid = /^\d+(\.\d{1,2})?$/.test(amount.trim()) && dollars >= 5 && dollars <= 999_999.99;
+  return (
+    <Card title="Top up">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isValid) checkout.mutate(dollars);
+        }}
+      >
+        <Stack gap="sm">
+          <Chip.Group value={amount} onChange={setAmount}>
+            <Group gap="xs" role="group" aria-label="Amount">
+              {AMOUNTS.map((each) => (
+                <Chip key={each} value={String(each)} variant="outline" color="indigo">
+                  ${each}
+                </Chip>
+              ))}
+            </Group>
+          </Chip.Group>
+          <TextInput
+            label="Amount in dollars"
+            inputMode="decimal"
+            leftSection="$"
+            value={amount}
+            onChange={(event) => setAmount(event.currentTarget.value)}
+            error={isValid || amount === '' ? undefined : 'Enter $5.00 or more, in whole cents.'}
+          />
+          {checkout.error && <Failed error={checkout.error} />}
+          {checkout.data && checkout.data.sessionUrl === undefined && (
+            <Alert color="orange">The payment page is not ready yet. Try again in a moment.</Alert>
+          )}
+          <Button
+            type="submit"
+            disabled={!isValid}
+            loading={checkout.isPending || checkout.data?.sessionUrl !== undefined}
+          >
+            {isValid ? `Pay ${usd(dollars)}` : 'Pay'}
+          </Button>
+        </Stack>
+      </form>
+    </Card>
+  );
+}
+
+function Spending() {
+  const spending = useSpending();
+  return (
+    <Loaded query={spending}>
+      {({ days }) => (
+        <BarsCard
+          title={`Spending, last ${DAYS} days`}
+          what="Day (UTC)"
+          of="Spent"
+          empty="Nothing was spent in this time."
+          bars={days.map(({ from, spent }) => ({ label: utcDay(from), amount: spent }))}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function TopUpHistory() {
+  const list = useInfiniteQuery({
+    queryKey: ['top-ups'],
+    queryFn: ({ pageParam }) => read<TopUps>(`/v1/top-up?limit=20${pageParam}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) =>
+      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    refetchInterval: ({ state }) =>
+      state.data?.pages[0]?.topUps.some(({ status }) => status === 'pending') ? POLL_MS : false,
+  });
+  const topUps = list.data?.pages.flatMap((page) => page.topUps) ?? [];
+  const decimals = decimalsOfAll(topUps.map(({ amount }) => amount));
+  return (
+    <Card title="Top-ups" flush>
+      {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
+      {list.data && topUps.length === 0 && (
+        <Empty icon={<IconWallet size={22} />} title="No top-ups yet">
+          What you pay in shows up here, with its state.
+        </Empty>
+      )}
+      {topUps.length > 0 && (
+        <Table.ScrollContainer
+          minWidth={300}
+          type="native"
+          tabIndex={0}
+          role="region"
+          aria-label="Top-ups"
+        >
+          <Table>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Time</Table.Th>
+                <Table.Th>State</Table.Th>
+                <Table.Th className="money">Amount</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {topUps.map((topUp) => (
+                <Table.Tr key={topUp.id}>
+                  <Table.Td>
+                    <Time iso={topUp.createdAt} />
+                    <Text size="xs" c="dimmed">
+                      {methodOf(topUp)}
+                    </Text>
+                  </Table.Td>
+                  <Table.Td>
+                    <Status status={topUp.status} />
+                    {topUp.sessionUrl !== undefined && (
+                      <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
+                        Pay now
+                      </Anchor>
+                    )}
+                    {topUp.failure && (
+                      <Text size="xs" c="dimmed">
+                        {topUp.failure.message}
+                      </Text>
+                    )}
+                  </Table.Td>
+                  <Table.Td className="money">
+                    <Money dollars={topUp.amount} decimals={decimals} />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+      {list.hasNextPage && (
+        <Group justify="center" p="md">
+          <Button
+            variant="default"
+            loading={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            Load more
+          </Button>
+        </Group>
+      )}
+    </Card>
+  );
+}
+
+function methodOf({ method, automatic }: TopUp): string {
+  if (automatic) return 'Automatic, saved card';
+  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Booked by hand' }[method];
+}

@@ -1,0 +1,203 @@
+/** The Developer Dashboard: what was earned, by which tool, and the charges as they come in. */
+import { Anchor, Group, SegmentedControl, SimpleGrid, Text } from '@mantine/core';
+import { IconReceipt } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Charges, Earnings, Keys, Tools } from '../answers.ts';
+import { read } from '../api.ts';
+import { daysAgo, utcDay } from '../format.ts';
+import { BarsCard } from '../parts/bars.tsx';
+import { ChargeTable } from '../parts/charges.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { developerSnippets, Snippets } from '../parts/snippets.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { Steps } from '../parts/steps.tsx';
+import { Money } from '../parts/values.tsx';
+
+const POLL_MS = 3_000;
+const TOOLS_SHOWN = 10;
+
+export function DashboardPage() {
+  const earnings = useQuery({
+    queryKey: ['earnings'],
+    queryFn: () => read<Earnings>('/v1/earnings'),
+    refetchInterval: POLL_MS,
+  });
+  const recent = useQuery({
+    queryKey: ['recent-charges'],
+    queryFn: () => read<Charges>('/v1/charges?limit=10'),
+    refetchInterval: POLL_MS,
+  });
+  const navigate = useNavigate();
+  return (
+    <Page title="Developer Dashboard" intro="Amounts are net of refunds. Days are UTC days.">
+      <FirstSteps hasCharges={(recent.data?.charges.length ?? 1) > 0} />
+      <Loaded query={earnings}>
+        {({ totalEarnings, todayEarnings, byTool }) => (
+          <>
+            <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
+              <Figure label="Total earnings" dollars={totalEarnings} />
+              <Figure label="Today’s revenue" dollars={todayEarnings} />
+            </SimpleGrid>
+            <OverTime />
+            <ByTool byTool={byTool} />
+          </>
+        )}
+      </Loaded>
+      <Card
+        title="Recent charges"
+        flush
+        aside={
+          <Anchor component={Link} to="/developer/charges" size="sm">
+            All charges
+          </Anchor>
+        }
+      >
+        <Loaded query={recent}>
+          {({ charges }) =>
+            charges.length === 0 ? (
+              <Empty icon={<IconReceipt size={22} />} title="No charges yet">
+                Run the code below with your secret key and a consumer key. The charge appears here
+                by itself.
+              </Empty>
+            ) : (
+              <ChargeTable
+                charges={charges}
+                onOpen={(charge) => void navigate({ to: '/developer/charges', search: { charge } })}
+              />
+            )
+          }
+        </Loaded>
+      </Card>
+      <Snippet />
+    </Page>
+  );
+}
+
+function Figure({ label, dollars }: { readonly label: string; readonly dollars: number }) {
+  return (
+    <Card>
+      <Text c="dimmed">{label}</Text>
+      <Text fz={{ base: 28, sm: 32 }} fw={650} lh={1.25} className="breaks" aria-live="polite">
+        <Money dollars={dollars} />
+      </Text>
+    </Card>
+  );
+}
+
+const RANGES = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+];
+
+function OverTime() {
+  const [days, setDays] = useState('30');
+  const series = useQuery({
+    queryKey: ['earnings-series', days],
+    queryFn: () => read<Earnings>(`/v1/earnings?interval=day&from=${daysAgo(Number(days) - 1)}`),
+    refetchInterval: 15_000,
+  });
+  return (
+    <Loaded query={series}>
+      {({ series: points = [] }) => (
+        <BarsCard
+          title="Earnings over time"
+          aside={
+            <SegmentedControl
+              size="xs"
+              data={RANGES}
+              value={days}
+              onChange={setDays}
+              aria-label="How many days"
+            />
+          }
+          what="Day (UTC)"
+          of="Earned"
+          empty="Nothing was earned in this time."
+          bars={points.map(({ from, earnings }) => ({ label: utcDay(from), amount: earnings }))}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function ByTool({ byTool }: { readonly byTool: Earnings['byTool'] }) {
+  const sorted = Object.entries(byTool).toSorted(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return null;
+  return (
+    <BarsCard
+      title="Revenue by tool"
+      aside={
+        sorted.length > TOOLS_SHOWN && (
+          <Anchor component={Link} to="/developer/tools" size="sm">
+            All {sorted.length} tools
+          </Anchor>
+        )
+      }
+      what="Tool"
+      of="Revenue"
+      horizontal
+      empty="Nothing was earned yet."
+      bars={sorted.slice(0, TOOLS_SHOWN).map(([label, amount]) => ({ label, amount }))}
+    />
+  );
+}
+
+function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
+  const keys = useQuery({ queryKey: ['keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const tools = useTools();
+  if (!keys.data || !tools.data) return null;
+  return (
+    <Steps
+      title="Charge for your first tool"
+      steps={[
+        {
+          title: 'Create a secret key',
+          text: 'Your tool server charges consumers with it.',
+          to: '/developer/settings',
+          isDone: keys.data.keys.some(({ kind }) => kind === 'developer'),
+        },
+        {
+          title: 'Price a tool',
+          text: 'Register it with its price per call.',
+          to: '/developer/tools',
+          isDone: tools.data.tools.length > 0,
+        },
+        {
+          title: 'Make a charge',
+          text: 'Run the code below. This page waits for it.',
+          isDone: hasCharges,
+        },
+      ]}
+    />
+  );
+}
+
+function useTools() {
+  return useQuery({
+    queryKey: ['tools', false],
+    queryFn: () => read<Tools>('/v1/tools?archived=false'),
+  });
+}
+
+function Snippet() {
+  const priced = useTools().data?.tools.find(({ price }) => price !== null);
+  return (
+    <Card title="Charge from your code">
+      <Group mb="xs">
+        <Text c="dimmed" size="sm">
+          Put a secret key from{' '}
+          <Anchor component={Link} to="/developer/settings" inherit underline="always">
+            Developer Settings
+          </Anchor>{' '}
+          in place of SECRET_KEY.
+        </Text>
+      </Group>
+      <Snippets
+        snippets={developerSnippets('SECRET_KEY', priced?.name ?? 'search', priced?.price ?? 0.02)}
+      />
+    </Card>
+  );
+}

@@ -1,0 +1,134 @@
+/** Every charge of the developer's tools, with a refund in the sheet of each. */
+import { Button, Group, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconReceipt } from '@tabler/icons-react';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Charges } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { usd } from '../format.ts';
+import {
+  ChargeFilters,
+  ChargeSheet,
+  ChargeTable,
+  Field,
+  queryOf,
+  type Charge,
+} from '../parts/charges.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Failed } from '../parts/states.tsx';
+
+export function DeveloperChargesPage() {
+  const { charge, consumerId, ...filter } = useSearch({ from: '/shell/developer/charges' });
+  const navigate = useNavigate({ from: '/developer/charges' });
+  const query = queryOf(filter);
+  if (consumerId !== undefined) query.set('consumerId', consumerId);
+  const list = useInfiniteQuery({
+    queryKey: ['charges', query.toString()],
+    queryFn: ({ pageParam }) => read<Charges>(`/v1/charges?limit=50&${query}${pageParam}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) =>
+      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : 5_000),
+  });
+  const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
+  // From the dashboard or a shared address the charge may be on no page that is loaded.
+  const one = useQuery({
+    queryKey: ['charge', charge],
+    queryFn: () => read<Charge>(`/v1/charges/${charge}`),
+    enabled: charge !== undefined,
+  });
+  const kept = consumerId === undefined ? {} : { consumerId };
+  const open = (id: string | undefined) =>
+    void navigate({ search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) } });
+  return (
+    <Page
+      title="Charges"
+      intro="Every charge of your tools, newest first."
+      aside={
+        <Button variant="default" component="a" href={`/v1/charges.csv?${query}`} download>
+          Export CSV
+        </Button>
+      }
+    >
+      <ChargeFilters value={filter} onChange={(search) => void navigate({ search })}>
+        {consumerId !== undefined && (
+          <Button variant="light" onClick={() => void navigate({ search: filter })}>
+            One consumer only · show all
+          </Button>
+        )}
+      </ChargeFilters>
+      <Card title="Charges" flush>
+        {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
+        {list.data && charges.length === 0 && (
+          <Empty icon={<IconReceipt size={22} />} title="No charges">
+            {query.size > 0
+              ? 'No charge matches these filters.'
+              : 'Charges of your tools show up here as they are made.'}
+          </Empty>
+        )}
+        {charges.length > 0 && <ChargeTable charges={charges} onOpen={open} />}
+        {list.hasNextPage && (
+          <Group justify="center" p="md">
+            <Button
+              variant="default"
+              loading={list.isFetchingNextPage}
+              onClick={() => void list.fetchNextPage()}
+            >
+              Load more
+            </Button>
+          </Group>
+        )}
+      </Card>
+      <ChargeSheet
+        charge={
+          charge === undefined ? undefined : (one.data ?? charges.find(({ id }) => id === charge))
+        }
+        onClose={() => open(undefined)}
+        as="developer"
+      >
+        {one.data && <Refund charge={one.data} />}
+      </ChargeSheet>
+    </Page>
+  );
+}
+
+/** All of what is left, or less. */
+function Refund({ charge }: { readonly charge: Charge }) {
+  const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
+  const [amount, setAmount] = useState(String(left));
+  const queries = useQueryClient();
+  const refund = useMutation({
+    mutationFn: () => write(`/v1/charges/${charge.id}/refund`, { amount: Number(amount) }),
+    onSuccess: async () => {
+      notifications.show({ message: `Refunded ${usd(Number(amount))}.` });
+      await queries.invalidateQueries();
+    },
+  });
+  if (left <= 0) return null;
+  return (
+    <Field label="Refund">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          refund.mutate();
+        }}
+      >
+        <Group gap="xs" align="flex-end" wrap="nowrap">
+          <TextInput
+            aria-label="Amount to refund in dollars"
+            leftSection="$"
+            inputMode="decimal"
+            value={amount}
+            onChange={(event) => setAmount(event.currentTarget.value)}
+          />
+          <Button type="submit" variant="default" loading={refund.isPending}>
+            Refund
+          </Button>
+        </Group>
+        {refund.error && <Failed error={refund.error} />}
+      </form>
+    </Field>
+  );
+}

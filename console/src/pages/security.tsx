@@ -1,0 +1,271 @@
+/** Who is signed in where, the password, and the second factor. */
+import {
+  Alert,
+  Badge,
+  Button,
+  Code,
+  Group,
+  PasswordInput,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { auth } from '../api.ts';
+import { Card, Page } from '../parts/page.tsx';
+import { Failed, Loaded } from '../parts/states.tsx';
+import { useSession } from '../parts/shell.tsx';
+import { CopyText, Time } from '../parts/values.tsx';
+
+interface SignedIn {
+  readonly session: { readonly token: string };
+  readonly user: { readonly twoFactorEnabled?: boolean | null };
+}
+
+interface ListedSession {
+  readonly token: string;
+  readonly ipAddress?: string | null;
+  readonly userAgent?: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+function useSignedIn() {
+  return useQuery({ queryKey: ['signed-in'], queryFn: () => auth<SignedIn>('/get-session') });
+}
+
+export function SecurityPage() {
+  const email = useSession().data?.email ?? '';
+  return (
+    <Page title="Security" intro={email}>
+      <Password email={email} />
+      <SecondFactor />
+      <Sessions />
+    </Page>
+  );
+}
+
+function Password({ email }: { readonly email: string }) {
+  const send = useMutation({
+    mutationFn: () => auth('/sign-up', { email }),
+    onSuccess: () => notifications.show({ message: 'Check your mail for the link.' }),
+  });
+  return (
+    <Card title="Password">
+      <Text c="dimmed" mb="md">
+        We mail a link to choose a new password. Other sessions end when it is used.
+      </Text>
+      <Button variant="default" loading={send.isPending} onClick={() => send.mutate()}>
+        Send link
+      </Button>
+      {send.error && <Failed error={send.error} />}
+    </Card>
+  );
+}
+
+interface Enrollment {
+  readonly totpURI: string;
+  readonly backupCodes: readonly string[];
+}
+
+function SecondFactor() {
+  const signedIn = useSignedIn();
+  const queries = useQueryClient();
+  const [password, setPassword] = useState('');
+  const [code, setCode] = useState('');
+  const isOn = signedIn.data?.user.twoFactorEnabled === true;
+  const done = async (message: string) => {
+    notifications.show({ message });
+    setPassword('');
+    setCode('');
+    enable.reset();
+    await queries.invalidateQueries({ queryKey: ['signed-in'] });
+  };
+  const enable = useMutation({
+    mutationFn: () => auth<Enrollment>('/two-factor/enable', { password }),
+  });
+  const confirm = useMutation({
+    mutationFn: () => auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
+    onSuccess: () => done('Two-factor authentication is on.'),
+  });
+  const disable = useMutation({
+    mutationFn: () => auth('/two-factor/disable', { password }),
+    onSuccess: () => done('Two-factor authentication is off.'),
+  });
+  const error = enable.error ?? confirm.error ?? disable.error;
+  const secret = enable.data && new URL(enable.data.totpURI).searchParams.get('secret');
+  return (
+    <Card
+      title="Two-factor authentication"
+      aside={
+        <Badge variant="dot" color={isOn ? 'green' : 'gray'} tt="none" fw={500}>
+          {isOn ? 'On' : 'Off'}
+        </Badge>
+      }
+    >
+      <Stack gap="md">
+        {enable.data && secret ? (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              confirm.mutate();
+            }}
+          >
+            <Stack gap="sm">
+              <Text>
+                Add this secret to your authenticator app, then enter the code that it shows.
+              </Text>
+              <Group gap="xs">
+                <Code className="breaks">{secret}</Code>
+                <CopyText value={secret} label="Copy secret" />
+              </Group>
+              <Alert color="orange" title="Backup codes">
+                Each signs you in once if you lose the app: {enable.data.backupCodes.join(', ')}
+              </Alert>
+              <TextInput
+                label="Code"
+                inputMode="numeric"
+                autoComplete="one-time-code"
+                maw={200}
+                value={code}
+                onChange={(event) => setCode(event.currentTarget.value)}
+              />
+              <Group>
+                <Button type="submit" loading={confirm.isPending}>
+                  Turn on
+                </Button>
+              </Group>
+            </Stack>
+          </form>
+        ) : (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (isOn) disable.mutate();
+              else enable.mutate();
+            }}
+          >
+            <Group align="flex-end" gap="sm">
+              <PasswordInput
+                label="Your password"
+                autoComplete="current-password"
+                style={{ flex: '1 1 220px', maxWidth: 320 }}
+                required
+                withAsterisk={false}
+                value={password}
+                onChange={(event) => setPassword(event.currentTarget.value)}
+              />
+              <Button
+                type="submit"
+                variant="default"
+                loading={enable.isPending || disable.isPending}
+              >
+                {isOn ? 'Turn off' : 'Set up'}
+              </Button>
+            </Group>
+          </form>
+        )}
+        {error && <Failed error={error} />}
+      </Stack>
+    </Card>
+  );
+}
+
+function Sessions() {
+  const queries = useQueryClient();
+  const own = useSignedIn().data?.session.token;
+  const sessions = useQuery({
+    queryKey: ['sessions'],
+    queryFn: () => auth<readonly ListedSession[]>('/list-sessions'),
+  });
+  const end = useMutation({
+    mutationFn: (token: string) => auth('/revoke-session', { token }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
+  });
+  const endOthers = useMutation({
+    mutationFn: () => auth('/revoke-other-sessions', {}),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
+  });
+  return (
+    <Card
+      title="Sessions"
+      flush
+      aside={
+        <Button
+          size="xs"
+          variant="default"
+          loading={endOthers.isPending}
+          onClick={() => endOthers.mutate()}
+        >
+          Sign out everywhere else
+        </Button>
+      }
+    >
+      {(end.error ?? endOthers.error) && <Failed error={(end.error ?? endOthers.error) as Error} />}
+      <Loaded query={sessions}>
+        {(list) => (
+          <Table.ScrollContainer
+            minWidth={460}
+            type="native"
+            tabIndex={0}
+            role="region"
+            aria-label="Sessions"
+          >
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Browser</Table.Th>
+                  <Table.Th>Signed in</Table.Th>
+                  <Table.Th aria-label="Actions" />
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {list.map((session) => (
+                  <Table.Tr key={session.token}>
+                    <Table.Td>
+                      {browserOf(session.userAgent ?? '')}
+                      <Text size="xs" c="dimmed">
+                        {session.ipAddress || 'Address unknown'}
+                      </Text>
+                    </Table.Td>
+                    <Table.Td>
+                      <Time iso={session.createdAt} relative />
+                    </Table.Td>
+                    <Table.Td ta="right">
+                      {session.token === own ? (
+                        <Text size="sm" c="dimmed">
+                          This session
+                        </Text>
+                      ) : (
+                        <Button
+                          size="xs"
+                          variant="default"
+                          onClick={() => end.mutate(session.token)}
+                        >
+                          Sign out
+                        </Button>
+                      )}
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function browserOf(userAgent: string): string {
+  const names = ['Edg', 'Firefox', 'Chrome', 'Safari', 'curl'];
+  const name = names.find((each) => userAgent.includes(`${each}/`)) ?? 'Unknown browser';
+  const system = ['Windows', 'Android', 'iPhone', 'Mac OS', 'Linux'].find((each) =>
+    userAgent.includes(each),
+  );
+  const shown = name === 'Edg' ? 'Edge' : name;
+  return system === undefined ? shown : `${shown} on ${system === 'Mac OS' ? 'macOS' : system}`;
+}

@@ -1,0 +1,127 @@
+/** Developer Settings: secret keys, the page people return to, and the keys that receipts are verified with. */
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Developer, ReceiptKeys } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { Field } from '../parts/charges.tsx';
+import { KeyCard } from '../parts/keys.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { developerSnippets, Snippets } from '../parts/snippets.tsx';
+import { Failed, Loaded } from '../parts/states.tsx';
+import { CopyText, Id } from '../parts/values.tsx';
+
+export function SettingsPage() {
+  return (
+    <Page title="Developer Settings">
+      <KeyCard
+        kind="developer"
+        title="Secret keys"
+        empty="Your tool server charges consumers with a secret key."
+        snippet={(key) => <Snippets snippets={developerSnippets(key, 'search', 0.02)} />}
+      />
+      <ReturnUrl />
+      <ReceiptKeyList />
+      <KeyCard
+        kind="legacy"
+        title="Legacy keys"
+        empty="Only the endpoints from before /v1 need one: agents, grants and calls."
+      />
+    </Page>
+  );
+}
+
+function ReturnUrl() {
+  const developer = useQuery({
+    queryKey: ['developer'],
+    queryFn: () => read<Developer>('/v1/developer'),
+  });
+  return (
+    <Card title="After a top-up">
+      <Loaded query={developer}>
+        {({ developerId, returnUrl }) => (
+          <Stack gap="md">
+            <Text c="dimmed">
+              When a consumer cannot pay for your tool, the refusal names a page to top up. From
+              there people can return to yours.
+            </Text>
+            <ReturnUrlForm saved={returnUrl ?? ''} />
+            <Field label="Developer">
+              <Id id={developerId} />
+            </Field>
+          </Stack>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function ReturnUrlForm({ saved }: { readonly saved: string }) {
+  const [url, setUrl] = useState(saved);
+  const queries = useQueryClient();
+  const save = useMutation({
+    mutationFn: () => write('/v1/developer', { returnUrl: url.trim() || null }, 'PATCH'),
+    onSuccess: async () => {
+      notifications.show({ message: 'Saved.' });
+      await queries.invalidateQueries({ queryKey: ['developer'] });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label="Return URL"
+          placeholder="https://example.com/chat"
+          style={{ flex: '1 1 260px' }}
+          value={url}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+        />
+        <Button type="submit" variant="default" loading={save.isPending}>
+          Save
+        </Button>
+      </Group>
+      {save.error && <Failed error={save.error} />}
+    </form>
+  );
+}
+
+function ReceiptKeyList() {
+  const [isShown, setShown] = useState(false);
+  const keys = useQuery({
+    queryKey: ['receipt-keys'],
+    queryFn: () => read<ReceiptKeys>('/v1/receipts/keys'),
+    enabled: isShown,
+  });
+  return (
+    <Card title="Receipt keys">
+      <Text c="dimmed" mb="md">
+        With these keys your server verifies receipts without asking Farebox. Keep them secret.
+      </Text>
+      {!isShown && (
+        <Button variant="default" onClick={() => setShown(true)}>
+          Show receipt keys
+        </Button>
+      )}
+      {isShown && (
+        <Loaded query={keys}>
+          {(answer) =>
+            answer.keys.map(({ id, key }) => (
+              <Field key={id} label={`Key ${id}`}>
+                <Group gap="xs">
+                  <span className="id breaks">{key}</span>
+                  <CopyText value={key} label="Copy" />
+                </Group>
+              </Field>
+            ))
+          }
+        </Loaded>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,259 @@
+/** Signing in, signing up and setting a password: three small pages of one kind. */
+import {
+  Alert,
+  Anchor,
+  Button,
+  Center,
+  Group,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
+import { auth } from '../api.ts';
+import { Brand } from '../parts/brand.tsx';
+
+const PASSWORD_LENGTH_MIN = 10;
+
+interface FrameProps {
+  readonly title: string;
+  readonly intro?: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Frame({ title, intro, children }: FrameProps) {
+  useEffect(() => {
+    document.title = `${title} · Farebox`;
+  }, [title]);
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <Stack w="100%" maw={400} gap="lg">
+        <Center>
+          <Brand />
+        </Center>
+        <Paper p="xl">
+          <Title order={1} mb={4}>
+            {title}
+          </Title>
+          {intro !== undefined && (
+            <Text c="dimmed" mb="md">
+              {intro}
+            </Text>
+          )}
+          {children}
+        </Paper>
+      </Stack>
+    </Center>
+  );
+}
+
+/** Runs what a form does; says what went wrong and keeps what was typed. */
+function useForm(send: () => Promise<void>) {
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    await send().catch((error: Error) => setProblem(error.message));
+    setBusy(false);
+  };
+  const note = problem !== undefined && (
+    <Alert color="red" role="alert" p="sm">
+      {problem}
+    </Alert>
+  );
+  return { isBusy, note, submit: (event: FormEvent) => void submit(event) };
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ended: 'Your session has ended. Sign in to continue where you were.',
+  link: 'That sign-in link was used already or has expired.',
+};
+
+export function SignInPage() {
+  const { next, reason } = useSearch({ from: '/sign-in' });
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const [code, setCode] = useState<string>();
+  const finish = async () => {
+    queries.clear();
+    // Only a path of ours: an address from elsewhere could lead anywhere.
+    const isOwn = next !== undefined && /^\/(?![/\\])/.test(next);
+    await navigate({ href: isOwn ? next : '/balance' });
+  };
+  const form = useForm(async () => {
+    if (code !== undefined) {
+      await auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') });
+      return finish();
+    }
+    const answer = await auth<{ twoFactorRedirect?: boolean }>('/sign-in/email', {
+      email,
+      password,
+    });
+    if (answer.twoFactorRedirect === true) setCode('');
+    else await finish();
+  });
+  return (
+    <Frame title="Sign in">
+      <form onSubmit={form.submit}>
+        <Stack gap="md" mt="md">
+          {reason !== undefined && REASONS[reason] !== undefined && (
+            <Alert color="blue" p="sm">
+              {REASONS[reason]}
+            </Alert>
+          )}
+          {code === undefined ? (
+            <>
+              <TextInput
+                label="Email"
+                type="email"
+                autoComplete="username"
+                required
+                withAsterisk={false}
+                value={email}
+                onChange={(event) => setEmail(event.currentTarget.value)}
+              />
+              <PasswordInput
+                label="Password"
+                autoComplete="current-password"
+                required
+                withAsterisk={false}
+                value={password}
+                onChange={(event) => setPassword(event.currentTarget.value)}
+              />
+            </>
+          ) : (
+            <TextInput
+              label="Code from your authenticator app"
+              autoComplete="one-time-code"
+              inputMode="numeric"
+              autoFocus
+              required
+              withAsterisk={false}
+              value={code}
+              onChange={(event) => setCode(event.currentTarget.value)}
+            />
+          )}
+          {form.note}
+          <Button type="submit" loading={form.isBusy}>
+            Sign in
+          </Button>
+          <Group justify="space-between" gap="xs">
+            <Anchor component={Link} to="/sign-up" size="sm">
+              Create account
+            </Anchor>
+            <Anchor component={Link} to="/sign-up" size="sm">
+              Forgot password?
+            </Anchor>
+          </Group>
+        </Stack>
+      </form>
+    </Frame>
+  );
+}
+
+export function SignUpPage() {
+  const [email, setEmail] = useState('');
+  const [isSent, setSent] = useState(false);
+  const form = useForm(async () => {
+    await auth('/sign-up', { email: email.trim() });
+    setSent(true);
+  });
+  if (isSent) {
+    return (
+      <Frame title="Check your mail">
+        <Text role="status" className="breaks">
+          If <b>{email}</b> can have an account, a link to set its password is on the way. It works
+          for one hour.
+        </Text>
+        <Button variant="default" mt="md" fullWidth onClick={() => setSent(false)}>
+          Use another address
+        </Button>
+      </Frame>
+    );
+  }
+  return (
+    <Frame
+      title="Set up your account"
+      intro="Enter your email. We send a link to choose a password, for a new account as well as for a forgotten password."
+    >
+      <form onSubmit={form.submit}>
+        <Stack gap="md">
+          <TextInput
+            label="Email"
+            type="email"
+            autoComplete="username"
+            required
+            withAsterisk={false}
+            maxLength={254}
+            value={email}
+            onChange={(event) => setEmail(event.currentTarget.value)}
+          />
+          {form.note}
+          <Button type="submit" loading={form.isBusy}>
+            Send link
+          </Button>
+          <Text size="sm" ta="center">
+            <Anchor component={Link} to="/sign-in" inherit>
+              Sign in instead
+            </Anchor>
+          </Text>
+        </Stack>
+      </form>
+    </Frame>
+  );
+}
+
+export function SetPasswordPage() {
+  const { token } = useSearch({ from: '/set-password' });
+  const navigate = useNavigate();
+  const [password, setPassword] = useState('');
+  const [isSet, setIsSet] = useState(false);
+  const form = useForm(async () => {
+    await auth('/reset-password', { newPassword: password, token });
+    setIsSet(true);
+  });
+  if (isSet) {
+    return (
+      <Frame title="Password set">
+        <Text role="status" mb="md">
+          Your password was saved. Sign in with it.
+        </Text>
+        <Button fullWidth onClick={() => void navigate({ to: '/sign-in' })}>
+          Sign in
+        </Button>
+      </Frame>
+    );
+  }
+  return (
+    <Frame title="Set your password">
+      <form onSubmit={form.submit}>
+        <Stack gap="md" mt="md">
+          <PasswordInput
+            label="New password"
+            description={`At least ${PASSWORD_LENGTH_MIN} characters`}
+            autoComplete="new-password"
+            required
+            withAsterisk={false}
+            minLength={PASSWORD_LENGTH_MIN}
+            maxLength={128}
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+          />
+          {form.note}
+          <Button type="submit" loading={form.isBusy}>
+            Save password
+          </Button>
+        </Stack>
+      </form>
+    </Frame>
+  );
+}

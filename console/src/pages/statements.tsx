@@ -1,0 +1,161 @@
+/** Monthly statements of both roles. The lines add up from the opening to the closing figure. */
+import { Button, Group, SegmentedControl, Select, Table } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
+import { read } from '../api.ts';
+import { decimalsOfAll, localDay } from '../format.ts';
+import { Card, Page } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { Money } from '../parts/values.tsx';
+
+const MONTHS_SHOWN = 24;
+
+interface Line {
+  readonly key: string;
+  readonly what: ReactNode;
+  readonly amount: number;
+}
+
+export function StatementsPage() {
+  const search = useSearch({ from: '/shell/statements' });
+  const navigate = useNavigate({ from: '/statements' });
+  const months = lastMonths();
+  const month = search.month ?? months[0] ?? '';
+  const as = search.as === 'developer' ? 'developer' : 'consumer';
+  const statement = useQuery({
+    queryKey: ['statement', month, as],
+    queryFn: () => read<ConsumerStatement | DeveloperStatement>(`/v1/statements/${month}?as=${as}`),
+  });
+  return (
+    <Page
+      title="Statements"
+      intro="Months are UTC months."
+      aside={
+        <Button
+          variant="default"
+          component="a"
+          href={`/v1/statements/${month}.csv?as=${as}`}
+          download
+        >
+          Export CSV
+        </Button>
+      }
+    >
+      <Group gap="sm" align="flex-end">
+        <Select
+          label="Month"
+          data={months.map((value) => ({ value, label: nameOf(value) }))}
+          value={month}
+          allowDeselect={false}
+          onChange={(value) => void navigate({ search: { ...search, month: value ?? month } })}
+        />
+        <SegmentedControl
+          aria-label="Statement of"
+          value={as}
+          onChange={(value) => void navigate({ search: { ...search, as: value } })}
+          data={[
+            { value: 'consumer', label: 'Balance' },
+            { value: 'developer', label: 'Earnings' },
+          ]}
+        />
+      </Group>
+      <Card flush title={nameOf(month)}>
+        <Loaded query={statement}>{(data) => <Lines lines={linesOf(data)} />}</Loaded>
+      </Card>
+    </Page>
+  );
+}
+
+function Lines({ lines }: { readonly lines: readonly Line[] }) {
+  const decimals = decimalsOfAll(lines.map(({ amount }) => amount));
+  return (
+    <Table.ScrollContainer
+      minWidth={340}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label="Statement"
+    >
+      <Table>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Entry</Table.Th>
+            <Table.Th className="money">Amount</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {lines.map(({ key, what, amount }, index) => (
+            <Table.Tr key={key} fw={index === 0 || index === lines.length - 1 ? 600 : undefined}>
+              <Table.Td>
+                <bdi className="breaks">{what}</bdi>
+              </Table.Td>
+              <Table.Td className="money">
+                <Money dollars={amount} decimals={decimals} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  top_up: 'Top-up',
+  refund: 'Refund of a top-up',
+  dispute: 'Dispute',
+  charge_refund: 'Refund of a charge',
+  adjustment: 'Adjustment',
+};
+
+function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
+  if ('openingBalance' in statement) {
+    return [
+      { key: 'opening', what: 'Opening balance', amount: statement.openingBalance },
+      ...statement.movements.map(({ kind, amount, createdAt }, index) => ({
+        key: `movement-${index}`,
+        what: `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${localDay(createdAt)}`,
+        amount,
+      })),
+      ...statement.charges.map(({ tool, charges, amount }) => ({
+        key: `tool-${tool}`,
+        what: `${tool}, ${plural(charges, 'charge')}`,
+        amount: -amount,
+      })),
+      { key: 'closing', what: 'Closing balance', amount: statement.closingBalance },
+    ];
+  }
+  return [
+    { key: 'opening', what: 'Earned before', amount: statement.openingEarnings },
+    ...statement.earned.map(({ day, tool, charges, amount }) => ({
+      key: `${day}-${tool}`,
+      what: `${tool}, ${localDay(`${day}T12:00:00Z`)}, ${plural(charges, 'charge')}`,
+      amount,
+    })),
+    ...statement.refunds.map(({ day, tool, refunds, amount }) => ({
+      key: `refund-${day}-${tool}`,
+      what: `${tool}, ${localDay(`${day}T12:00:00Z`)}, ${plural(refunds, 'refund')}`,
+      amount: -amount,
+    })),
+    { key: 'closing', what: 'Earned in total', amount: statement.closingEarnings },
+  ];
+}
+
+function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function lastMonths(): string[] {
+  const now = new Date();
+  return Array.from({ length: MONTHS_SHOWN }, (_, back) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString().slice(0, 7),
+  );
+}
+
+function nameOf(month: string): string {
+  const date = new Date(`${month}-01T00:00:00Z`);
+  if (Number.isNaN(date.getTime())) return month;
+  return date.toLocaleDateString('en-US', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+}

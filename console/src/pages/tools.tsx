@@ -1,0 +1,251 @@
+/** The developer's tools: registered, priced, archived. */
+import {
+  Anchor,
+  Badge,
+  Button,
+  Group,
+  Modal,
+  SegmentedControl,
+  Stack,
+  Table,
+  Text,
+  Textarea,
+  TextInput,
+  VisuallyHidden,
+} from '@mantine/core';
+import { IconPlus, IconTool } from '@tabler/icons-react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Tool, Tools } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { decimalsOfAll } from '../format.ts';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { Money } from '../parts/values.tsx';
+
+export function ToolsPage() {
+  const { archived } = useSearch({ from: '/shell/developer/tools' });
+  const isArchived = archived === 'true';
+  const navigate = useNavigate({ from: '/developer/tools' });
+  const tools = useQuery({
+    queryKey: ['tools', isArchived],
+    queryFn: () => read<Tools>(`/v1/tools?archived=${isArchived}`),
+  });
+  const [edited, setEdited] = useState<Tool | 'new'>();
+  const close = () => setEdited(undefined);
+  return (
+    <Page
+      title="Tools"
+      intro="A charge names a tool. With a price set here, it need not name an amount."
+      aside={
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
+          Register tool
+        </Button>
+      }
+    >
+      <Group>
+        <SegmentedControl
+          value={isArchived ? 'true' : 'false'}
+          onChange={(value) =>
+            void navigate({ search: value === 'true' ? { archived: 'true' } : {} })
+          }
+          aria-label="Which tools"
+          data={[
+            { value: 'false', label: 'In use' },
+            { value: 'true', label: 'Archived' },
+          ]}
+        />
+      </Group>
+      <Card flush>
+        <Loaded query={tools}>
+          {({ tools: all }) =>
+            all.length === 0 ? (
+              <Empty
+                icon={<IconTool size={22} />}
+                title={isArchived ? 'No archived tools' : 'No tools yet'}
+              >
+                {isArchived
+                  ? 'Tools that you archive are kept here with what they earned.'
+                  : 'Register a tool, or charge for one: it appears here with its first charge.'}
+              </Empty>
+            ) : (
+              <ToolTable tools={all} isArchived={isArchived} onEdit={setEdited} />
+            )
+          }
+        </Loaded>
+      </Card>
+      <Modal
+        opened={edited !== undefined}
+        onClose={close}
+        title={edited === 'new' ? 'Register tool' : 'Edit tool'}
+      >
+        {edited !== undefined && (
+          <ToolForm
+            tool={edited === 'new' ? undefined : edited}
+            isArchived={isArchived}
+            onDone={close}
+          />
+        )}
+      </Modal>
+    </Page>
+  );
+}
+
+interface TableProps {
+  readonly tools: readonly Tool[];
+  readonly isArchived: boolean;
+  readonly onEdit: (tool: Tool) => void;
+}
+
+function ToolTable({ tools, isArchived, onEdit }: TableProps) {
+  const revenue = decimalsOfAll(tools.map(({ totalRevenue }) => totalRevenue));
+  const prices = decimalsOfAll(tools.map(({ price }) => price ?? 0));
+  return (
+    <Table.ScrollContainer
+      minWidth={640}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label="Tools"
+    >
+      <Table>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Tool</Table.Th>
+            <Table.Th className="money">Price</Table.Th>
+            <Table.Th className="money">Charges</Table.Th>
+            <Table.Th className="money">Revenue</Table.Th>
+            <Table.Th aria-label="Actions" />
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {tools.map((tool) => (
+            <Table.Tr key={tool.id}>
+              <Table.Td>
+                <Group gap="xs" wrap="nowrap">
+                  <Anchor
+                    inherit
+                    title={tool.name}
+                    renderRoot={(props) => (
+                      <Link to="/developer/charges" search={{ tool: tool.name }} {...props} />
+                    )}
+                  >
+                    <bdi className="one-line">{tool.name}</bdi>
+                  </Anchor>
+                  {isArchived && (
+                    <Badge variant="default" tt="none" fw={500}>
+                      Archived
+                    </Badge>
+                  )}
+                </Group>
+                <Text size="xs" c="dimmed" lineClamp={2} className="breaks">
+                  {tool.description}
+                </Text>
+              </Table.Td>
+              <Table.Td className="money">
+                {tool.price === null ? (
+                  <Text size="sm" c="dimmed">
+                    By charge
+                  </Text>
+                ) : (
+                  <Money dollars={tool.price} decimals={prices} />
+                )}
+              </Table.Td>
+              <Table.Td className="money">{tool.totalCharges.toLocaleString('en-US')}</Table.Td>
+              <Table.Td className="money">
+                <Money dollars={tool.totalRevenue} decimals={revenue} />
+              </Table.Td>
+              <Table.Td>
+                <Button size="xs" variant="default" onClick={() => onEdit(tool)}>
+                  Edit <VisuallyHidden>{tool.name}</VisuallyHidden>
+                </Button>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+interface FormProps {
+  /** Undefined: a new one. */
+  readonly tool: Tool | undefined;
+  readonly isArchived: boolean;
+  readonly onDone: () => void;
+}
+
+function ToolForm({ tool, isArchived, onDone }: FormProps) {
+  const [name, setName] = useState(tool?.name ?? '');
+  const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
+  const [description, setDescription] = useState(tool?.description ?? '');
+  const queries = useQueryClient();
+  const save = useMutation({
+    mutationFn: (archived: boolean) => {
+      const fields = { description, price: price.trim() === '' ? null : Number(price) };
+      return tool
+        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, 'PATCH')
+        : write('/v1/tools', { name, ...fields });
+    },
+    onSuccess: async () => {
+      onDone();
+      await queries.invalidateQueries({ queryKey: ['tools'] });
+    },
+  });
+  const isPriceValid = price.trim() === '' || /^(\d+(\.\d{1,6})?|\.\d{1,6})$/.test(price.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate(isArchived);
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description={
+            tool ? 'Charges and receipts name it, so it stays.' : 'What charges call it.'
+          }
+          required
+          withAsterisk={false}
+          maxLength={100}
+          readOnly={tool !== undefined}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Price per call in dollars"
+          description="Up to six decimals. Leave it empty when each charge names its amount."
+          inputMode="decimal"
+          leftSection="$"
+          value={price}
+          error={isPriceValid ? undefined : 'Enter a number with up to six decimals.'}
+          onChange={(event) => setPrice(event.currentTarget.value)}
+        />
+        <Textarea
+          label="Description"
+          maxLength={2_000}
+          autosize
+          minRows={2}
+          maxRows={6}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        {save.error && <Failed error={save.error} />}
+        <Group justify="space-between">
+          {tool ? (
+            <Button variant="default" onClick={() => save.mutate(!isArchived)}>
+              {isArchived ? 'Unarchive' : 'Archive'}
+            </Button>
+          ) : (
+            <span />
+          )}
+          <Button type="submit" loading={save.isPending} disabled={!isPriceValid}>
+            {tool ? 'Save' : 'Register tool'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,249 @@
+/** Lists of charges: filters that live in the address, pages by cursor, and a sheet for one of them. */
+import {
+  Alert,
+  Button,
+  Code,
+  Drawer,
+  Group,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  UnstyledButton,
+  VisuallyHidden,
+} from '@mantine/core';
+import { IconRosetteDiscountCheck } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import type { Usage, Verified } from '../answers.ts';
+import { write } from '../api.ts';
+import { decimalsOfAll } from '../format.ts';
+import { CopyText, Id, Money, Time } from './values.tsx';
+
+export type Charge = Usage['charges'][number] & { readonly consumerId?: string };
+
+export interface ChargeFilter {
+  readonly tool?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** The query string that the API takes. Days are the reader's own. */
+export function queryOf({ tool, from, to }: ChargeFilter): URLSearchParams {
+  const query = new URLSearchParams();
+  if (tool !== undefined) query.set('tool', tool);
+  if (from !== undefined) query.set('from', new Date(`${from}T00:00:00`).toISOString());
+  if (to !== undefined) {
+    const end = new Date(`${to}T00:00:00`);
+    end.setDate(end.getDate() + 1);
+    query.set('to', end.toISOString());
+  }
+  return query;
+}
+
+interface FilterProps {
+  readonly value: ChargeFilter;
+  readonly onChange: (filter: ChargeFilter) => void;
+  readonly children?: ReactNode;
+}
+
+export function ChargeFilters({ value, onChange, children }: FilterProps) {
+  const [tool, setTool] = useState(value.tool ?? '');
+  useEffect(() => setTool(value.tool ?? ''), [value.tool]);
+  const change = (changes: { [Name in keyof ChargeFilter]: string }) => {
+    const all = { ...value, ...changes };
+    onChange(Object.fromEntries(Object.entries(all).filter(([, text]) => text !== '')));
+  };
+  const isFiltered = value.tool !== undefined || value.from !== undefined || value.to !== undefined;
+  return (
+    <Group gap="sm" align="flex-end">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          change({ tool });
+        }}
+      >
+        <TextInput
+          label="Tool"
+          placeholder="All tools"
+          maxLength={100}
+          value={tool}
+          onChange={(event) => setTool(event.currentTarget.value)}
+          onBlur={() => tool !== (value.tool ?? '') && change({ tool })}
+        />
+      </form>
+      <TextInput
+        label="From"
+        type="date"
+        max={value.to}
+        value={value.from ?? ''}
+        onChange={(event) => change({ from: event.currentTarget.value })}
+      />
+      <TextInput
+        label="To"
+        type="date"
+        min={value.from}
+        value={value.to ?? ''}
+        onChange={(event) => change({ to: event.currentTarget.value })}
+      />
+      {isFiltered && (
+        <Button variant="subtle" onClick={() => onChange({})}>
+          Clear
+        </Button>
+      )}
+      {children}
+    </Group>
+  );
+}
+
+interface TableProps {
+  readonly charges: readonly Charge[];
+  readonly onOpen: (id: string) => void;
+}
+
+export function ChargeTable({ charges, onOpen }: TableProps) {
+  const decimals = decimalsOfAll(charges.map(({ amount }) => amount));
+  return (
+    <Table.ScrollContainer
+      minWidth={300}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label="Charges"
+    >
+      <Table highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Time</Table.Th>
+            <Table.Th>Tool</Table.Th>
+            <Table.Th className="money">Amount</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {charges.map(({ id, tool, amount, refunded, createdAt }) => (
+            <Table.Tr key={id} className="row-button" onClick={() => onOpen(id)}>
+              <Table.Td>
+                <UnstyledButton fz="sm" onClick={() => onOpen(id)}>
+                  <VisuallyHidden>Charge of {tool}, </VisuallyHidden>
+                  <Time iso={createdAt} />
+                </UnstyledButton>
+              </Table.Td>
+              <Table.Td>
+                <bdi className="one-line" title={tool}>
+                  {tool}
+                </bdi>
+              </Table.Td>
+              <Table.Td className="money">
+                <Money dollars={amount} decimals={decimals} />
+                {refunded > 0 && (
+                  <Text size="xs" c="dimmed">
+                    <Money dollars={refunded} /> refunded
+                  </Text>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+interface SheetProps {
+  readonly charge: Charge | undefined;
+  readonly onClose: () => void;
+  readonly as: 'consumer' | 'developer';
+  readonly children?: ReactNode;
+}
+
+/** All of one charge, with its receipt and whether it holds. */
+export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
+  return (
+    <Drawer opened={charge !== undefined} onClose={onClose} title="Charge" size="md">
+      {charge && (
+        <Stack gap="md" key={charge.id}>
+          <div>
+            <Text fz={28} fw={650} lh={1.2}>
+              <Money dollars={charge.amount} />
+            </Text>
+            {charge.refunded > 0 && (
+              <Text c="dimmed" size="sm">
+                <Money dollars={charge.refunded} /> refunded
+              </Text>
+            )}
+          </div>
+          <Field label="Tool">
+            <bdi className="breaks">{charge.tool}</bdi>
+          </Field>
+          <Field label="Time">
+            <Time iso={charge.createdAt} />
+          </Field>
+          <Field label="Charge">
+            <Id id={charge.id} />
+          </Field>
+          <Field label={as === 'consumer' ? 'Developer' : 'Consumer'}>
+            <Id id={as === 'consumer' ? charge.developerId : (charge.consumerId ?? '')} />
+          </Field>
+          <Receipt receipt={charge.receipt} />
+          {children}
+        </Stack>
+      )}
+    </Drawer>
+  );
+}
+
+export function Field({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <div>
+      <Text size="sm" c="dimmed">
+        {label}
+      </Text>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+function Receipt({ receipt }: { readonly receipt: string }) {
+  const verify = useMutation({
+    mutationFn: () => write<Verified>('/v1/receipts/verify', { receipt }),
+  });
+  return (
+    <Field label="Receipt">
+      <Code block className="breaks" style={{ whiteSpace: 'pre-wrap' }}>
+        {receipt}
+      </Code>
+      <Group mt="xs" gap="xs">
+        <CopyText value={receipt} label="Copy receipt" />
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={<IconRosetteDiscountCheck size={14} />}
+          loading={verify.isPending}
+          onClick={() => verify.mutate()}
+        >
+          Verify
+        </Button>
+      </Group>
+      <div role="status">
+        {verify.data && (
+          <Alert mt="xs" color={verify.data.valid ? 'green' : 'red'} p="xs">
+            {verify.data.valid
+              ? 'The signature is valid: Farebox issued this receipt.'
+              : 'The signature is not valid.'}
+          </Alert>
+        )}
+        {verify.error && (
+          <Alert mt="xs" color="red" p="xs">
+            {verify.error.message}
+          </Alert>
+        )}
+      </div>
+    </Field>
+  );
+}

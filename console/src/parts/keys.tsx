@@ -1,0 +1,334 @@
+/** Keys of one kind: listed, created, rolled, revoked. A new key is shown once. */
+import {
+  ActionIcon,
+  Alert,
+  Badge,
+  Button,
+  Group,
+  Menu,
+  Modal,
+  Select,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconDots, IconKey, IconPlus } from '@tabler/icons-react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import type { Key, Keys, NewKey } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { Card } from './page.tsx';
+import { Empty, Failed, Loaded } from './states.tsx';
+import { CopyText, Time } from './values.tsx';
+import { useSession } from './shell.tsx';
+
+interface KeysProps {
+  readonly kind: Key['kind'];
+  readonly title: string;
+  readonly empty: string;
+  /** What to do with a key, shown below it while it can be seen. */
+  readonly snippet?: (key: string) => ReactNode;
+}
+
+type Asked = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: Key };
+
+export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
+  const keys = useQuery({
+    queryKey: ['keys'],
+    queryFn: () => read<Keys>('/v1/keys'),
+    refetchInterval: 15_000,
+  });
+  const [asked, setAsked] = useState<Asked>();
+  const [made, setMade] = useState<NewKey>();
+  const close = () => setAsked(undefined);
+  const shown = (key: NewKey) => {
+    setAsked(undefined);
+    setMade(key);
+  };
+  return (
+    <Card
+      title={title}
+      flush
+      aside={
+        <Button
+          size="xs"
+          leftSection={<IconPlus size={14} />}
+          onClick={() => setAsked({ what: 'create' })}
+        >
+          Create key
+        </Button>
+      }
+    >
+      <Loaded query={keys}>
+        {({ keys: all }) => {
+          const own = all.filter((key) => key.kind === kind).toReversed();
+          return own.length === 0 ? (
+            <Empty icon={<IconKey size={22} />} title="No keys yet">
+              {empty}
+            </Empty>
+          ) : (
+            <KeyTable label={title} keys={own} onAsk={setAsked} />
+          );
+        }}
+      </Loaded>
+      <Modal opened={asked?.what === 'create'} onClose={close} title="Create key">
+        {asked?.what === 'create' && <CreateForm kind={kind} onMade={shown} />}
+      </Modal>
+      <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
+        {asked?.what === 'roll' && <RollForm old={asked.key} onMade={shown} />}
+      </Modal>
+      <Modal opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
+        {asked?.what === 'revoke' && <RevokeForm old={asked.key} onDone={close} />}
+      </Modal>
+      <Modal
+        opened={made !== undefined}
+        onClose={() => setMade(undefined)}
+        title="Your new key"
+        size="lg"
+        closeOnClickOutside={false}
+      >
+        {made && (
+          <Stack gap="md">
+            <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
+            <Group wrap="nowrap" gap="xs" align="flex-start">
+              <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
+                {made.key}
+              </pre>
+              <CopyText value={made.key} label="Copy key" />
+            </Group>
+            {snippet?.(made.key)}
+            <Group justify="flex-end">
+              <Button onClick={() => setMade(undefined)}>Done</Button>
+            </Group>
+          </Stack>
+        )}
+      </Modal>
+    </Card>
+  );
+}
+
+function KeyTable({
+  label,
+  keys,
+  onAsk,
+}: {
+  readonly label: string;
+  readonly keys: readonly Key[];
+  readonly onAsk: (asked: Asked) => void;
+}) {
+  const prefix = useSession().data?.keyPrefix ?? '';
+  return (
+    <Table.ScrollContainer
+      minWidth={560}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
+      <Table>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Name</Table.Th>
+            <Table.Th>Created</Table.Th>
+            <Table.Th>Last used</Table.Th>
+            <Table.Th>State</Table.Th>
+            <Table.Th aria-label="Actions" />
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {keys.map((key) => (
+            <Table.Tr key={key.id}>
+              <Table.Td>
+                <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+                <Text size="xs" c="dimmed" className="id">
+                  {prefix}_{MARKS[key.kind]}_…{key.lastFour}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Time iso={key.createdAt} relative />
+              </Table.Td>
+              <Table.Td>
+                {key.lastUsedAt === null ? 'Never' : <Time iso={key.lastUsedAt} relative />}
+              </Table.Td>
+              <Table.Td>
+                <State of={key} />
+              </Table.Td>
+              <Table.Td>{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+const MARKS: Readonly<Record<Key['kind'], string>> = {
+  consumer: 'ck_live',
+  developer: 'sk_live',
+  legacy: 'sk',
+};
+
+function isInForce({ revokedAt, expiresAt }: Key): boolean {
+  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
+}
+
+function State({ of: key }: { readonly of: Key }) {
+  if (!isInForce(key)) {
+    return (
+      <Badge variant="dot" color="gray" tt="none" fw={500}>
+        {key.revokedAt === null ? 'Expired' : 'Revoked'}
+      </Badge>
+    );
+  }
+  return (
+    <>
+      <Badge variant="dot" color={key.expiresAt === null ? 'green' : 'orange'} tt="none" fw={500}>
+        {key.expiresAt === null ? 'Active' : 'Ending'}
+      </Badge>
+      {key.expiresAt !== null && (
+        <Text size="xs" c="dimmed">
+          Works until <Time iso={key.expiresAt} />
+        </Text>
+      )}
+    </>
+  );
+}
+
+function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked: Asked) => void }) {
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={`Actions for ${key.name ?? 'key'} ending in ${key.lastFour}`}
+        >
+          <IconDots size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => onAsk({ what: 'roll', key })}>Roll key</Menu.Item>
+        <Menu.Item color="red.9" onClick={() => onAsk({ what: 'revoke', key })}>
+          Revoke key
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function CreateForm({
+  kind,
+  onMade,
+}: {
+  readonly kind: Key['kind'];
+  readonly onMade: (key: NewKey) => void;
+}) {
+  const [name, setName] = useState('');
+  const queries = useQueryClient();
+  const create = useMutation({
+    mutationFn: () =>
+      write<NewKey>('/v1/keys', { kind, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+    onSuccess: async (key) => {
+      onMade(key);
+      await queries.invalidateQueries({ queryKey: ['keys'] });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description="Where you use it, such as Claude Code or production."
+          maxLength={100}
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        {create.error && <Failed error={create.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending}>
+            Create key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+const OVERLAPS = [
+  { value: '0', label: 'Now' },
+  { value: '3600', label: 'In 1 hour' },
+  { value: '86400', label: 'In 24 hours' },
+  { value: '604800', label: 'In 7 days' },
+];
+
+function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: NewKey) => void }) {
+  const [overlap, setOverlap] = useState('86400');
+  const queries = useQueryClient();
+  const roll = useMutation({
+    mutationFn: () => write<NewKey>(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
+    onSuccess: onMade,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        roll.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <Text>A new key replaces this one. Until the old key ends, both work.</Text>
+        <Select
+          label="Old key ends"
+          data={OVERLAPS}
+          value={overlap}
+          allowDeselect={false}
+          onChange={(value) => setOverlap(value ?? '0')}
+        />
+        {roll.error && <Failed error={roll.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={roll.isPending}>
+            Roll key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () => void }) {
+  const queries = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () => write(`/v1/keys/${old.id}/revoke`),
+    onSuccess: () => {
+      notifications.show({ message: 'The key was revoked.' });
+      onDone();
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
+  });
+  return (
+    <Stack gap="md">
+      <Text>
+        The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
+        undone.
+      </Text>
+      {revoke.error && <Failed error={revoke.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onDone}>
+          Cancel
+        </Button>
+        <Button color="red.9" loading={revoke.isPending} onClick={() => revoke.mutate()}>
+          Revoke key
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

@@ -1,0 +1,61 @@
+/** The frame of a page: its title, what belongs beside it, and cards below. */
+import { Box, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { useEffect, type ReactNode } from 'react';
+
+interface PageProps {
+  readonly title: string;
+  readonly intro?: ReactNode;
+  readonly aside?: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function Page({ title, intro, aside, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Farebox`;
+  }, [title]);
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="flex-end" gap="sm">
+        <Box>
+          <Title order={1}>{title}</Title>
+          {intro !== undefined && (
+            <Text c="dimmed" mt={4} maw={640}>
+              {intro}
+            </Text>
+          )}
+        </Box>
+        {aside}
+      </Group>
+      {children}
+    </Stack>
+  );
+}
+
+interface CardProps {
+  readonly title?: string;
+  readonly aside?: ReactNode;
+  readonly children: ReactNode;
+  /** For tables, which have their own spacing. */
+  readonly flush?: boolean;
+}
+
+export function Card({ title, aside, children, flush = false }: CardProps) {
+  return (
+    <Paper component="section" p={flush ? 0 : 'lg'} style={{ overflow: 'hidden' }}>
+      {title !== undefined && (
+        <Group
+          justify="space-between"
+          gap="sm"
+          className={flush ? 'flush-head' : ''}
+          mb={flush ? 0 : 'md'}
+          px={flush ? 'lg' : 0}
+          py={flush ? 'md' : 0}
+        >
+          <Title order={2}>{title}</Title>
+          {aside}
+        </Group>
+      )}
+      {children}
+    </Paper>
+  );
+}

@@ -1,0 +1,216 @@
+/** What surrounds every page of who is signed in: navigation, the account, and whether we can be reached. */
+import {
+  ActionIcon,
+  Alert,
+  AppShell,
+  Burger,
+  Center,
+  Group,
+  Loader,
+  Menu,
+  NavLink,
+  ScrollArea,
+  Text,
+  useMantineColorScheme,
+} from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import {
+  IconBuildingStore,
+  IconChartBar,
+  IconCoins,
+  IconFileText,
+  IconKey,
+  IconLogout,
+  IconMoon,
+  IconReceipt,
+  IconSettings,
+  IconShieldLock,
+  IconSun,
+  IconTool,
+  IconUserCircle,
+  IconWallet,
+} from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
+import type { Session } from '../answers.ts';
+import { auth, isUnreachable, read, watchConnection } from '../api.ts';
+import { Brand } from './brand.tsx';
+import { Loaded } from './states.tsx';
+
+interface Entry {
+  readonly to: string;
+  readonly label: string;
+  readonly icon: ComponentType<{ size: number; stroke: number }>;
+}
+
+const CONSUMER: readonly Entry[] = [
+  { to: '/balance', label: 'Balance', icon: IconWallet },
+  { to: '/usage', label: 'Usage', icon: IconReceipt },
+  { to: '/statements', label: 'Statements', icon: IconFileText },
+  { to: '/keys', label: 'Consumer keys', icon: IconKey },
+];
+const DEVELOPER: readonly Entry[] = [
+  { to: '/developer', label: 'Developer Dashboard', icon: IconChartBar },
+  { to: '/developer/charges', label: 'Charges', icon: IconCoins },
+  { to: '/developer/tools', label: 'Tools', icon: IconTool },
+  { to: '/developer/top-ups', label: 'Top-ups', icon: IconBuildingStore },
+  { to: '/developer/settings', label: 'Developer Settings', icon: IconSettings },
+];
+
+const RETRY_MS = 2_000;
+
+export function useSession() {
+  return useQuery({
+    queryKey: ['session'],
+    queryFn: () => read<Session>('/v1/session'),
+    staleTime: 60_000,
+  });
+}
+
+export function Shell() {
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const session = useSession();
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  useEffect(close, [path, close]);
+  if (session.data === undefined && !session.error) {
+    return (
+      <Center mih="100vh">
+        <Loader size="sm" aria-label="Loading" />
+      </Center>
+    );
+  }
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 240, breakpoint: 'md', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'md', sm: 'xl' }}
+    >
+      <a href="#content" className="skip">
+        Skip to content
+      </a>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger
+              opened={isOpen}
+              onClick={toggle}
+              hiddenFrom="md"
+              size="sm"
+              aria-label={isOpen ? 'Close navigation' : 'Open navigation'}
+            />
+            <Brand />
+            {session.data?.simulated === true && (
+              <Text size="xs" c="dimmed" visibleFrom="xs">
+                Simulated payments
+              </Text>
+            )}
+          </Group>
+          <Group gap={4} wrap="nowrap">
+            <SchemeSwitch />
+            <AccountMenu email={session.data?.email ?? ''} />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" component="nav" aria-label="Main">
+        <AppShell.Section grow component={ScrollArea}>
+          <Entries entries={CONSUMER} path={path} />
+          <Text size="xs" fw={600} c="dimmed" px="sm" mt="lg" mb={4} className="nav-head">
+            For developers
+          </Text>
+          <Entries entries={DEVELOPER} path={path} />
+        </AppShell.Section>
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1} style={{ outline: 'none' }}>
+        <div style={{ maxWidth: 1120, margin: '0 auto' }}>
+          <ConnectionNote />
+          <Loaded query={session}>{() => <Outlet />}</Loaded>
+        </div>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function Entries({ entries, path }: { readonly entries: readonly Entry[]; readonly path: string }) {
+  return entries.map(({ to, label, icon: Icon }) => (
+    <NavLink
+      key={to}
+      component={Link}
+      to={to}
+      activeOptions={{ exact: true, includeSearch: false }}
+      label={label}
+      active={path === to}
+      aria-current={path === to ? 'page' : undefined}
+      leftSection={<Icon size={18} stroke={1.6} />}
+      style={{ borderRadius: 8 }}
+    />
+  ));
+}
+
+/** Says that nothing can be reached, asks again until it can, and then loads what is shown again. */
+function ConnectionNote() {
+  const isAway = useSyncExternalStore(watchConnection, isUnreachable);
+  const queries = useQueryClient();
+  useEffect(() => {
+    if (!isAway) return undefined;
+    const timer = setInterval(() => {
+      void read('/v1/session').then(
+        () => queries.invalidateQueries(),
+        () => undefined,
+      );
+    }, RETRY_MS);
+    return () => clearInterval(timer);
+  }, [isAway, queries]);
+  if (!isAway) return null;
+  return (
+    <Alert color="orange" mb="lg" role="status" title="Farebox cannot be reached">
+      What you typed is kept. We keep trying, and this page continues when the connection is back.
+    </Alert>
+  );
+}
+
+function SchemeSwitch() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const isDark =
+    colorScheme === 'dark' ||
+    (colorScheme === 'auto' && window.matchMedia('(prefers-color-scheme: dark)').matches);
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size="lg"
+      aria-label={isDark ? 'Use light colors' : 'Use dark colors'}
+      onClick={() => setColorScheme(isDark ? 'light' : 'dark')}
+    >
+      {isDark ? <IconSun size={18} /> : <IconMoon size={18} />}
+    </ActionIcon>
+  );
+}
+
+function AccountMenu({ email }: { readonly email: string }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const signOut = async () => {
+    await auth('/sign-out', {});
+    queries.clear();
+    await navigate({ to: '/sign-in' });
+  };
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Account">
+          <IconUserCircle size={20} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label className="breaks">{email}</Menu.Label>
+        <Menu.Item component={Link} to="/security" leftSection={<IconShieldLock size={16} />}>
+          Security
+        </Menu.Item>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,95 @@
+/** Code to copy, in tabs. */
+import { Group, Tabs } from '@mantine/core';
+import { CopyText } from './values.tsx';
+
+export interface Snippet {
+  readonly name: string;
+  readonly code: string;
+}
+
+export function Snippets({ snippets }: { readonly snippets: readonly Snippet[] }) {
+  return (
+    <Tabs defaultValue={snippets[0]?.name ?? ''}>
+      <Tabs.List>
+        {snippets.map(({ name }) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {snippets.map(({ name, code }) => (
+        <Tabs.Panel key={name} value={name} pt="sm">
+          <pre className="snippet" tabIndex={0} aria-label={`${name} example`}>
+            {code}
+          </pre>
+          <Group justify="flex-end" mt="xs">
+            <CopyText value={code} label="Copy code" />
+          </Group>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}
+
+/** How a consumer gives its key to an MCP server. */
+export function consumerSnippets(key: string): Snippet[] {
+  return [
+    {
+      name: 'Claude Code',
+      code: `claude mcp add --transport http SERVER_NAME https://SERVER_URL/mcp \\\n  --header "X-Service-Key: ${key}"`,
+    },
+    {
+      name: 'Cursor, VS Code',
+      code: JSON.stringify(
+        {
+          mcpServers: {
+            SERVER_NAME: { url: 'https://SERVER_URL/mcp', headers: { 'X-Service-Key': key } },
+          },
+        },
+        null,
+        2,
+      ),
+    },
+    {
+      name: 'curl',
+      code: `curl ${window.location.origin}/v1/balance \\\n  -H "Authorization: Bearer ${key}"`,
+    },
+  ];
+}
+
+/** How a tool server charges. */
+export function developerSnippets(key: string, tool: string, price: number): Snippet[] {
+  const { origin } = window.location;
+  const body = JSON.stringify({ apiKey: 'CONSUMER_KEY', tool, amount: price });
+  return [
+    {
+      name: 'Node.js',
+      code: [
+        `import { Farebox } from '@farebox/client';`,
+        '',
+        `const farebox = new Farebox({ secretKey: '${key}', baseUrl: '${origin}' });`,
+        `const charge = await farebox.charge({`,
+        `  apiKey: request.headers['x-service-key'],`,
+        `  tool: ${JSON.stringify(tool)},`,
+        `  amount: ${price},`,
+        `});`,
+      ].join('\n'),
+    },
+    {
+      name: 'Python',
+      code: [
+        'import requests',
+        '',
+        'charge = requests.post(',
+        `    "${origin}/v1/charges",`,
+        `    headers={"Authorization": "Bearer ${key}"},`,
+        `    json={"apiKey": consumer_key, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
+        ')',
+      ].join('\n'),
+    },
+    {
+      name: 'curl',
+      code: `curl ${origin}/v1/charges \\\n  -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`,
+    },
+  ];
+}

@@ -1,0 +1,100 @@
+/** What a page shows while it has nothing to show: loading, failed, empty, not there. */
+import {
+  Alert,
+  Button,
+  Center,
+  Code,
+  Loader,
+  Paper,
+  Stack,
+  Text,
+  ThemeIcon,
+  Title,
+} from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ApiFailure } from '../api.ts';
+
+interface EmptyProps {
+  readonly icon: ReactNode;
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly action?: ReactNode;
+}
+
+export function Empty({ icon, title, children, action }: EmptyProps) {
+  return (
+    <Center py="xl" px="md">
+      <Stack align="center" gap="xs" maw={420}>
+        <ThemeIcon variant="default" size={44} radius="xl" aria-hidden>
+          {icon}
+        </ThemeIcon>
+        <Text fw={600}>{title}</Text>
+        <Text c="dimmed" size="sm" ta="center">
+          {children}
+        </Text>
+        {action}
+      </Stack>
+    </Center>
+  );
+}
+
+export function Failed({
+  error,
+  onRetry,
+}: {
+  readonly error: Error;
+  readonly onRetry?: () => void;
+}) {
+  const requestId = error instanceof ApiFailure ? error.requestId : undefined;
+  return (
+    <Alert color="red" icon={<IconAlertTriangle />} title="This could not be loaded" role="alert">
+      <Text size="sm">{error.message}</Text>
+      {requestId !== undefined && (
+        <Text size="sm" mt={4}>
+          Request id: <Code>{requestId}</Code>
+        </Text>
+      )}
+      {onRetry && (
+        <Button size="xs" mt="sm" variant="default" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Alert>
+  );
+}
+
+/** The data of a query once it is there; before that, or without it, what became of it. */
+export function Loaded<T>({
+  query,
+  children,
+}: {
+  readonly query: UseQueryResult<T>;
+  readonly children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+  return (
+    <Center py="xl">
+      <Loader size="sm" aria-label="Loading" />
+    </Center>
+  );
+}
+
+export function NotFound() {
+  return (
+    <Center mih="60vh" p="md" component="main">
+      <Paper maw={420}>
+        <Title order={1}>Page not found</Title>
+        <Text c="dimmed" mt="xs" mb="md">
+          This address leads nowhere. It may have been typed wrong.
+        </Text>
+        <Button component={Link} to="/balance">
+          Go to your balance
+        </Button>
+      </Paper>
+    </Center>
+  );
+}

@@ -1,0 +1,61 @@
+/** What to do first. A step ticks itself off when it happened, and the card goes when all did. */
+import { Anchor, Group, Stack, Text, ThemeIcon } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { Card } from './page.tsx';
+
+export interface Step {
+  readonly title: string;
+  readonly text: string;
+  readonly to?: string;
+  readonly isDone: boolean;
+}
+
+export function Steps({
+  title,
+  steps,
+}: {
+  readonly title: string;
+  readonly steps: readonly Step[];
+}) {
+  const done = steps.filter(({ isDone }) => isDone).length;
+  if (done === steps.length) return null;
+  return (
+    <Card
+      title={title}
+      aside={
+        <Text size="sm" c="dimmed">
+          {done} of {steps.length} done
+        </Text>
+      }
+    >
+      <Stack component="ol" gap="md" m={0} p={0} style={{ listStyle: 'none' }}>
+        {steps.map((step, index) => (
+          <Group component="li" key={step.title} align="flex-start" wrap="nowrap" gap="sm">
+            <ThemeIcon
+              size={26}
+              radius="xl"
+              variant={step.isDone ? 'filled' : 'default'}
+              color="green.9"
+              aria-hidden
+            >
+              {step.isDone ? <IconCheck size={15} /> : <Text size="sm">{index + 1}</Text>}
+            </ThemeIcon>
+            <div>
+              {step.to === undefined || step.isDone ? (
+                <Text fw={600}>{step.title}</Text>
+              ) : (
+                <Anchor component={Link} to={step.to} fw={600} underline="always">
+                  {step.title}
+                </Anchor>
+              )}
+              <Text size="sm" c="dimmed">
+                {step.isDone ? 'Done' : step.text}
+              </Text>
+            </div>
+          </Group>
+        ))}
+      </Stack>
+    </Card>
+  );
+}

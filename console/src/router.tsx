@@ -1,0 +1,134 @@
+/** Which page is at which path. Filters of lists are in the address, so that a view can be sent to somebody. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from '@tanstack/react-router';
+import { Shell } from './parts/shell.tsx';
+import { NotFound } from './parts/states.tsx';
+
+type Words = Readonly<Record<string, unknown>>;
+
+/** These members of the address as text; what is left out is undefined. */
+const words =
+  <Name extends string>(...names: readonly Name[]) =>
+  (search: Words): { [Key in Name]?: string } =>
+    Object.fromEntries(
+      names
+        .filter((name) => search[name] !== undefined && search[name] !== '')
+        .map((name) => [name, String(search[name])]),
+    ) as { [Key in Name]?: string };
+
+const root = createRootRoute({ notFoundComponent: NotFound });
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
+const charges = words('tool', 'from', 'to', 'consumerId', 'charge');
+
+const routes = root.addChildren([
+  createRoute({
+    getParentRoute: () => root,
+    path: '/sign-in',
+    component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignInPage'),
+    validateSearch: words('next', 'reason'),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/sign-up',
+    component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SignUpPage'),
+  }),
+  createRoute({
+    getParentRoute: () => root,
+    path: '/set-password',
+    component: lazyRouteComponent(() => import('./pages/sign-in.tsx'), 'SetPasswordPage'),
+    validateSearch: words('token'),
+  }),
+  shell.addChildren([
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/',
+      beforeLoad: () => {
+        throw redirect({ to: '/balance' });
+      },
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/balance',
+      component: lazyRouteComponent(() => import('./pages/balance.tsx'), 'BalancePage'),
+      validateSearch: words('topUp', 'result'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/usage',
+      component: lazyRouteComponent(() => import('./pages/usage.tsx'), 'UsagePage'),
+      validateSearch: charges,
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/statements',
+      component: lazyRouteComponent(() => import('./pages/statements.tsx'), 'StatementsPage'),
+      validateSearch: words('month', 'as'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/keys',
+      component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/security',
+      component: lazyRouteComponent(() => import('./pages/security.tsx'), 'SecurityPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer',
+      component: lazyRouteComponent(() => import('./pages/dashboard.tsx'), 'DashboardPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/charges',
+      component: lazyRouteComponent(
+        () => import('./pages/developer-charges.tsx'),
+        'DeveloperChargesPage',
+      ),
+      validateSearch: charges,
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/tools',
+      component: lazyRouteComponent(() => import('./pages/tools.tsx'), 'ToolsPage'),
+      validateSearch: words('archived'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/top-ups',
+      component: lazyRouteComponent(
+        () => import('./pages/developer-top-ups.tsx'),
+        'DeveloperTopUpsPage',
+      ),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/settings',
+      component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
+    }),
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree: routes,
+  basepath: '/console',
+  // Ids look like numbers to the default reading of addresses; ours are all text.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const entries = Object.entries(search).filter(([, value]) => value !== undefined);
+    const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
+    return text.size === 0 ? '' : `?${text}`;
+  },
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Who signs in to the console: better-auth on our PostgreSQL, in the schema `console`. Email and password, an
+ * optional second factor, sessions that can be ended. What a session may do is decided in src/http/authenticate.ts.
+ */
+import { hkdfSync } from 'node:crypto';
+import { betterAuth } from 'better-auth';
+import { twoFactor } from 'better-auth/plugins/two-factor';
+import { Pool } from 'pg';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { findAccount } from '../store/accounts/accounts.ts';
+import { useSignInLink } from '../store/console/sign-in-links.ts';
+import { claimAccount } from '../store/console/users.ts';
+import type { Database } from '../store/database.ts';
+import { mailer } from './mail.ts';
+import { ownOrigins } from './origins.ts';
+import { AUTH_PATH } from './paths.ts';
+import { ownEndpoints } from './own-endpoints.ts';
+
+export interface ConsoleDeps {
+  readonly config: Config;
+  readonly database: Database;
+  readonly log: Logger;
+}
+
+/** Set by us on every request, so that nobody can choose the address that limits count by. */
+export const ADDRESS_HEADER = 'x-farebox-address';
+export const PASSWORD_LENGTH_MIN = 10;
+
+const CONNECTIONS = 3;
+const SESSION_SECONDS = 7 * 86_400;
+const LINK_SECONDS = 3_600;
+
+export type Auth = ReturnType<typeof createAuth>;
+
+export function createAuth({ config, database, log }: ConsoleDeps) {
+  const pool = new Pool({
+    connectionString: config.databaseUrl,
+    max: CONNECTIONS,
+    options: '-c search_path=console -c lock_timeout=5000 -c statement_timeout=10000',
+  });
+  pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
+  const send = mailer({ config: config.mail, database, log });
+  const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
+  const sendLink = (email: string): Promise<unknown> =>
+    auth.api.requestPasswordReset({ body: { email } });
+  const auth = betterAuth({
+    baseURL: config.baseUrl,
+    basePath: AUTH_PATH,
+    secrets: secretsOf(config.masterSecrets),
+    trustedOrigins: [...ownOrigins(config.baseUrl)],
+    database: pool,
+    telemetry: { enabled: false },
+    logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
+    emailAndPassword: {
+      enabled: true,
+      disableSignUp: true,
+      minPasswordLength: PASSWORD_LENGTH_MIN,
+      resetPasswordTokenExpiresIn: LINK_SECONDS,
+      revokeSessionsOnPasswordReset: true,
+      sendResetPassword: async ({ user, token }) =>
+        send({
+          recipient: user.email,
+          subject: 'Set your Farebox password',
+          body:
+            'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
+            `${config.baseUrl}/console/set-password?token=${token}\n\n` +
+            'If you did not ask for it, ignore this mail: nothing has changed.\n',
+        }),
+      onPasswordReset: async ({ user }) => claim(user),
+    },
+    user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
+    session: {
+      modelName: 'sessions',
+      expiresIn: SESSION_SECONDS,
+      fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
+    },
+    account: {
+      modelName: 'credentials',
+      fields: columns(
+        ...([
+          'accountId',
+          'providerId',
+          'userId',
+          'accessToken',
+          'refreshToken',
+          'idToken',
+        ] as const),
+        ...(['accessTokenExpiresAt', 'refreshTokenExpiresAt', 'createdAt', 'updatedAt'] as const),
+      ),
+    },
+    verification: {
+      modelName: 'verifications',
+      storeIdentifier: 'hashed',
+      fields: columns('expiresAt', 'createdAt', 'updatedAt'),
+    },
+    rateLimit: {
+      enabled: true,
+      storage: 'database',
+      modelName: 'rate_limits',
+      fields: columns('lastRequest'),
+      window: 60,
+      max: 300,
+      customRules: {
+        '/sign-in/email': { window: 60, max: 10 },
+        '/two-factor/*': { window: 60, max: 10 },
+        '/request-password-reset': { window: 60, max: 10 },
+        '/reset-password': { window: 60, max: 10 },
+      },
+    },
+    advanced: {
+      cookiePrefix: 'farebox',
+      useSecureCookies: config.baseUrl.startsWith('https:'),
+      defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/' },
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      database: { generateId: 'uuid' },
+    },
+    plugins: [
+      twoFactor({
+        issuer: 'Farebox',
+        schema: {
+          user: { fields: columns('twoFactorEnabled') },
+          twoFactor: {
+            modelName: 'two_factors',
+            fields: columns('userId', 'backupCodes', 'failedVerificationCount', 'lockedUntil'),
+          },
+        },
+      }),
+      ownEndpoints({
+        isClosed: config.signUp === 'closed',
+        mayCreate: async (email) =>
+          config.signUp === 'open' || (await findAccount(database, { email })) !== null,
+        sendLink,
+        useLink: (token) => useSignInLink(database, token),
+        claim,
+        onError: (err) => log.error({ err }, 'a sign-up failed'),
+      }),
+    ],
+  });
+  return { ...auth, end: () => pool.end() };
+}
+
+/** Each secret is derived from a master secret, the newest first: it signs and encrypts what is new. */
+function secretsOf(masterSecrets: ReadonlyMap<number, string>) {
+  return [...masterSecrets]
+    .toSorted(([a], [b]) => b - a)
+    .map(([version, secret]) => ({
+      version,
+      value: Buffer.from(hkdfSync('sha256', secret, '', 'farebox console', 32)).toString(
+        'base64url',
+      ),
+    }));
+}
+
+/** `lastRequest` is in the column `last_request`. */
+function columns<Name extends string>(...names: readonly Name[]): Record<Name, string> {
+  const entries = names.map((name) => [
+    name,
+    name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
+  ]);
+  return Object.fromEntries(entries) as Record<Name, string>;
+}

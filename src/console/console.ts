@@ -1,0 +1,83 @@
+/**
+ * The console's sessions for the HTTP layer. better-auth is loaded with the first request that needs it: an API
+ * process that only takes charges never has it in memory.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { findAccountOfUser } from '../store/console/users.ts';
+import type { Auth, ConsoleDeps } from './auth.ts';
+import { ownOrigins } from './origins.ts';
+
+export type { ConsoleDeps } from './auth.ts';
+
+/** The cookie's name with and without TLS. */
+const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?farebox\.session_token=/;
+
+interface Loaded {
+  readonly auth: Auth;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly headersOf: (headers: IncomingMessage['headers']) => Headers;
+}
+
+export class Console {
+  readonly #deps: ConsoleDeps;
+  readonly #origins: ReadonlySet<string>;
+  #loaded: Promise<Loaded> | undefined;
+
+  constructor(deps: ConsoleDeps) {
+    this.#deps = deps;
+    this.#origins = ownOrigins(deps.config.baseUrl);
+  }
+
+  /** Answers a request below AUTH_PATH. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clientAddressHeader } = this.#deps.config;
+    const given = clientAddressHeader && request.headers[clientAddressHeader];
+    request.headers['x-farebox-address'] =
+      typeof given === 'string' ? given.split(',').at(-1)?.trim() : request.socket.remoteAddress;
+    const { handle } = await this.#load();
+    await handle(request, response);
+  }
+
+  /** Whether a request comes with a session at all; looks at nothing but its header. */
+  hasSession(request: IncomingMessage): boolean {
+    const { cookie } = request.headers;
+    return cookie !== undefined && SESSION_COOKIE.test(cookie);
+  }
+
+  /** Whether a page of ours sent it: browsers say which page's origin a write comes from. */
+  isFromOwnPage(request: IncomingMessage): boolean {
+    return this.#origins.has(request.headers.origin ?? '');
+  }
+
+  /** Whose session it is, acting in that role; undefined when it has ended. */
+  async findCaller(
+    request: IncomingMessage,
+    kind: 'consumer' | 'developer',
+  ): Promise<KeyOwner | undefined> {
+    const { auth, headersOf } = await this.#load();
+    const found = await auth.api.getSession({ headers: headersOf(request.headers) });
+    const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
+    if (!owner) return undefined;
+    return { ...owner, keyId: '', hash: '', kind, expiresAt: null };
+  }
+
+  async end(): Promise<void> {
+    const loaded = await this.#loaded;
+    await loaded?.auth.end();
+  }
+
+  #load(): Promise<Loaded> {
+    this.#loaded ??= this.#import();
+    return this.#loaded;
+  }
+
+  async #import(): Promise<Loaded> {
+    const [{ createAuth }, { toNodeHandler, fromNodeHeaders }] = await Promise.all([
+      import('./auth.ts'),
+      import('better-auth/node'),
+    ]);
+    const auth = createAuth(this.#deps);
+    return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders };
+  }
+}

@@ -1,0 +1,48 @@
+/** Mails of the console: sent by SMTP, or kept to be read at /dev/mail where that is set. */
+import { createTransport, type Transporter } from 'nodemailer';
+import type { Logger } from 'pino';
+import type { MailConfig } from '../config.ts';
+import type { Database } from '../store/database.ts';
+import { keepMail } from '../store/console/mails.ts';
+
+export interface Mail {
+  readonly recipient: string;
+  readonly subject: string;
+  readonly body: string;
+}
+
+/** How long a mail server may take for each step. */
+const TIMEOUT_MS = 10_000;
+
+export interface MailDeps {
+  readonly config: MailConfig;
+  readonly database: Database;
+  readonly log: Logger;
+}
+
+/** Returns at once: how long a mail takes would tell who has an account. A failure is logged. */
+export function mailer({ config, database, log }: MailDeps): (mail: Mail) => void {
+  const transport: Transporter | undefined =
+    config.smtpUrl === undefined
+      ? undefined
+      : createTransport({
+          url: config.smtpUrl,
+          connectionTimeout: TIMEOUT_MS,
+          greetingTimeout: TIMEOUT_MS,
+          socketTimeout: TIMEOUT_MS,
+        });
+  const send = async (mail: Mail): Promise<void> => {
+    if (transport) {
+      const { recipient, subject, body } = mail;
+      await transport.sendMail({ from: config.from, to: recipient, subject, text: body });
+    } else if (config.isKept) {
+      await keepMail(database, mail);
+    } else {
+      log.error({ subject: mail.subject }, 'a mail was not sent: SMTP_URL is not set');
+    }
+  };
+  return (mail) =>
+    void send(mail).catch((err: unknown) =>
+      log.error({ err, subject: mail.subject }, 'a mail could not be sent'),
+    );
+}

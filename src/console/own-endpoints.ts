@@ -1,0 +1,73 @@
+/**
+ * What better-auth does not have: a sign-up that asks for the address alone, and links that sign in once. Nobody
+ * has a password before its address is proven, so nobody can leave one on an address that is not theirs.
+ */
+import type { BetterAuthPlugin } from 'better-auth';
+import { createAuthEndpoint } from 'better-auth/api';
+import { setSessionCookie } from 'better-auth/cookies';
+import { z } from 'zod';
+
+export interface OwnEndpoints {
+  /** Whether anybody may sign up; otherwise only addresses that have an account already. */
+  readonly mayCreate: (email: string) => Promise<boolean>;
+  readonly isClosed: boolean;
+  readonly sendLink: (email: string) => Promise<unknown>;
+  /** The address of a link that is used by this. */
+  readonly useLink: (token: string) => Promise<string | null>;
+  readonly claim: (user: { id: string; email: string }) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+}
+
+export function ownEndpoints(deps: OwnEndpoints) {
+  return {
+    id: 'farebox',
+    endpoints: {
+      startSignUp: createAuthEndpoint(
+        '/sign-up',
+        { method: 'POST', body: z.object({ email: z.email().max(254) }) },
+        async (ctx) => {
+          if (deps.isClosed) throw ctx.error('FORBIDDEN', { message: 'Sign-up is closed.' });
+          const email = ctx.body.email.toLowerCase();
+          const { internalAdapter } = ctx.context;
+          const invite = async () => {
+            const known = await internalAdapter.findUserByEmail(email);
+            if (!known && !(await deps.mayCreate(email))) return;
+            if (!known) await internalAdapter.createUser(newUser(email), SOURCE);
+            await deps.sendLink(email);
+          };
+          // Not waited for: the answer and its time are the same whoever has an account.
+          void invite().catch(deps.onError);
+          return ctx.json({ status: true });
+        },
+      ),
+      useSignInLink: createAuthEndpoint(
+        '/sign-in-link',
+        { method: 'GET', query: z.object({ token: z.string().max(100) }) },
+        async (ctx) => {
+          const email = await deps.useLink(ctx.query.token);
+          if (email === null) throw ctx.redirect('/console/sign-in?reason=link');
+          const { internalAdapter } = ctx.context;
+          const found = await internalAdapter.findUserByEmail(email);
+          const user = found?.user ?? (await internalAdapter.createUser(newUser(email), SOURCE));
+          await deps.claim(user);
+          const session = await internalAdapter.createSession(user.id);
+          await setSessionCookie(ctx, { session, user });
+          throw ctx.redirect('/console/');
+        },
+      ),
+    },
+    rateLimit: [
+      { pathMatcher: (path) => path === '/sign-up', window: 60, max: 10 },
+      { pathMatcher: (path) => path === '/sign-in-link', window: 60, max: 20 },
+    ],
+  } satisfies BetterAuthPlugin;
+}
+
+/** For better-auth, which asks how a person came. */
+const SOURCE = { method: 'email-password' } as const;
+
+const newUser = (email: string) => ({
+  email,
+  name: email.slice(0, email.indexOf('@')),
+  emailVerified: false,
+});

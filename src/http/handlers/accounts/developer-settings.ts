@@ -1,0 +1,46 @@
+/** What a developer sets for itself: where people return to who topped up through a link of a refusal. */
+import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
+import type { DeveloperChanges, DeveloperReply } from '../../../schemas/developers.ts';
+import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+
+export async function getDeveloper(
+  api: Api,
+  { caller }: Pick<Request, 'caller'>,
+): Promise<Reply<DeveloperReply>> {
+  return {
+    status: 200,
+    body: {
+      developerId: wireId('developer', caller.developerId),
+      returnUrl: await findReturnUrl(api.database, caller.developerId),
+    },
+  };
+}
+
+/** Members that are left out stay as they are. */
+export async function patchDeveloper(
+  api: Api,
+  request: Request<DeveloperChanges>,
+): Promise<Reply<DeveloperReply>> {
+  const { returnUrl } = request.body;
+  if (returnUrl !== undefined) {
+    const url = returnUrl === null ? null : checkedUrl(returnUrl);
+    await setReturnUrl(api.database, request.caller.developerId, url);
+  }
+  return getDeveloper(api, request);
+}
+
+/** People are sent there from a page where they just paid, so only an encrypted one, or one on this machine. */
+function checkedUrl(text: string): string {
+  const url = URL.parse(text);
+  const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
+  if (url && isSafe && url.username === '' && url.password === '') return url.href;
+  throw new ApiError(
+    'invalid_request',
+    'returnUrl must be an https URL without a user name, such as https://example.com/chat.',
+    { param: 'returnUrl' },
+  );
+}

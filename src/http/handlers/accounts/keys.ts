@@ -1,0 +1,127 @@
+/** The keys of the account that is signed in. A key is shown once, when it is made; no key can make another. */
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import type {
+  KeyBody,
+  KeyReply,
+  KeysReply,
+  NewKeyReply,
+  RollBody,
+  SessionReply,
+} from '../../../schemas/keys.ts';
+import { getAccountOf, newKey, storedForm } from '../../../store/accounts/accounts.ts';
+import {
+  expireKey,
+  insertKeys,
+  listKeys,
+  revokeKey,
+  type KeyOwner,
+  type StoredKey,
+} from '../../../store/accounts/api-keys.ts';
+import type { Connection } from '../../../store/database.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+
+/** In force, which is far more than anybody keeps apart. */
+const KEYS_MAX = 100;
+
+export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
+  const { email, consumerId, developerId } = await getAccountOf(api.database, caller.accountId);
+  return {
+    status: 200,
+    body: {
+      email,
+      consumerId: wireId('consumer', consumerId),
+      developerId: wireId('developer', developerId),
+      keyPrefix: api.keyPrefix,
+      simulated: api.config.stripe.apiBase !== undefined,
+    },
+  };
+}
+
+/** Oldest first, those that have ended too. */
+export async function getKeys(api: Api, { caller }: Request): Promise<Reply<KeysReply>> {
+  const keys = await listKeys(api.database, caller.accountId);
+  return { status: 200, body: { keys: keys.map(listed) } };
+}
+
+export async function postKey(
+  api: Api,
+  { caller, body }: Request<KeyBody>,
+): Promise<Reply<NewKeyReply, 201>> {
+  const keys = await listKeys(api.database, caller.accountId);
+  if (keys.filter(isInForce).length >= KEYS_MAX) {
+    throw new ApiError('invalid_request', `An account has at most ${KEYS_MAX} keys. Revoke one.`);
+  }
+  return made(await makeKey(api, api.database, caller, body.kind, body.name ?? null));
+}
+
+/** A new key of the same kind and name; the old one ends at once, or when its overlap is over. */
+export async function postKeyRoll(
+  api: Api,
+  { caller, params, body }: Request<RollBody>,
+): Promise<Reply<NewKeyReply, 201>> {
+  const which = keyOf(caller, params);
+  const { overlapSeconds = 0 } = body;
+  return api.database.transaction(async (tx) => {
+    const old =
+      overlapSeconds === 0
+        ? await revokeKey(tx, which)
+        : await expireKey(tx, which, overlapSeconds);
+    if (!old) throw noSuchKey();
+    return made(await makeKey(api, tx, caller, old.kind, old.name));
+  });
+}
+
+export async function postKeyRevocation(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<KeyReply>> {
+  const key = await revokeKey(api.database, keyOf(caller, params));
+  if (!key) throw noSuchKey();
+  return { status: 200, body: listed(key) };
+}
+
+async function makeKey(
+  api: Api,
+  connection: Connection,
+  { accountId }: KeyOwner,
+  kind: KeyOwner['kind'],
+  name: string | null,
+) {
+  const key = newKey(api.keyPrefix, kind);
+  const [id = ''] = await insertKeys(connection, [storedForm(key, kind, accountId, name)]);
+  return { id: wireId('key', id), kind, name, key };
+}
+
+function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
+  // A key must be in no cache, the browser's own among them.
+  return { status: 201, body, headers: { 'Cache-Control': 'no-store' } };
+}
+
+function listed(key: StoredKey): KeyReply {
+  return {
+    id: wireId('key', key.id),
+    kind: key.kind,
+    name: key.name,
+    lastFour: key.lastFour,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    revokedAt: key.revokedAt,
+    lastUsedAt: key.lastUsedAt,
+  };
+}
+
+function isInForce({ revokedAt, expiresAt }: StoredKey): boolean {
+  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
+}
+
+function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {
+  const id = uuidOf('key', params['id'] ?? '');
+  if (id === undefined) throw noSuchKey();
+  return { id, accountId };
+}
+
+function noSuchKey(): ApiError {
+  return new ApiError('not_found', 'There is no such key, or it has ended already.');
+}

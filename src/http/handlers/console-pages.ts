@@ -1,0 +1,99 @@
+/**
+ * The console's built files. Those below assets/ have a hash in their names and are cached for ever; every other
+ * path is a page of the application, which is one document. Nothing of it comes from another host.
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { Context, Middleware } from 'koa';
+import { AUTH_PATH } from '../../console/paths.ts';
+import { ApiError } from '../../domain/errors.ts';
+import { redirectTo, requestIdOf } from '../respond.ts';
+import type { Api } from '../services.ts';
+
+const BUILT = join(import.meta.dirname, '../../../console/.dist');
+const ASSETS = '/console/assets/';
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Styles may be inline, because the components set sizes and colours so; scripts never. */
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+interface BuiltFile {
+  readonly plain: Buffer;
+  readonly brotli: Buffer | undefined;
+}
+
+export function consolePages(api: Api): Middleware {
+  let names: ReadonlySet<string> | undefined;
+  const read = new Map<string, Promise<BuiltFile>>();
+
+  const fileOf = (path: string): Promise<BuiltFile> => {
+    const known = read.get(path);
+    if (known) return known;
+    const file = readBuilt(path);
+    read.set(path, file);
+    return file;
+  };
+
+  return async (ctx, next) => {
+    const { path } = ctx;
+    if (path.startsWith(`${AUTH_PATH}/`)) return handleAuth(api, ctx);
+    if (path === '/' && ctx.method === 'GET') return redirectTo(ctx, '/console/');
+    if (path !== '/console' && !path.startsWith('/console/')) return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();
+    if (!existsSync(join(BUILT, 'index.html'))) {
+      throw new ApiError('not_found', 'The console is not built: `npm run build:console`.');
+    }
+    if (!path.startsWith(ASSETS)) {
+      return send(ctx, await readBuilt('index.html'), '.html', 'no-cache');
+    }
+    names ??= new Set(readdirSync(join(BUILT, 'assets')));
+    const name = path.slice(ASSETS.length);
+    if (!names.has(name)) throw new ApiError('not_found', 'There is nothing at this path.');
+    const file = await fileOf(`assets/${name}`);
+    send(ctx, file, extname(name), 'public, max-age=31536000, immutable');
+  };
+}
+
+async function readBuilt(path: string): Promise<BuiltFile> {
+  const [plain, brotli] = await Promise.all([
+    readFile(join(BUILT, path)),
+    readFile(join(BUILT, `${path}.br`)).catch(() => undefined),
+  ]);
+  return { plain, brotli };
+}
+
+function send(ctx: Context, file: BuiltFile, extension: string, caching: string): void {
+  const isBrotli = file.brotli !== undefined && /\bbr\b/.test(ctx.get('Accept-Encoding'));
+  const body = isBrotli && file.brotli ? file.brotli : file.plain;
+  ctx.respond = false;
+  ctx.res.writeHead(200, {
+    'Content-Type': TYPES[extension] ?? 'application/octet-stream',
+    'Content-Length': body.length,
+    'Cache-Control': caching,
+    'Content-Security-Policy': CSP,
+    'X-Content-Type-Options': 'nosniff',
+    // Not `no-referrer`, under which browsers send `Origin: null` with our own requests.
+    'Referrer-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    Vary: 'Accept-Encoding',
+    'X-Request-Id': requestIdOf(ctx),
+    ...(isBrotli ? { 'Content-Encoding': 'br' } : {}),
+  });
+  ctx.res.end(ctx.method === 'HEAD' ? undefined : body);
+}
+
+async function handleAuth(api: Api, ctx: Context): Promise<void> {
+  ctx.respond = false;
+  ctx.res.setHeader('X-Request-Id', requestIdOf(ctx));
+  ctx.res.setHeader('Cache-Control', 'no-store');
+  ctx.res.setHeader('Referrer-Policy', 'no-referrer');
+  await api.console.handle(ctx.req, ctx.res);
+}

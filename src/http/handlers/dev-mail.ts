@@ -1,0 +1,26 @@
+/** Mails that were kept instead of sent, where that is set: what `npm start` has in place of a mail server. */
+import type { Middleware } from 'koa';
+import { ApiError } from '../../domain/errors.ts';
+import { listMails } from '../../store/console/mails.ts';
+import type { Api } from '../services.ts';
+import { escapeHtml, respondPage } from './html-pages.ts';
+
+export function getDevMail(api: Api): Middleware {
+  return async (ctx) => {
+    if (!api.config.mail.isKept) throw new ApiError('not_found', 'There is nothing at this path.');
+    const mails = await listMails(api.database);
+    const shown = mails.map(
+      ({ recipient, subject, body, createdAt }) =>
+        `<article class="mail"><h2>${escapeHtml(subject)}</h2><p class="quiet">To ${escapeHtml(recipient)}, ` +
+        `${createdAt}</p><pre>${withLinks(escapeHtml(body))}</pre></article>`,
+    );
+    respondPage(ctx, 200, {
+      title: 'Mail',
+      body: `<h1>Mail</h1><p>No mail server is set, so mails are shown here.</p>${shown.join('') || '<p>No mails yet.</p>'}`,
+    });
+  };
+}
+
+function withLinks(html: string): string {
+  return html.replaceAll(/https?:\/\/\S+/g, (url) => `<a href="${url}">${url}</a>`);
+}

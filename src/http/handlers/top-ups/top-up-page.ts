@@ -1,0 +1,254 @@
+/**
+ * The page that `topUpUrl` opens. A signed link says whom the money is for, so nobody signs in and no key is
+ * typed. It can pay and shows what is paid: no balance, no charges, nothing of the account.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Context, Middleware } from 'koa';
+import type { TopUpLink } from '../../../charging/top-up-links.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import {
+  asMicros,
+  MICROS_PER_DOLLAR,
+  microsOfDollars,
+  type Micros,
+} from '../../../domain/money.ts';
+import { CHECKOUT_MICROS_MIN } from '../../../domain/top-up.ts';
+import { findAccount } from '../../../store/accounts/accounts.ts';
+import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
+import { findTopUpOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import { requestTopUp } from '../../../top-ups/request-top-up.ts';
+import { readBody } from '../../body.ts';
+import { redirectTo } from '../../respond.ts';
+import { cookieOf } from '../../cookies.ts';
+import type { Api } from '../../services.ts';
+import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { payableFrom } from './top-ups.ts';
+
+const FORM_BYTES_MAX = 8 * 1024;
+/** As long as a checkout can be paid, and a little. */
+const COOKIE_SECONDS = 25 * 3_600;
+/** Offered beside the suggested amount, in dollars. */
+const AMOUNTS = [10, 25, 50, 100];
+const UUID = /^[0-9a-f-]{36}$/;
+
+export function topUpPage(api: Api): Middleware {
+  return async (ctx) => {
+    const { link, id, result, returnUrl } = query(ctx);
+    if (id !== undefined) return showResult(api, ctx, id, result);
+    const read = readLink(api, link);
+    if (!read || link === undefined) return respondPage(ctx, 404, EXPIRED);
+    respondPage(ctx, 200, choice(read, { link, returnUrl }));
+  };
+}
+
+/** Opens the checkout and shows the way to it. */
+export function postTopUpPage(api: Api): Middleware {
+  return async (ctx) => {
+    const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
+    const link = form.get('link') ?? '';
+    const returnUrl = form.get('returnUrl') ?? undefined;
+    const read = readLink(api, link);
+    const account = read && (await findAccount(api.database, { uuid: read.consumerId }));
+    if (!account || account.consumerId !== read.consumerId) {
+      return respondPage(ctx, 404, EXPIRED);
+    }
+    const again = (status: number, problem: string) =>
+      respondPage(ctx, status, choice(read, { link, returnUrl, problem }));
+    const amount = amountOf(form.get('amount') ?? '');
+    if (amount === undefined)
+      return again(400, 'Enter an amount of at least $5.00, in whole cents.');
+    const attempt = form.get('attempt') ?? '';
+    const outcome = await requestTopUp(api.topUps, {
+      consumer: { ...account, accountId: account.id },
+      method: 'checkout',
+      amountMicros: amount,
+      // The same form sent twice opens one checkout; another amount is another one.
+      idempotencyKey: `link-${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`,
+    });
+    const sessionUrl = 'topUp' in outcome ? outcome.topUp.sessionUrl : null;
+    if (!('topUp' in outcome) || sessionUrl === null) {
+      return again(
+        503,
+        'The payment page cannot be opened right now. Nothing was paid. Try again.',
+      );
+    }
+    respondPage(ctx, 200, leaving(sessionUrl), {
+      'Set-Cookie': linkCookie(api, outcome.topUp, link, returnUrl),
+    });
+  };
+}
+
+/** Where the payment page sends people back to. */
+async function showResult(
+  api: Api,
+  ctx: Context,
+  id: string,
+  result: string | undefined,
+): Promise<void> {
+  const topUpId = uuidOf('topUp', id);
+  if (
+    topUpId &&
+    cookieOf(ctx.req, cookieName(topUpId)) === undefined &&
+    api.console.hasSession(ctx.req)
+  ) {
+    const back = new URLSearchParams({
+      topUp: id,
+      result: result === 'paid' ? 'paid' : 'canceled',
+    });
+    return redirectTo(ctx, `/console/balance?${back.toString()}`);
+  }
+  const [token = '', encoded = ''] =
+    (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
+  const link = api.topUpLinks.read(token);
+  const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
+  const back = link && (await returnTo(api, link, decodeURIComponent(encoded)));
+  if (result === 'paid') return respondPage(ctx, 200, paid(topUp || undefined, back));
+  const retry =
+    link && link.expiresAtMs > Date.now() ? `/top-up?link=${encodeURIComponent(token)}` : undefined;
+  respondPage(ctx, 200, canceled(retry, back));
+}
+
+function query(ctx: Context): Record<'link' | 'id' | 'result' | 'returnUrl', string | undefined> {
+  const one = (name: string) => {
+    const value = ctx.query[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  return { link: one('link'), id: one('id'), result: one('result'), returnUrl: one('returnUrl') };
+}
+
+function readLink(api: Api, token: string | undefined): TopUpLink | undefined {
+  const link = token === undefined ? undefined : api.topUpLinks.read(token);
+  return link && link.expiresAtMs > Date.now() ? link : undefined;
+}
+
+/**
+ * What the link asked for when it is a page of the origin that the developer registered, else the page that was
+ * registered: a link in a stranger's hands leads nowhere else.
+ */
+async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL | undefined> {
+  const registered = link.developerId && (await findReturnUrl(api.database, link.developerId));
+  if (!registered) return undefined;
+  const wanted = URL.parse(asked);
+  const home = new URL(registered);
+  return wanted?.origin === home.origin ? wanted : home;
+}
+
+const PAYABLE = payableFrom(asMicros(CHECKOUT_MICROS_MIN));
+
+function amountOf(text: string): Micros | undefined {
+  const amount = microsOfDollars(text);
+  return amount !== undefined && PAYABLE.accepts(amount) ? amount : undefined;
+}
+
+/** Lets the page that people come back to know which link they left by; another browser sees less. */
+function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): string {
+  const secure = api.config.baseUrl.startsWith('https:') ? '; Secure' : '';
+  return (
+    `${cookieName(topUp.id)}=${link}~${encodeURIComponent(returnUrl)}; Path=/top-up; HttpOnly; ` +
+    `SameSite=Lax; Max-Age=${COOKIE_SECONDS}${secure}`
+  );
+}
+
+function cookieName(topUpId: string): string {
+  return `farebox_${wireId('topUp', topUpId)}`;
+}
+
+const BRAND = '<p class="brand">Farebox</p>';
+
+const EXPIRED: HtmlPage = {
+  title: 'Link expired',
+  isCard: true,
+  body:
+    `${BRAND}<h1>This link has expired</h1><p>Top-up links work for one hour. Run the tool again to get a new ` +
+    'one, or sign in to top up.</p><a class="button main" href="/console/balance">Sign in</a>',
+};
+
+interface Choice {
+  readonly link: string;
+  readonly returnUrl?: string | undefined;
+  readonly problem?: string;
+}
+
+function choice({ suggested }: TopUpLink, { link, returnUrl = '', problem }: Choice): HtmlPage {
+  const dollars = suggested / MICROS_PER_DOLLAR;
+  const others = AMOUNTS.filter((amount) => amount !== dollars).slice(0, 3);
+  const form =
+    '<form method="post" action="/top-up">' +
+    `<input type="hidden" name="link" value="${escapeHtml(link)}">` +
+    `<input type="hidden" name="returnUrl" value="${escapeHtml(returnUrl)}">` +
+    `<input type="hidden" name="attempt" value="${randomUUID()}">`;
+  return {
+    title: 'Top up',
+    isCard: true,
+    body:
+      `${BRAND}<h1>Top up your balance</h1><p>Your balance is too low for a tool that you use. Choose an amount; ` +
+      'you pay on the next page.</p>' +
+      (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
+      `${form}<button class="main" name="amount" value="${dollars}">Pay ${usd(suggested)}</button>` +
+      `<div class="amounts">${others.map((each) => `<button name="amount" value="${each}">$${each}</button>`).join('')}</div></form>` +
+      `${form}<label for="other">Other amount in dollars</label><div class="row">` +
+      '<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="999999.99" step="0.01" required>' +
+      '<button>Continue</button></div></form>' +
+      '<p class="quiet">At least $5.00. This link can only add money to one balance. It signs nobody in.</p>',
+  };
+}
+
+function leaving(sessionUrl: string): HtmlPage {
+  return {
+    title: 'Opening checkout',
+    isCard: true,
+    refresh: { seconds: 0, url: sessionUrl },
+    body:
+      `${BRAND}<h1>Opening checkout</h1><p>The payment page opens in a moment.</p>` +
+      `<a class="button main" href="${escapeHtml(sessionUrl)}">Go to checkout</a>`,
+  };
+}
+
+function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
+  if (topUp?.status === 'pending') {
+    return {
+      title: 'Payment received',
+      isCard: true,
+      refresh: { seconds: 1 },
+      body: `${BRAND}<h1>Payment received</h1><p role="status">Adding ${usd(topUp.amountMicros)} to your balance.</p>`,
+    };
+  }
+  if (topUp?.status === 'failed' || topUp?.status === 'expired') {
+    return canceled(undefined, back);
+  }
+  const added = topUp
+    ? `${usd(topUp.amountMicros)} was added to your balance.`
+    : 'Your payment is on its way.';
+  return {
+    title: 'You can go on',
+    isCard: true,
+    body:
+      `${BRAND}<h1>You can go on</h1><p role="status">${added} ` +
+      `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
+  };
+}
+
+function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
+  return {
+    title: 'Nothing was paid',
+    isCard: true,
+    body:
+      `${BRAND}<h1>Nothing was paid</h1><p role="status">Your balance has not changed.</p>` +
+      (retry === undefined
+        ? ''
+        : `<p><a class="button main" href="${retry}">Choose an amount</a></p>`) +
+      backLink(back),
+  };
+}
+
+function backLink(back: URL | undefined): string {
+  if (!back) return '';
+  return `<a class="button" href="${escapeHtml(back.href)}" rel="noreferrer">Return to ${escapeHtml(back.host)}</a>`;
+}
+
+function usd(micros: number): string {
+  return (micros / MICROS_PER_DOLLAR).toLocaleString('en-US', {
+    style: 'currency',
+    currency: 'USD',
+  });
+}

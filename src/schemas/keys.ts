@@ -1,0 +1,64 @@
+/** Schemas of keys as their owner sees and makes them, and of the owner. */
+import { Type, type Static, type TSchema } from 'typebox';
+import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+
+const OVERLAP_SECONDS_MAX = 30 * 86_400;
+const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
+const KeyId = Id('key', 'The id of the key.');
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description, examples: [null] });
+const Name = orNull(Type.String(), 'What its owner calls it, or null.');
+
+export const KeyBody = Type.Object({
+  kind: Kind,
+  name: Type.Optional(PrintableText(100, 'Claude Code')),
+});
+export type KeyBody = Static<typeof KeyBody>;
+
+export const RollBody = Type.Object({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: OVERLAP_SECONDS_MAX,
+      default: 0,
+      description: 'For how many seconds the old key still works.',
+      examples: [86_400],
+    }),
+  ),
+});
+export type RollBody = Static<typeof RollBody>;
+
+export const KeyReply = Closed({
+  id: KeyId,
+  kind: Kind,
+  name: Name,
+  lastFour: Text('The last four characters of the key.', 'x9Qz'),
+  createdAt: Timestamp,
+  expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
+  revokedAt: orNull(TimeOf('When it was revoked.'), 'When it was revoked, or null.'),
+  lastUsedAt: orNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
+});
+export type KeyReply = Static<typeof KeyReply>;
+
+export const KeysReply = Closed({ keys: Type.Array(KeyReply) });
+export type KeysReply = Static<typeof KeysReply>;
+
+export const NewKeyReply = Closed({
+  id: KeyId,
+  kind: Kind,
+  name: Name,
+  key: Text('The key. It is shown this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
+});
+export type NewKeyReply = Static<typeof NewKeyReply>;
+
+export const SessionReply = Closed({
+  email: Text('The address that signed in.', 'you@example.com'),
+  consumerId: Id('consumer', 'Your consumer id.'),
+  developerId: Id('developer', 'Your developer id.'),
+  keyPrefix: Text('What every key begins with.', 'fare'),
+  simulated: Type.Boolean({
+    description: 'Whether payments are simulated, so that no money moves.',
+    examples: [false],
+  }),
+});
+export type SessionReply = Static<typeof SessionReply>;

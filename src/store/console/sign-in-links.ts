@@ -1,0 +1,37 @@
+/** Links that sign somebody in, once: made by an operator, who has the database anyway. */
+import { createHash, randomBytes } from 'node:crypto';
+import { Type } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+const emailRow = row(Type.Object({ email: Type.String() }));
+
+/** Returns the token; only its hash is kept. */
+export async function createSignInLink(
+  connection: Connection,
+  email: string,
+  lifetimeSeconds: number,
+): Promise<string> {
+  const token = randomBytes(32).toString('base64url');
+  await connection.query(sql.typeAlias('nothing')`
+    delete from console.sign_in_links where expires_at < now()
+  `);
+  await connection.query(sql.typeAlias('nothing')`
+    insert into console.sign_in_links (token_hash, email, expires_at)
+    values (decode(${hashOf(token)}, 'hex'), ${email.toLowerCase()},
+      now() + make_interval(secs => ${lifetimeSeconds}))
+  `);
+  return token;
+}
+
+/** The address that the token signs in; null when it is unknown, used or too old. Of two at once one gets it. */
+export async function useSignInLink(connection: Connection, token: string): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(emailRow)`
+    delete from console.sign_in_links
+    where token_hash = decode(${hashOf(token)}, 'hex') and expires_at > now()
+    returning email
+  `);
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}

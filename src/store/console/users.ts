@@ -1,0 +1,53 @@
+/** People who sign in to the console, and the accounts that they own. */
+import { Type } from 'typebox';
+import type { KeyOwner } from '../accounts/api-keys.ts';
+import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
+import { asMicros } from '../../domain/money.ts';
+import { row, sql, type Connection, type Database } from '../database.ts';
+
+export type AccountOwner = Pick<
+  KeyOwner,
+  'accountId' | 'ledger' | 'consumerId' | 'developerId' | 'developerNumber'
+>;
+
+const ownerRow = row(
+  Type.Object({
+    accountId: Type.String(),
+    ledger: Type.Integer(),
+    consumerId: Type.String(),
+    developerId: Type.String(),
+    developerNumber: Type.Integer(),
+  }),
+);
+
+/** Null while the person's address is not proven. */
+export async function findAccountOfUser(
+  connection: Connection,
+  userId: string,
+): Promise<AccountOwner | null> {
+  return connection.maybeOne(sql.type(ownerRow)`
+    select a.id as "accountId", a.ledger, a.consumer_id as "consumerId", a.developer_id as "developerId",
+      a.developer_number as "developerNumber"
+    from console.users u join farebox.accounts a on a.id = u.account_id where u.id = ${userId}
+  `);
+}
+
+/**
+ * Gives a person whose address is proven the account of that address: the one that there is, else a new one
+ * without keys. Safe to repeat; of two at once one makes it and both have it.
+ */
+export async function claimAccount(
+  database: Database,
+  user: { readonly id: string; readonly email: string },
+  defaults: AccountDefaults,
+): Promise<void> {
+  if ((await findAccount(database, user)) === null) {
+    const requested = [{ email: user.email, balance: asMicros(0), hasKeys: false }];
+    await createAccounts(database, requested, defaults);
+  }
+  await database.query(sql.typeAlias('nothing')`
+    update console.users u set account_id = a.id, email_verified = true
+    from farebox.accounts a
+    where u.id = ${user.id} and u.account_id is null and a.email = lower(u.email)
+  `);
+}

@@ -1,0 +1,60 @@
+/** A top-up link says what was put into it, for as long as its secret is kept, and to the byte. */
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { TopUpLinks } from '../../src/charging/top-up-links.ts';
+import { asMicros } from '../../src/domain/money.ts';
+
+const SECRETS = new Map([[1, 'a secret of at least thirty-two characters']]);
+
+function tokenOf(url: string): string {
+  return new URL(url).searchParams.get('link') ?? '';
+}
+
+describe('a top-up link', () => {
+  const links = new TopUpLinks(SECRETS, 'https://pay.example');
+  const consumerId = randomUUIDv7();
+  const developerId = randomUUIDv7();
+  const token = (micros: number) =>
+    tokenOf(links.urlFor(consumerId, developerId, asMicros(micros)));
+
+  it('names the consumer and the developer, and ends in an hour', () => {
+    const read = links.read(token(7_000_000));
+    assert.equal(read?.consumerId, consumerId);
+    assert.equal(read?.developerId, developerId);
+    assert.ok(Math.abs((read?.expiresAtMs ?? 0) - Date.now() - 3_600_000) < 5_000);
+    const ownRequest = links.read(tokenOf(links.urlFor(consumerId, undefined, asMicros(1))));
+    assert.equal(ownRequest?.developerId, undefined);
+  });
+
+  const SUGGESTED: readonly (readonly [short: number, dollars: number])[] = [
+    [1, 5],
+    [4_999_999, 5],
+    [5_000_001, 6],
+    [12_000_000, 12],
+    [10_000_000_000_000, 999_999.99],
+  ];
+  for (const [short, dollars] of SUGGESTED) {
+    it(`suggests $${dollars} where ${short} micro-dollars are missing`, () => {
+      assert.equal((links.read(token(short))?.suggested ?? 0) / 1e6, dollars);
+    });
+  }
+
+  it('is refused with any of its characters changed, cut off or added', () => {
+    const good = token(1);
+    for (let at = 0; at < good.length; at += 1) {
+      const other = good[at] === 'A' ? 'B' : 'A';
+      const bad = good.slice(0, at) + other + good.slice(at + 1);
+      assert.equal(links.read(bad), undefined, `character ${at}`);
+    }
+    for (const bad of ['', good.slice(0, -1), `${good}A`, ` ${good}`, 'x'.repeat(100_000)]) {
+      assert.equal(links.read(bad), undefined);
+    }
+  });
+
+  it('holds after a rotation while its secret is kept, and not with another one', () => {
+    const rotated = new TopUpLinks(new Map([...SECRETS, [2, 'b'.repeat(32)]]), 'https://x.example');
+    assert.equal(rotated.read(token(1))?.consumerId, consumerId);
+    const stranger = new TopUpLinks(new Map([[1, 'c'.repeat(32)]]), 'https://x.example');
+    assert.equal(stranger.read(token(1)), undefined);
+  });
+});

@@ -1,0 +1,226 @@
+/** What people come to the console for, from the first visit on, in a real browser against real parts. */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { call, charge } from '../support/http.ts';
+import { openConsole, type ConsoleDesk, type Window } from '../support/console.ts';
+import { until } from '../support/stack.ts';
+
+const PASSWORD = 'correct horse battery';
+
+describe('the console', function () {
+  // A stack, a browser and a build, on a busy machine.
+  this.timeout(180_000);
+  let desk: ConsoleDesk;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    desk = await openConsole();
+  });
+  after(() => desk?.close());
+  beforeEach(async () => {
+    window = await desk.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    ({ page } = window);
+  });
+  afterEach(async function () {
+    const problems = window.problems.filter((text) => !/status of 4\d\d/.test(text));
+    const { api, simulator } = desk.stack;
+    const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
+    await window.close();
+    if (this.currentTest?.state !== 'passed') return;
+    assert.deepEqual(problems, [], 'the browser complained');
+    assert.deepEqual(foreign, [], 'another host was asked');
+  });
+
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
+  const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
+  const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
+
+  /** The link in the newest mail to the address. */
+  async function mailedLink(email: string): Promise<string> {
+    return until(async () => {
+      const text = await (await fetch(`${desk.stack.api.url}/dev/mail`)).text();
+      const mail = text.split('<article').find((each) => each.includes(email));
+      return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
+    });
+  }
+
+  async function signUp(email: string): Promise<void> {
+    await window.go('/sign-up');
+    await page.getByLabel('Email').fill(email);
+    await button('Send link').click();
+    await heading('Check your mail').waitFor();
+    await page.goto(await mailedLink(email));
+    await page.getByLabel('New password', { exact: true }).fill(PASSWORD);
+    await button('Save password').click();
+    await heading('Password set').waitFor();
+    await button('Sign in').click();
+    await page.getByLabel('Email').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await button('Sign in').click();
+    await heading('Balance').waitFor();
+  }
+
+  async function createKey(name: string): Promise<string> {
+    await button('Create key').click();
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('It will not be shown again').waitFor();
+    await button('Copy key').click();
+    const key = await page.evaluate<string>('navigator.clipboard.readText()');
+    await button('Done').click();
+    await page.getByText(name, { exact: true }).waitFor();
+    return key;
+  }
+
+  it('takes somebody from the sign-up to a first charge that shows up by itself', async () => {
+    await signUp('new@example.com');
+    await page.getByText('0 of 3 done').waitFor();
+
+    await button('Pay $25.00').click();
+    await page.waitForURL(`${desk.stack.simulator.url}/**`);
+    await page.click('button');
+    await page.waitForURL('**/console/balance**');
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+
+    await window.go('/keys');
+    const consumerKey = await createKey('Claude Code');
+    assert.match(consumerKey, /^fare_ck_live_/);
+    await window.go('/developer/settings');
+    const developerKey = await createKey('production');
+    assert.match(developerKey, /^fare_sk_live_/);
+
+    await window.go('/balance');
+    await page.getByText('2 of 3 done').waitFor();
+    const account = { consumerKey, developerKey } as Parameters<typeof charge>[1];
+    assert.equal((await charge(desk.stack.api, account, { amount: 0.000125 })).status, 201);
+    await seeMoney('$24.999875');
+    await page.getByText('Get started').waitFor({ state: 'detached' });
+  });
+
+  it('shows a developer what was earned, while it is earned', async () => {
+    const account = await desk.newAccount(100);
+    await window.enter(account, '/developer');
+    await page.getByText('No charges yet').waitFor();
+    await charge(desk.stack.api, account, { tool: 'search', amount: 0.02 });
+    await charge(desk.stack.api, account, { tool: 'translate', amount: 1.000001 });
+    await seeMoney('$1.020001');
+    assert.equal(await page.getByText('$1.020001', { exact: true }).count(), 2);
+    const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
+    await until(async () => (await rows.count()) === 3);
+    await page
+      .locator('section', { has: heading('Revenue by tool') })
+      .getByText('Table')
+      .click();
+    const byTool = page.getByRole('region', { name: 'Revenue by tool' });
+    assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
+  });
+
+  it('registers, prices and archives a tool, which then charges by its price', async () => {
+    const account = await desk.newAccount(5);
+    await window.enter(account, '/developer/tools');
+    await button('Register tool').click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Name').fill('summarize');
+    await form.getByLabel('Price per call').fill('0.0305');
+    await form.getByRole('button', { name: 'Register tool' }).click();
+    await page.getByText('$0.0305', { exact: true }).waitFor();
+    const made = await charge(desk.stack.api, account, { tool: 'summarize', amount: undefined });
+    assert.equal((made.body as { amount: number }).amount, 0.0305);
+    await button('Edit summarize').click();
+    await form.getByLabel('Price per call').fill('0.5');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('$0.50', { exact: true }).waitFor();
+    await button('Edit summarize').click();
+    await form.getByRole('button', { name: 'Archive' }).click();
+    await page.getByText('No tools yet').waitFor();
+    await page.getByText('Archived', { exact: true }).first().click();
+    await page.getByRole('link', { name: 'summarize' }).waitFor();
+  });
+
+  it('keeps the filters of a list in the address, and a charge’s sheet with its receipt', async () => {
+    const account = await desk.newAccount(5);
+    await charge(desk.stack.api, account, { tool: 'search', amount: 0.25 });
+    await charge(desk.stack.api, account, { tool: 'other', amount: 1 });
+    await window.enter(account, '/usage?tool=search');
+    await page.getByText('Total, net of refunds: $0.25').waitFor();
+    assert.equal(await page.getByRole('region', { name: 'Charges' }).getByRole('row').count(), 2);
+    await button(/^Charge of search/).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText(/^hmac_sha256\./).waitFor();
+    await sheet.getByRole('button', { name: 'Verify' }).click();
+    await sheet.getByText('The signature is valid').waitFor();
+    assert.match(page.url(), /tool=search&charge=chg_/);
+    await page.reload();
+    await page.getByRole('dialog').getByText('$0.25', { exact: true }).waitFor();
+    const download = page.waitForEvent('download');
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Export CSV' }).click();
+    assert.match((await download).suggestedFilename(), /\.csv$/);
+  });
+
+  it('refunds a charge in part, and the consumer sees it', async () => {
+    const account = await desk.newAccount(5);
+    await charge(desk.stack.api, account, { tool: 'search', amount: 2 });
+    await window.enter(account, '/developer/charges');
+    await button(/^Charge of search/).click();
+    const amount = page.getByLabel('Amount to refund in dollars');
+    await amount.fill('0.5');
+    await button('Refund').click();
+    await page.getByText('Refunded $0.50.').waitFor();
+    await window.go('/usage');
+    await page.getByText('Total, net of refunds: $1.50').waitFor();
+    await page.getByText('$0.50 refunded').waitFor();
+  });
+
+  it('rolls a key with an overlap and revokes it at once', async () => {
+    const account = await desk.newAccount(1);
+    await window.enter(account, '/keys');
+    await button(/^Actions for/).click();
+    await page.getByRole('menuitem', { name: 'Roll key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll key' }).click();
+    await page.getByText('It will not be shown again').waitFor();
+    await button('Done').click();
+    await page.getByText('Ending', { exact: true }).waitFor();
+    const balance = () => call(desk.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
+    assert.equal((await balance()).status, 200);
+    await button(`Actions for key ending in ${account.consumerKey.slice(-4)}`).click();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByText('Revoked', { exact: true }).waitFor();
+    await until(async () => (await balance()).status === 401);
+  });
+
+  it('lets the owner of an address claim the account that an operator made for it', async () => {
+    const account = await desk.newAccount(42);
+    await signUp(account.email);
+    await seeMoney('$42.00');
+  });
+
+  it('says what a statement adds up from, for both roles', async () => {
+    const account = await desk.newAccount(3);
+    await charge(desk.stack.api, account, { tool: 'search', amount: 0.000001 });
+    await window.enter(account, '/statements');
+    const lines = page.getByRole('region', { name: 'Statement' });
+    await lines.getByText('$2.999999').waitFor();
+    await page.getByText('Earnings', { exact: true }).click();
+    await lines.getByText('Earned in total').waitFor();
+    assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
+  });
+
+  it('ends another session, which is then asked to sign in again', async () => {
+    const account = await desk.newAccount(0);
+    await window.enter(account);
+    const other = await desk.open();
+    await other.enter(account, '/security');
+    await other.page.getByText('This session').waitFor();
+    await other.page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await other.page
+      .getByRole('button', { name: 'Sign out', exact: true })
+      .waitFor({ state: 'detached' });
+    await other.close();
+    await window.go('/usage?tool=search');
+    await page.getByText('Your session has ended').waitFor();
+    assert.match(page.url(), /sign-in\?next=/);
+  });
+});

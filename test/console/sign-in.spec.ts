@@ -1,0 +1,273 @@
+/** Signing in against those who are not who they say: addresses, passwords, links, cookies, sign-ups. */
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { call, type Answer } from '../support/http.ts';
+import { signIn, signInLink } from '../support/sessions.ts';
+import { startApi, until, type Server } from '../support/stack.ts';
+
+const PASSWORD = 'correct horse battery';
+
+describe('signing in to the console', function () {
+  this.timeout(60_000);
+  let api: TestApi;
+  let server: Server;
+  let secure: Server;
+  let closed: Server;
+  let invited: Server;
+
+  before(async () => {
+    api = await startTestApi();
+    const env = { ...api.env, DEV_MAIL: 'true' };
+    [server, secure, closed, invited] = await Promise.all([
+      startApi({ env }),
+      startApi({ env: { ...env, BASE_URL: 'https://pay.example.com' } }),
+      startApi({ env: { ...env, SIGN_UP: 'closed' } }),
+      startApi({ env: { ...env, SIGN_UP: 'invited' } }),
+    ]);
+  });
+  after(async () => {
+    await Promise.all([server, secure, closed, invited].map((each) => each?.stop()));
+    await api?.stop();
+  });
+  beforeEach(() => api.sql.query('delete from console.rate_limits'));
+
+  const auth = (path: string, body: object, headers = {}, at = server) =>
+    call(at, 'POST', `/console/auth${path}`, { body, headers: { origin: at.url, ...headers } });
+
+  const guess = (password: string, headers = {}) =>
+    auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
+
+  async function mailTo(email: string): Promise<string | undefined> {
+    const { rows } = await api.sql.query<{ body: string }>(
+      'select body from console.mails where recipient = $1 order by id desc limit 1',
+      [email],
+    );
+    return rows[0]?.body;
+  }
+
+  async function tokenFor(email: string): Promise<string> {
+    await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    assert.equal((await auth('/sign-up', { email })).status, 200);
+    const body = await until(() => mailTo(email));
+    return /token=([\w-]+)/.exec(body)?.[1] ?? '';
+  }
+
+  async function member(email: string): Promise<void> {
+    const token = await tokenFor(email);
+    const set = await auth('/reset-password', { token, newPassword: PASSWORD });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+  }
+
+  it('answers the same for an address that has an account and one that has none', async () => {
+    await member('known@example.com');
+    for (const path of ['/sign-up', '/request-password-reset']) {
+      const known = await auth(path, { email: 'known@example.com' });
+      const unknown = await auth(path, { email: 'unknown@example.com' });
+      assert.deepEqual([known.status, known.body], [unknown.status, unknown.body]);
+    }
+    const wrong = { password: 'not the password' };
+    const known = await auth('/sign-in/email', { email: 'known@example.com', ...wrong });
+    const unknown = await auth('/sign-in/email', { email: 'nobody@example.com', ...wrong });
+    assert.equal(known.status, 401);
+    assert.deepEqual([known.status, known.body], [unknown.status, unknown.body]);
+  });
+
+  it('gives nobody an account, or a session, before the address is proven', async () => {
+    await tokenFor('unproven@example.com');
+    const { rows } = await api.sql.query(
+      `select u.account_id, (select count(*)::int from farebox.accounts where email = u.email) as accounts
+       from console.users u where email = 'unproven@example.com'`,
+    );
+    assert.deepEqual(rows, [{ account_id: null, accounts: 0 }]);
+    const direct = await auth('/sign-up/email', {
+      email: 'direct@example.com',
+      password: PASSWORD,
+      name: 'x',
+    });
+    assert.notEqual(direct.status, 200);
+  });
+
+  it('takes a mailed link once, within its hour, and ends the sessions from before', async () => {
+    const email = 'reset@example.com';
+    await member(email);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const token = await tokenFor(email);
+    const change = (newPassword: string) => auth('/reset-password', { token, newPassword });
+    assert.equal((await change('short')).status, 400);
+    assert.equal((await change('another password')).status, 200);
+    assert.equal((await change('a third password')).status, 400);
+    assert.equal((await call(server, 'GET', '/v1/balance', { headers: { cookie } })).status, 401);
+    assert.equal((await auth('/sign-in/email', { email, password: PASSWORD })).status, 401);
+    const late = await tokenFor('late@example.com');
+    await api.sql.query(
+      `update console.verifications set expires_at = now() - interval '1 second'`,
+    );
+    const answer = await auth('/reset-password', { token: late, newPassword: PASSWORD });
+    assert.equal(answer.status, 400);
+  });
+
+  it('keeps neither tokens of links nor passwords as they are', async () => {
+    const token = await tokenFor('hashed@example.com');
+    await auth('/reset-password', { token, newPassword: PASSWORD });
+    const link = await signInLink(server, api.databaseUrl, 'hashed@example.com');
+    const { rows } = await api.sql.query<{ kept: string }>(
+      `select string_agg(t::text, ' ') as kept from
+         (select v::text from console.verifications v union all select c::text from console.credentials c
+          union all select l::text from console.sign_in_links l) t`,
+    );
+    const kept = rows[0]?.kept ?? '';
+    const secrets = [token, PASSWORD, new URL(link).searchParams.get('token') ?? ''];
+    for (const secret of secrets) assert.ok(secret !== '' && !kept.includes(secret));
+  });
+
+  it('signs in by an operator’s link once, whoever tries at the same time', async () => {
+    const { email } = await api.createAccount(0);
+    const link = await signInLink(server, api.databaseUrl, email);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => fetch(link, { redirect: 'manual' })),
+    );
+    const entered = answers.filter((answer) => answer.headers.getSetCookie().length > 0);
+    assert.equal(entered.length, 1);
+    const late = await fetch(link, { redirect: 'manual' });
+    assert.match(late.headers.get('location') ?? '', /sign-in\?reason=link$/);
+  });
+
+  it('stops guessing: after ten attempts a minute there are no more', async () => {
+    await member('guessed@example.com');
+    const statuses: number[] = [];
+    for (let n = 0; n < 12; n += 1) statuses.push((await guess(`wrong password ${n}`)).status);
+    assert.deepEqual(
+      statuses.slice(0, 10),
+      Array.from({ length: 10 }, () => 401),
+    );
+    assert.deepEqual(statuses.slice(10), [429, 429]);
+    assert.equal((await guess(PASSWORD)).status, 429);
+    // Nor by claiming to be somebody else.
+    for (const header of ['x-forwarded-for', 'x-farebox-address', 'x-real-ip', 'forwarded']) {
+      assert.equal((await guess(PASSWORD, { [header]: '203.0.113.7' })).status, 429, header);
+    }
+  });
+
+  it('sets a cookie that scripts cannot read and other sites do not send', async () => {
+    const { email } = await api.createAccount(0);
+    const attributes = async (at: Server) => {
+      const link = new URL(await signInLink(at, api.databaseUrl, email));
+      const answer = await fetch(at.url + link.pathname + link.search, { redirect: 'manual' });
+      return answer.headers.getSetCookie()[0] ?? '';
+    };
+    const plain = await attributes(server);
+    assert.match(plain, /^farebox\.session_token=.*; HttpOnly; SameSite=Lax$/);
+    const overTls = await attributes(secure);
+    assert.match(overTls, /^__Secure-farebox\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/);
+  });
+
+  it('takes no sign-out or sign-in from another site', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const headers = { cookie, origin: 'https://elsewhere.example' };
+    const out = await call(server, 'POST', '/console/auth/sign-out', { headers, body: {} });
+    assert.equal(out.status, 403);
+    assert.equal((await call(server, 'GET', '/v1/session', { headers })).status, 200);
+  });
+
+  it('lets a cookie with another token or signature in nowhere', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const changed = [
+      cookie.replace('token=', 'token=x'),
+      cookie.slice(0, -5),
+      cookie.replace(/\..*$/, ''),
+      'farebox.session_token=',
+      `farebox.session_token=${'x'.repeat(4_000)}`,
+    ];
+    for (const bad of changed) {
+      const answer = await call(server, 'GET', '/v1/session', { headers: { cookie: bad } });
+      assert.equal(answer.status, 401, bad.slice(0, 60));
+    }
+  });
+
+  it('creates no account where sign-up is closed, and only what operators made where it is by invitation', async () => {
+    const email = 'closed@example.com';
+    assert.equal((await auth('/sign-up', { email }, {}, closed)).status, 403);
+    const guest = await api.createAccount(7);
+    for (const address of ['stranger@example.com', guest.email]) {
+      assert.equal((await auth('/sign-up', { email: address }, {}, invited)).status, 200);
+    }
+    await until(() => mailTo(guest.email));
+    assert.equal(await mailTo('stranger@example.com'), undefined);
+    assert.equal(await mailTo(email), undefined);
+  });
+
+  for (const email of [
+    '',
+    'x',
+    'a@b',
+    `${'a'.repeat(100_000)}@example.com`,
+    'a@example.com\nBcc: b@c.de',
+    7,
+  ]) {
+    it(`sends no mail to ${JSON.stringify(email).slice(0, 30)}`, async () => {
+      const answer = await auth('/sign-up', { email });
+      assert.ok([400, 413].includes(answer.status), String(answer.status));
+    });
+  }
+
+  it('asks for a code when two-factor authentication is on, and for no less', async () => {
+    const email = 'careful@example.com';
+    await member(email);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const enabled = await auth('/two-factor/enable', { password: PASSWORD }, { cookie });
+    assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
+    const { totpURI } = bodyOf(enabled) as { totpURI: string };
+    const secret = new URL(totpURI).searchParams.get('secret') ?? '';
+    const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie });
+    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+
+    const first = await auth('/sign-in/email', { email, password: PASSWORD });
+    assert.equal((bodyOf(first) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
+    const half = first.headers
+      .getSetCookie()
+      .map((text) => text.split(';')[0])
+      .join('; ');
+    const session = (headers: object) =>
+      call(server, 'GET', '/v1/session', { headers: headers as Record<string, string> });
+    assert.equal((await session({ cookie: half })).status, 401);
+    const wrong = await auth('/two-factor/verify-totp', { code: '000000' }, { cookie: half });
+    assert.notEqual(wrong.status, 200);
+    const right = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie: half });
+    assert.equal(right.status, 200, JSON.stringify(right.body));
+    const whole = right.headers
+      .getSetCookie()
+      .map((text) => text.split(';')[0])
+      .join('; ');
+    assert.equal((await session({ cookie: whole })).status, 200);
+  });
+
+  it('shows mails to nobody where they are not kept', async () => {
+    assert.equal((await fetch(`${api.url}/dev/mail`)).status, 404);
+    assert.equal((await fetch(`${server.url}/dev/mail`)).status, 200);
+  });
+});
+
+/** better-auth writes its content type in another way than we do. */
+function bodyOf({ body }: Answer): unknown {
+  return typeof body === 'string' ? JSON.parse(body) : body;
+}
+
+/** RFC 6238: the six digits of this half minute. */
+function totp(base32: string): string {
+  const bits = base32
+    .replace(/=+$/, '')
+    .split('')
+    .map((letter) =>
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+    )
+    .join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const at = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(at) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
+}

@@ -1,0 +1,120 @@
+/** From a refused charge to a paid one in a real browser, by nothing but the link that the refusal names. */
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { startBrowser } from '../support/browser.ts';
+import { call, charge } from '../support/http.ts';
+import { startStack, until, type Stack } from '../support/stack.ts';
+
+describe('a top-up link', function () {
+  // Unpacking the browser, its first start and a stack, on a busy machine.
+  this.timeout(120_000);
+  let stack: Stack;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let account: TestAccount;
+  let site: Server;
+  let hosts: Set<string>;
+  let problems: string[];
+
+  before(async () => {
+    [stack, browser] = await Promise.all([startStack(), startBrowser()]);
+    site = createServer((_, response) => void response.end('the chat')).listen(0, '127.0.0.1');
+  });
+  after(async () => {
+    site?.close();
+    await browser?.close();
+    await stack?.stop();
+  });
+  beforeEach(async () => {
+    [account] = (await createTestAccounts(stack.database.url, 1, 0.5)) as [TestAccount];
+    context = await browser.newContext();
+    page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    hosts = new Set();
+    problems = [];
+    page.on('request', (request) => hosts.add(new URL(request.url()).origin));
+    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()));
+  });
+  afterEach(() => context.close());
+
+  async function refusedLink(amount: number): Promise<string> {
+    const refused = await charge(stack.api, account, { amount });
+    assert.equal(refused.status, 402);
+    return (refused.body as { error: { topUpUrl: string } }).error.topUpUrl;
+  }
+
+  async function pay(): Promise<void> {
+    await page.waitForURL(`${stack.simulator.url}/**`);
+    await page.click('button');
+    await page.waitForURL(`${stack.api.url}/top-up**`);
+    await page.getByRole('heading', { name: 'You can go on' }).waitFor();
+  }
+
+  async function balance(): Promise<number> {
+    const { body } = await call(stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
+    return (body as { balance: number }).balance;
+  }
+
+  it('leads to a charge that succeeds, without a key, an account or a script', async () => {
+    await page.goto(await refusedLink(13.2));
+    await page.getByRole('button', { name: 'Pay $13.00' }).click();
+    await pay();
+    assert.match(await page.innerText('main'), /\$13\.00 was added/);
+    assert.equal(await balance(), 13.5);
+    assert.equal((await charge(stack.api, account, { amount: 13.2 })).status, 201);
+    assert.deepEqual([...hosts].toSorted(), [stack.api.url, stack.simulator.url].toSorted());
+    assert.deepEqual(
+      problems.filter((text) => !text.includes('favicon')),
+      [],
+    );
+  });
+
+  it('signs nobody in: its cookie is for its own page, and opens nothing', async () => {
+    await page.goto(await refusedLink(1));
+    await page.getByRole('button', { name: '$25' }).click();
+    await pay();
+    for (const cookie of await context.cookies()) {
+      if (!stack.api.url.includes(cookie.domain)) continue;
+      assert.deepEqual([cookie.path, cookie.httpOnly, cookie.sameSite], ['/top-up', true, 'Lax']);
+    }
+    const answer = await page.request.get(`${stack.api.url}/v1/balance`);
+    assert.equal(answer.status(), 401);
+    assert.equal(await balance(), 25.5);
+  });
+
+  it('takes another amount, and leads back to the page that the developer registered', async () => {
+    const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+    const key = account.developerKey;
+    await call(stack.api, 'PATCH', '/v1/developer', { key, body: { returnUrl: `${home}/home` } });
+    const link = await refusedLink(1);
+    await page.goto(`${link}&returnUrl=${encodeURIComponent(`${home}/chat/42`)}`);
+    await page.getByLabel('Other amount').fill('7.25');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await pay();
+    assert.equal(await balance(), 7.75);
+    await page.getByRole('link', { name: 'Return to 127.0.0.1' }).click();
+    await page.waitForURL(`${home}/chat/42`);
+
+    await page.goto(`${link}&returnUrl=${encodeURIComponent('https://elsewhere.example/')}`);
+    await page.getByRole('button', { name: 'Pay $5.00' }).click();
+    await pay();
+    const back = page.getByRole('link', { name: 'Return to' });
+    assert.equal(await back.getAttribute('href'), `${home}/home`);
+  });
+
+  it('says that nothing was paid when the payment is canceled, and opens it again', async () => {
+    await page.goto(await refusedLink(1));
+    await page.getByRole('button', { name: 'Pay $5.00' }).click();
+    await page.waitForURL(`${stack.simulator.url}/**`);
+    await page.getByRole('link', { name: 'Cancel' }).click();
+    await page.getByRole('heading', { name: 'Nothing was paid' }).waitFor();
+    await page.getByRole('link', { name: 'Choose an amount' }).click();
+    await page.getByRole('button', { name: '$10', exact: true }).click();
+    await pay();
+    await until(async () => (await balance()) === 10.5);
+  });
+});

@@ -1,0 +1,119 @@
+/** Keys made, rolled and revoked by their owner, signed in: what the pages for keys do. */
+import assert from 'node:assert/strict';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+import { signIn } from '../../support/sessions.ts';
+import { until } from '../../support/stack.ts';
+
+describe('keys of the owner who is signed in', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let headers: { cookie: string; origin: string };
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(3);
+    headers = { cookie: await signIn(api, api.databaseUrl, account.email), origin: api.url };
+  });
+  after(() => api.stop());
+
+  const get = (path: string) => call(api, 'GET', path, { headers });
+  const post = (path: string, body: object = {}) => call(api, 'POST', path, { headers, body });
+  const list = async () => bodyOf(await get('/v1/keys'), 200, KeysReply).keys;
+  const balanceBy = async (key: string) => (await call(api, 'GET', '/v1/balance', { key })).status;
+
+  it('are of the account with the address that signed in', async () => {
+    const session = bodyOf(await get('/v1/session'), 200, SessionReply);
+    assert.equal(session.email, account.email);
+    assert.equal(session.consumerId, account.consumerId);
+    assert.equal(bodyOf(await get('/v1/balance'), 200, BalanceReply).balance, 3);
+    assert.equal((await get('/v1/earnings')).status, 200);
+    assert.deepEqual((await list()).map(({ kind }) => kind).toSorted(), [
+      'consumer',
+      'developer',
+      'legacy',
+    ]);
+  });
+
+  it('are shown once and kept by no cache, with the name that the owner gave', async () => {
+    const answer = await post('/v1/keys', { kind: 'consumer', name: 'Claude 🦊' });
+    const made = bodyOf(answer, 201, NewKeyReply);
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    assert.equal(await balanceBy(made.key), 200);
+    const listed = (await list()).find(({ id }) => id === made.id);
+    assert.deepEqual([listed?.name, listed?.lastFour], ['Claude 🦊', made.key.slice(-4)]);
+    assert.ok(!JSON.stringify(await list()).includes(made.key));
+  });
+
+  it('are rolled with an overlap, in which both keys work', async () => {
+    const old = bodyOf(
+      await post('/v1/keys', { kind: 'consumer', name: 'laptop' }),
+      201,
+      NewKeyReply,
+    );
+    const rolled = await post(`/v1/keys/${old.id}/roll`, { overlapSeconds: 3_600 });
+    const fresh = bodyOf(rolled, 201, NewKeyReply);
+    assert.equal(fresh.name, 'laptop');
+    assert.deepEqual([await balanceBy(old.key), await balanceBy(fresh.key)], [200, 200]);
+    const ending = (await list()).find(({ id }) => id === old.id);
+    const leftMs = Date.parse(ending?.expiresAt ?? '') - Date.now();
+    assert.ok(leftMs > 3_500_000 && leftMs < 3_700_000, String(leftMs));
+    bodyOf(await post(`/v1/keys/${fresh.id}/roll`), 201, NewKeyReply);
+    await until(async () => (await balanceBy(fresh.key)) === 401, { timeoutMs: 3_000 });
+  });
+
+  it('are revoked once, and not twice or by another account', async () => {
+    const made = bodyOf(await post('/v1/keys', { kind: 'developer' }), 201, NewKeyReply);
+    const stranger = await api.createAccount(0);
+    const cookie = await signIn(api, api.databaseUrl, stranger.email);
+    for (const action of ['revoke', 'roll']) {
+      const path = `/v1/keys/${made.id}/${action}`;
+      const answer = await call(api, 'POST', path, { headers: { ...headers, cookie }, body: {} });
+      assertError(answer, 404, 'not_found');
+    }
+    const revoked = bodyOf(await post(`/v1/keys/${made.id}/revoke`), 200, KeyReply);
+    assert.notEqual(revoked.revokedAt, null);
+    assertError(await post(`/v1/keys/${made.id}/revoke`), 404, 'not_found');
+    assertError(await post(`/v1/keys/${made.id}/roll`), 404, 'not_found');
+  });
+
+  const BAD: readonly (readonly [object, string])[] = [
+    [{}, 'kind'],
+    [{ kind: 'root' }, 'kind'],
+    [{ kind: 'consumer', name: '' }, 'name'],
+    [{ kind: 'consumer', name: 'x'.repeat(101) }, 'name'],
+    [{ kind: 'consumer', name: '\u202Egnp.exe' }, 'name'],
+    [{ kind: 'consumer', name: 7 }, 'name'],
+  ];
+  for (const [body, param] of BAD) {
+    it(`are not made of ${JSON.stringify(body).slice(0, 40)}`, async () => {
+      const before = await list();
+      assertError(await post('/v1/keys', body), 400, 'invalid_request', param);
+      assert.deepEqual(await list(), before);
+    });
+  }
+
+  for (const overlapSeconds of [-1, 1.5, 2_592_001, '60', null]) {
+    it(`are not rolled with an overlap of ${JSON.stringify(overlapSeconds)}`, async () => {
+      const [first] = await list();
+      const answer = await post(`/v1/keys/${first?.id}/roll`, { overlapSeconds });
+      assertError(answer, 400, 'invalid_request', 'overlapSeconds');
+      assert.equal((await list())[0]?.expiresAt, null);
+    });
+  }
+
+  it('end with the session: who signed out is asked to sign in', async () => {
+    const cookie = await signIn(api, api.databaseUrl, account.email);
+    const out = await fetch(`${api.url}/console/auth/sign-out`, {
+      method: 'POST',
+      headers: { cookie, origin: api.url, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    assert.equal(out.status, 200);
+    const answer = await call(api, 'GET', '/v1/balance', { headers: { cookie } });
+    assertError(answer, 401, 'session_required');
+  });
+});

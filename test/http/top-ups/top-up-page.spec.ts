@@ -1,0 +1,116 @@
+/** The page behind `topUpUrl`: what it does for whoever has the link, and that it does nothing else. */
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { DeveloperReply } from '../../../src/schemas/developers.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+
+describe('the page of a top-up link', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let topUpUrl: string;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(0.5);
+    const refused = await charge(api, account, { amount: 13.2 });
+    topUpUrl = (refused.body as { error: { topUpUrl: string } }).error.topUpUrl;
+  });
+  after(() => api.stop());
+
+  const submit = (form: Record<string, string>) =>
+    fetch(`${api.url}/top-up`, { method: 'POST', body: new URLSearchParams(form) });
+
+  it('suggests what is missing, rounded up, and shows nothing of the account', async () => {
+    const page = await fetch(topUpUrl);
+    assert.equal(page.status, 200);
+    const text = await page.text();
+    assert.match(text, /Pay \$13\.00/);
+    assert.ok(!text.includes(account.consumerId) && !text.includes('0.5'));
+    assert.equal(page.headers.get('set-cookie'), null);
+    assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
+    assert.match(page.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/);
+  });
+
+  it('is of no use as a key', async () => {
+    const key = new URL(topUpUrl).searchParams.get('link') ?? '';
+    assertError(await call(api, 'GET', '/v1/balance', { key }), 401, 'invalid_api_key');
+    const headers = { cookie: `farebox_top_up=${key}`, 'x-service-key': key };
+    assertError(await call(api, 'GET', '/v1/balance', { headers }), 401, 'invalid_api_key');
+  });
+
+  it('answers 404 to links that are forged, expired, or missing', async () => {
+    const secrets = new Map([[1, api.env['MASTER_SECRET'] ?? '']]);
+    const links = new TopUpLinks(secrets, api.url);
+    const nobody = links.urlFor(randomUUIDv7(), undefined, asMicros(1));
+    for (const url of [`${api.url}/top-up`, `${api.url}/top-up?link=x`, `${topUpUrl}x`]) {
+      assert.equal((await fetch(url)).status, 404, url);
+    }
+    const consumerId = uuidOf('consumer', account.consumerId) ?? '';
+    const expired = await atAnotherTime(Date.now() - 3_601_000, () =>
+      links.urlFor(consumerId, undefined, asMicros(1)),
+    );
+    const gone = await fetch(expired);
+    assert.equal(gone.status, 404);
+    assert.match(await gone.text(), /This link has expired/);
+    for (const url of [expired, nobody, `${topUpUrl}x`]) {
+      const link = new URL(url).searchParams.get('link') ?? '';
+      assert.equal((await submit({ link, amount: '5' })).status, 404);
+    }
+  });
+
+  for (const amount of ['', '0', '4.99', '5.001', '-5', 'NaN', '1e9', 'ten', '9'.repeat(4_000)]) {
+    it(`refuses the amount "${amount.slice(0, 10)}" and says what it takes`, async () => {
+      const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+      const answer = await submit({ link, amount });
+      assert.equal(answer.status, 400);
+      assert.match(await answer.text(), /at least \$5\.00/);
+    });
+  }
+
+  it('says that nothing was paid when checkout cannot be opened', async () => {
+    const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+    const answer = await submit({ link, amount: '5', returnUrl: '"><script>alert(1)</script>' });
+    assert.equal(answer.status, 503);
+    const text = await answer.text();
+    assert.match(text, /Nothing was paid/);
+    assert.ok(!text.includes('<script>'));
+  });
+
+  it('takes https pages and pages of this machine as return URLs, and nothing else', async () => {
+    const key = account.developerKey;
+    const set = (returnUrl: unknown) =>
+      call(api, 'PATCH', '/v1/developer', { key, body: { returnUrl } });
+    for (const url of ['https://chat.example/done?x=1', 'http://localhost:3000/', null]) {
+      assert.equal(bodyOf(await set(url), 200, DeveloperReply).returnUrl, url);
+    }
+    const bad = [
+      'javascript:alert(1)',
+      'http://chat.example/',
+      '//chat.example',
+      'https://a:b@c.example',
+    ];
+    for (const url of [...bad, '', 'https://x.example/'.padEnd(2_001, 'x'), 7]) {
+      assertError(await set(url), 400, 'invalid_request', 'returnUrl');
+    }
+    const read = await call(api, 'GET', '/v1/developer', { key });
+    assert.equal(bodyOf(read, 200, DeveloperReply).returnUrl, null);
+    const asConsumer = await call(api, 'GET', '/v1/developer', { key: account.consumerKey });
+    assertError(asConsumer, 401, 'invalid_secret_key');
+  });
+});
+
+/** Runs it under another clock. */
+async function atAnotherTime<T>(timeMs: number, work: () => T): Promise<T> {
+  const real = Date.now;
+  Date.now = () => timeMs;
+  try {
+    return work();
+  } finally {
+    Date.now = real;
+  }
+}

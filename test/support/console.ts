@@ -1,0 +1,87 @@
+/** The console in a real browser, over a stack of its own: what its tests share. */
+import assert from 'node:assert/strict';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { buildConsole } from '../../src/embedded/console-build.ts';
+import { createTestAccounts, type TestAccount } from './accounts.ts';
+import { startBrowser } from './browser.ts';
+import { signInLink } from './sessions.ts';
+import { startStack, type Stack, type StackOptions } from './stack.ts';
+
+export interface ConsoleDesk {
+  readonly stack: Stack;
+  readonly browser: Browser;
+  newAccount(balanceDollars: number): Promise<TestAccount>;
+  /** A window of its own; `close` says what its pages complained about and which hosts they asked. */
+  open(options?: Parameters<Browser['newContext']>[0]): Promise<Window>;
+  close(): Promise<void>;
+}
+
+export interface Window {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Signs in and goes to the path below /console. */
+  enter(account: Pick<TestAccount, 'email'>, path?: string): Promise<void>;
+  go(path: string): Promise<void>;
+  readonly problems: readonly string[];
+  readonly hosts: ReadonlySet<string>;
+  close(): Promise<void>;
+}
+
+/** Pages draw themselves slowly on a busy machine. */
+const PAGE_TIMEOUT_MS = 20_000;
+
+export async function openConsole(options: StackOptions = {}): Promise<ConsoleDesk> {
+  const [stack, browser] = await Promise.all([
+    startStack({ ...options, env: { DEV_MAIL: 'true', ...options.env } }),
+    startBrowser(),
+    buildConsole(),
+  ]);
+  return {
+    stack,
+    browser,
+    newAccount: async (balance) => {
+      const [account] = await createTestAccounts(stack.database.url, 1, balance);
+      assert.ok(account);
+      return account;
+    },
+    open: (contextOptions) => openWindow(stack, browser, contextOptions),
+    close: async () => {
+      await browser.close();
+      await stack.stop();
+    },
+  };
+}
+
+async function openWindow(
+  stack: Stack,
+  browser: Browser,
+  options: Parameters<Browser['newContext']>[0],
+): Promise<Window> {
+  const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC', ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PAGE_TIMEOUT_MS);
+  const problems: string[] = [];
+  const hosts = new Set<string>();
+  page.on('request', (request) => hosts.add(new URL(request.url()).origin));
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
+  });
+  const go = async (path: string) => {
+    await page.goto(`${stack.api.url}/console${path}`);
+  };
+  return {
+    context,
+    page,
+    problems,
+    hosts,
+    go,
+    enter: async ({ email }, path = '/balance') => {
+      await page.goto(await signInLink(stack.api, stack.database.url, email));
+      await page.waitForURL('**/console/balance');
+      if (path !== '/balance') await go(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+    },
+    close: () => context.close(),
+  };
+}
