@@ -22,6 +22,8 @@ export type Difference = Static<typeof Difference>;
 
 const Booked = Type.Object({
   topUpId: Type.String(),
+  /** What was asked for. */
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
   paymentIntentId: Type.Union([Type.String(), Type.Null()]),
   creditedMicros: Type.Unsafe<Micros>(Type.Integer()),
 });
@@ -85,6 +87,13 @@ export async function listUnsettled(
   `);
 }
 
+const BOOKED = sql.fragment`
+  select t.id as "topUpId", t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId",
+    coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
+  from farebox.top_ups t left join farebox.movements m
+    on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
+`;
+
 /** Top-ups that the processor may mean: by their own ids, or by their payments'. */
 export async function findBooked(
   connection: Connection,
@@ -92,13 +101,19 @@ export async function findBooked(
   paymentIntentIds: readonly string[],
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    select t.id as "topUpId", t.payment_intent_id as "paymentIntentId",
-      coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
-    from farebox.top_ups t left join farebox.movements m
-      on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
+    ${BOOKED}
     where t.id = any(${sql.array(topUpIds, 'uuid')})
       or t.payment_intent_id = any(${sql.array(paymentIntentIds, 'text')})
     group by t.id
+  `);
+}
+
+/** Every top-up that was credited and that the processor must know: all but those that were booked by hand. */
+export async function listBookedThroughProcessor(
+  connection: Connection,
+): Promise<readonly Booked[]> {
+  return connection.any(sql.type(bookedRow)`
+    ${BOOKED} where t.method <> 'manual' and m.id is not null group by t.id
   `);
 }
 
