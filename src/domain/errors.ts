@@ -59,6 +59,8 @@ export interface RefusalDetails {
   readonly retryAfterSeconds?: number;
   /** The methods that the path supports. */
   readonly allow?: string;
+  /** Sent beside the body: what remains of a rate limit. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An error as the client sees it. The store returns refusals as data; the HTTP layer throws them as this. */

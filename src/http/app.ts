@@ -4,10 +4,12 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
+import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
-import { getOpenApi } from './handlers/openapi.ts';
+import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
+import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
@@ -24,7 +26,10 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
+    { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
+    { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    ...apiReferencePages(),
     { method: 'get', path: '/top-up', middleware: topUpPage },
     { method: 'get', path: '/top-up.js', middleware: topUpScript },
   ];

@@ -41,6 +41,24 @@ export function respond(
   ctx.res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
+/** A file, as the bytes that it has. */
+export function respondBytes(
+  ctx: Context,
+  status: number,
+  type: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  ctx.respond = false;
+  ctx.res.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': body.length,
+    'X-Request-Id': requestIdOf(ctx),
+    ...headers,
+  });
+  ctx.res.end(body);
+}
+
 /** What a client quotes and our log has: on every answer, errors' bodies included. */
 export function newRequestId(): string {
   return `req_${hexOf(randomUUIDv7())}`;

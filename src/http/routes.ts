@@ -13,6 +13,7 @@ import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
 import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
+import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementReply } from '../schemas/statements.ts';
@@ -34,7 +35,7 @@ import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batc
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
-import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -74,6 +75,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: ChargeBatchBody,
     accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
+    share: 'batches',
     replies: { 200: ChargeBatchReply },
     reportsOutcome: true,
     handle: postChargeBatch,
@@ -101,6 +103,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/charges/:id/refund', {
     operation: 'refundCharge',
+    share: 'refunds',
     role: 'developer',
     params: chargeParams,
     body: RefundBody,
@@ -116,6 +119,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: VerifyReply },
     reportsOutcome: true,
     handle: verifyReceipt,
+  }),
+  post('/v1/receipts/public', {
+    operation: 'createPublicReceipt',
+    role: 'either',
+    body: PublicReceiptBody,
+    replies: { 200: PublicReceiptReply },
+    errors: ['not_found'],
+    reportsOutcome: true,
+    handle: postPublicReceipt,
   }),
   get('/v1/receipts/keys', {
     operation: 'listReceiptKeys',

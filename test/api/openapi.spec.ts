@@ -70,6 +70,24 @@ describe('GET /openapi.json', () => {
   });
 });
 
+describe('GET /llms.txt', () => {
+  it('names every endpoint, and links to pages that there are', async () => {
+    const api = await startTestApi();
+    try {
+      const { status, body } = await call(api, 'GET', '/llms.txt');
+      assert.equal(status, 200);
+      for (const { method, path } of ENDPOINTS) {
+        assert.ok(String(body).includes(`\`${method.toUpperCase()} ${path}\``), path);
+      }
+      const links = [...String(body).matchAll(/\]\((\/[^)]*)\)/g)].map(([, link = '']) => link);
+      assert.ok(links.length > 0);
+      for (const link of links) assert.equal((await call(api, 'GET', link)).status, 200, link);
+    } finally {
+      await api.stop();
+    }
+  });
+});
+
 /** Objects with members that let others in. */
 function openParts(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [];

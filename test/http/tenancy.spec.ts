@@ -63,6 +63,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/charges/:id': { role: 'developer', names: 'charge' },
   'POST /v1/charges/:id/refund': { role: 'developer', body: () => ({}), names: 'charge' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
+  'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },
   'GET /v1/usage': { role: 'consumer', names: 'charge' },

@@ -13,7 +13,7 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, sql, type Connection, type Database } from '../../src/store/database.ts';
 import { listEarnings, sumEarningsByTool } from '../../src/store/earnings/earnings.ts';
 import { cutLots } from '../../src/store/balance/lots.ts';
-import { listTools, noteToolName } from '../../src/store/earnings/tools.ts';
+import { listTools, noteToolNames } from '../../src/store/earnings/tools.ts';
 import { listAttributedTopUps } from '../../src/store/earnings/top-up-attribution.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { post } from './charge-drafts.ts';
@@ -111,7 +111,7 @@ export async function openEarningsDesk(databaseUrl: string) {
         charges.map(({ developer, tool = 'search' }) => [`${developer.developer} ${tool}`, tool]),
       );
       for (const [key, name] of names) {
-        await noteToolName(database, { developerId: key.slice(0, 36), name });
+        await noteToolNames(database, [{ developerId: key.slice(0, 36), name }]);
       }
       const outcomes = await post(database, charges.map(draftOf));
       return outcomes.filter(({ kind }) => kind === 'posted').length;

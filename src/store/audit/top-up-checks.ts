@@ -94,6 +94,14 @@ export const TOP_UP_CHECKS = {
           or num_nonnulls(session_id, session_url, payment_intent_id, idempotency_key) > 0
         else payment_intent_id is null and status not in ('pending', 'expired', 'failed') end`,
 
+  // Null: credited before what the processor showed was kept. A credit follows within seconds, if nothing is stuck.
+  'a top-up was credited for what the processor showed': sql.fragment`
+    select 'top-up ' || id, status || ', seen ' || seen_verdict || ' at ' || seen_at
+    from farebox.top_ups
+    where case when status in ('pending', 'expired', 'failed')
+      then seen_verdict = 'paid' and seen_at < now() - interval '1 hour'
+      else seen_verdict <> 'paid' end`,
+
   'a payment pays for one top-up': sql.fragment`
     select 'payment ' || payment_intent_id, 'pays for ' || string_agg(id::text, ', ')
     from farebox.top_ups where payment_intent_id is not null

@@ -12,6 +12,7 @@ const STATUS = 'a top-up has the status that its refunds and disputes give';
 const ACCOUNT = 'a top-up is for the consumer of its account';
 const METHOD = 'a top-up has what its method needs';
 const ONE_PAYMENT = 'a payment pays for one top-up';
+const SEEN = 'a top-up was credited for what the processor showed';
 const ENDED = 'a top-up says when it was completed, or why it failed';
 const OWNER = "a refund or dispute is of its top-up's consumer";
 const AGREES = 'a movement agrees with its refund or dispute';
@@ -141,6 +142,29 @@ const PLANTS: readonly Plant[] = [
     what: 'a payment that was lost',
     statements: [setTopUp('payment_intent_id = null')],
     finds: ({ checkout }) => [[METHOD, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a credit for what the processor showed as expired',
+    statements: [setTopUp(`seen_verdict = 'expired', seen_at = now()`)],
+    finds: ({ checkout }) => [[SEEN, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a payment that was seen, and never credited',
+    statements: direct(
+      `':firstCharge'`,
+      `payment_intent_id = 'pi_:firstCharge', seen_verdict = 'paid', seen_micros = amount_micros,
+        seen_at = now() - interval '2 hours'`,
+    ),
+    finds: ({ firstCharge }) => [[SEEN, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a payment that was seen just now',
+    statements: direct(
+      `':firstCharge'`,
+      `payment_intent_id = 'pi_:firstCharge', seen_verdict = 'paid', seen_micros = amount_micros,
+        seen_at = now()`,
+    ),
+    finds: () => [],
   },
   {
     what: 'a payment that two top-ups name',
