@@ -4,7 +4,7 @@
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
-import { asMicros, CHARGE_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
@@ -29,14 +29,9 @@ export interface ChargeRequest {
 }
 
 /** Why a charge never reached the ledger. */
-export interface ChargeRefusal {
-  readonly kind:
-    | 'invalid_api_key'
-    | 'invalid_amount'
-    | 'amount_required'
-    | 'unknown_tool'
-    | 'tool_archived';
-}
+export type ChargeRefusal =
+  | { readonly kind: 'invalid_amount'; readonly sent: number | string }
+  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' };
 
 /** Decided by the ledger: now, or before, when the idempotency key was used. */
 export interface DecidedCharge {
@@ -104,7 +99,7 @@ function prepareFor(
   deps.lastUsed.add(consumer.keyId);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {
-    return refuse(deps, request, consumer, 'invalid_amount');
+    return refuse(deps, request, consumer, { kind: 'invalid_amount', sent: amount });
   }
   const known = deps.tools.peek(request.developer.developerId, tool);
   const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
@@ -128,11 +123,11 @@ async function prepareFromDatabase(
     const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
     return isKnown
       ? draftCharge(request, consumer, named)
-      : refuse(deps, request, consumer, 'unknown_tool');
+      : refuse(deps, request, consumer, { kind: 'unknown_tool' });
   }
-  if (!tool) return refuse(deps, request, consumer, 'unknown_tool');
-  if (tool.isArchived) return refuse(deps, request, consumer, 'tool_archived');
-  if (tool.price === undefined) return refuse(deps, request, consumer, 'amount_required');
+  if (!tool) return refuse(deps, request, consumer, { kind: 'unknown_tool' });
+  if (tool.isArchived) return refuse(deps, request, consumer, { kind: 'tool_archived' });
+  if (tool.price === undefined) return refuse(deps, request, consumer, { kind: 'amount_required' });
   return draftCharge(request, consumer, tool.price);
 }
 
@@ -141,11 +136,11 @@ async function refuse(
   deps: ChargingDeps,
   request: ChargeRequest,
   consumer: KeyOwner,
-  kind: ChargeRefusal['kind'],
+  refusal: ChargeRefusal,
 ): Promise<ChargeResult> {
   const identity = hashIdentity(request, consumer.consumerId);
   const outcome = identity && (await deps.earlier.find(identity));
-  if (!outcome) return { kind };
+  if (!outcome) return refusal;
   const { developerId } = request.developer;
   const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
   const draft = {
@@ -167,7 +162,7 @@ async function refuseKey(
     request.idempotencyKey !== undefined && kindOfKey(deps.keyPrefix, apiKey) === 'consumer';
   const former = mayBeRetry ? await deps.earlier.findFormerOwner(apiKey) : undefined;
   if (!former) return { kind: 'invalid_api_key' };
-  return refuse(deps, request, former, 'invalid_api_key');
+  return refuse(deps, request, former, { kind: 'invalid_api_key' });
 }
 
 function draftCharge(
@@ -194,20 +189,21 @@ function draftCharge(
   };
 }
 
-function parseAmount(dollars: number): Micros | undefined {
+function parseAmount(dollars: number | string): Micros | undefined {
   const amount = microsOfDollars(dollars);
-  return amount !== undefined && amount > 0 && amount <= CHARGE_MICROS_MAX ? amount : undefined;
+  return amount !== undefined && isChargeable(amount) ? amount : undefined;
 }
 
 /**
  * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request
  * as sent, not the resulting amount: a price that changed meanwhile does not turn a retry into another
- * request, and neither does another order of the metadata's members.
+ * request, and neither does another order of the metadata's members. An amount is the same as a number and
+ * as a string.
  */
 function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consumerId: string) {
   if (idempotencyKey === undefined) return undefined;
   const metadata = body.metadata && Object.entries(body.metadata).toSorted(byName);
-  const sent = JSON.stringify([body.tool, body.amount ?? null, metadata ?? null]);
+  const sent = JSON.stringify([body.tool, numberOf(body.amount), metadata ?? null]);
   return {
     idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
       0,
@@ -219,4 +215,8 @@ function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consum
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : 1;
+}
+
+function numberOf(amount: number | string | undefined): number | null {
+  return amount === undefined ? null : Number(amount);
 }

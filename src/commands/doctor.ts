@@ -1,33 +1,44 @@
 /** `farebox doctor`: proves the books, or names each fault and exits with 1; exits with 2 when it could not look. */
 import { InvalidArgumentError, type Command } from 'commander';
-import { readMasterSecrets, readStripeConfig } from '../config.ts';
+import {
+  readMasterSecrets,
+  readScheduleConfig,
+  readStripeConfig,
+  readTemporalConfig,
+} from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
 import {
   auditLedger,
   checkNames,
+  firstOf,
   LEDGER_PARTS,
   type Finding,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
+import { createTemporalClient } from '../temporal/client.ts';
+import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { withLedger } from './ledger-command.ts';
+import { CommandError, withLedger } from './ledger-command.ts';
 
-const PARTS = [...LEDGER_PARTS, 'processor'] as const;
+const SCHEDULES_CHECK = 'Temporal has the schedules';
+const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `
-Parts, from the cheapest to the dearest:
+Parts:
   schema     tables, constraints, indexes, triggers and functions, against this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
+  delivery   notices, top-ups and reconciliations that are late
   charges    reads every charge
   earnings   sums of earnings; reads every charge
+  temporal   schedules
   processor  payments, refunds and disputes at Stripe; lists all of them
 
-A watcher may run \`farebox doctor --only schema,balances,top-ups\` every minute, and all parts every night.
+A watcher may run \`farebox doctor --only schema,balances,top-ups,delivery,temporal\` every minute, and all parts every night.
 Exits with 0 when all is well, with 1 when a check failed, and with 2 when it could not look.
 `;
 
@@ -44,14 +55,14 @@ export function register(program: Command): void {
     .description('check the books, against every row and against the payment processor')
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
-    .option('--no-processor', 'skip the payment processor')
+    .option('--no-processor', 'skip the payment processor and Temporal')
     .addOption(dataDirOption())
     .addHelpText('after', HELP)
     .action(examine);
 }
 
 async function examine({ json, only, processor, dataDir }: DoctorOptions): Promise<void> {
-  const parts = (only ?? PARTS).filter((part) => processor || part !== 'processor');
+  const parts = (only ?? PARTS).filter((part) => processor || isOfLedger(part));
   await inspect(
     { json },
     () => findFaults(dataDir, parts),
@@ -71,17 +82,28 @@ interface Examination {
   readonly checks: readonly string[];
 }
 
+type Environment = Awaited<ReturnType<typeof environmentOf>>;
+
 async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Examination> {
   const env = await environmentOf(dataDir);
-  const ledgerParts = parts.filter((part): part is LedgerPart => part !== 'processor');
-  const receiptKeys = env['MASTER_SECRET'] ? [...readMasterSecrets(env).keys()] : undefined;
+  const settings = {
+    receiptKeys: env['MASTER_SECRET'] ? [...readMasterSecrets(env).keys()] : undefined,
+    reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
+  };
+  const ledgerParts = parts.filter(isOfLedger);
   return withLedger(dataDir, async (database) => {
     const findings = await auditLedger(database, {
+      ...settings,
       parts: ledgerParts,
-      receiptKeys,
       report: showProgress,
     });
-    const checks = ledgerParts.flatMap((part) => checkNames(part, receiptKeys));
+    const checks = ledgerParts.flatMap((part) => checkNames(part, settings));
+    // Without an address there is no Temporal to ask: the ledger alone is checked.
+    if (parts.includes('temporal') && env['TEMPORAL_ADDRESS'] !== undefined) {
+      showProgress(SCHEDULES_CHECK);
+      checks.push(SCHEDULES_CHECK);
+      findings.push(...(await auditSchedules(env)));
+    }
     if (parts.includes('processor')) {
       showProgress(PROCESSOR_CHECK);
       checks.push(PROCESSOR_CHECK);
@@ -89,6 +111,27 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     }
     return { findings, checks };
   }).finally(endProgress);
+}
+
+function isOfLedger(part: Part): part is LedgerPart {
+  return part !== 'temporal' && part !== 'processor';
+}
+
+/** A schedule that is gone is made again by the next worker that looks, within a minute. */
+async function auditSchedules(env: Environment): Promise<Finding[]> {
+  const temporal = createTemporalClient(readTemporalConfig(env));
+  try {
+    if (!(await temporal.isUp())) throw new CommandError('Temporal does not answer.');
+    const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
+    const offenders = missing.map((subject) => ({ subject, detail: 'not found' }));
+    return firstOf(offenders).map((each) => ({
+      part: 'temporal',
+      check: SCHEDULES_CHECK,
+      ...each,
+    }));
+  } finally {
+    await temporal.close();
+  }
 }
 
 function report(findings: readonly Finding[], checks: readonly string[]): string {

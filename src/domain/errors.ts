@@ -6,7 +6,10 @@
 export const ERRORS = {
   invalid_request: [400, 'The request is malformed. `param` names the field.'],
   invalid_json: [400, 'The body is not valid UTF-8 JSON.'],
-  invalid_amount: [400, 'The amount has more than six decimals or is out of range.'],
+  invalid_amount: [
+    400,
+    'The amount has more than six decimals or is out of range. Round it, or send a decimal string.',
+  ],
   invalid_cursor: [400, 'The cursor is not a `nextCursor` of this list.'],
   invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or it is too old.'],
@@ -26,6 +29,7 @@ export const ERRORS = {
   authentication_required: [402, 'The bank requires the cardholder to confirm. Pay at checkout.'],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
+  payment_too_late: [402, 'The card could not be charged within 15 minutes. Nothing was taken.'],
   no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly limit that the owner consented to is reached.'],

@@ -38,7 +38,7 @@ import { getCharge, listCharges, postCharge } from './handlers/charges/charges.t
 import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
-import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
@@ -166,6 +166,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'authentication_required',
       'card_expired',
       'payment_failed',
+      'payment_too_late',
       'no_saved_card',
       'consent_required',
       'consent_ceiling_reached',
@@ -225,6 +226,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: ToolsQuery,
     replies: { 200: ToolsReply },
     handle: getTools,
+  }),
+  get('/v1/tools/:id', {
+    operation: 'getTool',
+    role: 'developer',
+    params: toolParams,
+    replies: { 200: ChangedToolReply },
+    errors: ['not_found'],
+    handle: getTool,
   }),
   patch('/v1/tools/:id', {
     operation: 'updateTool',

@@ -6,12 +6,21 @@ import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
+import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
+import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
 /** From the cheapest to the dearest: the last two read every charge. */
-export const LEDGER_PARTS = ['schema', 'balances', 'top-ups', 'charges', 'earnings'] as const;
+export const LEDGER_PARTS = [
+  'schema',
+  'balances',
+  'top-ups',
+  'delivery',
+  'charges',
+  'earnings',
+] as const;
 export type LedgerPart = (typeof LEDGER_PARTS)[number];
 
 export interface Offender {
@@ -38,25 +47,31 @@ const offenderRow = row(
 const QUERIES = {
   balances: BALANCE_CHECKS,
   'top-ups': TOP_UP_CHECKS,
+  delivery: DELIVERY_CHECKS,
   charges: CHARGE_CHECKS,
   earnings: EARNINGS_CHECKS,
 } as const;
 
-export interface Audit {
+/** What rows are compared with that is in no row. A check whose setting is absent is not made. */
+export interface AuditSettings {
+  /** The numbers of the secrets that sign receipts. */
+  readonly receiptKeys?: readonly number[] | undefined;
+  readonly reconcileEverySeconds?: number;
+}
+
+export interface Audit extends AuditSettings {
   /** All when absent. */
   readonly parts?: readonly LedgerPart[];
-  /** The numbers of the secrets that sign receipts. Absent: charges are not compared with them. */
-  readonly receiptKeys?: readonly number[] | undefined;
   /** Hears of each check that begins: some take as long as there are charges. */
   readonly report?: (check: string) => void;
 }
 
 /** Empty when the books are right. */
 export async function auditLedger(database: Database, audit: Audit = {}): Promise<Finding[]> {
-  const { parts = LEDGER_PARTS, receiptKeys, report = () => {} } = audit;
+  const { parts = LEDGER_PARTS, report = () => {}, ...settings } = audit;
   const findings: Finding[] = [];
   for (const part of parts) {
-    for (const [check, run] of Object.entries(checksOf(part, receiptKeys))) {
+    for (const [check, run] of Object.entries(checksOf(part, settings))) {
       report(check);
       findings.push(...(await run(database)).map((found) => ({ part, check, ...found })));
     }
@@ -65,8 +80,8 @@ export async function auditLedger(database: Database, audit: Audit = {}): Promis
 }
 
 /** The sentences that a part proves. */
-export function checkNames(part: LedgerPart, receiptKeys?: readonly number[]): readonly string[] {
-  return Object.keys(checksOf(part, receiptKeys));
+export function checkNames(part: LedgerPart, settings: AuditSettings = {}): readonly string[] {
+  return Object.keys(checksOf(part, settings));
 }
 
 /** Of everything that a check found: the first, and how many there are. */
@@ -80,7 +95,7 @@ type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'ch
 
 function checksOf(
   part: LedgerPart,
-  receiptKeys: readonly number[] | undefined,
+  { receiptKeys, reconcileEverySeconds }: AuditSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
     return { [SCHEMA_CHECK]: async (database) => firstOf(await listSchemaDifferences(database)) };
@@ -89,9 +104,17 @@ function checksOf(
     ...QUERIES[part],
     ...(part === 'charges' && receiptKeys && receiptChecks(receiptKeys)),
   };
-  return Object.fromEntries(
-    Object.entries(queries).map(([check, query]) => [check, (database) => run(database, query)]),
-  );
+  const checks = Object.entries(queries).map(([check, query]): [string, Check] => [
+    check,
+    (database) => run(database, query),
+  ]);
+  if (part === 'delivery' && reconcileEverySeconds !== undefined) {
+    checks.push([
+      RECONCILED_CHECK,
+      async (database) => firstOf(await auditReconciliation(database, reconcileEverySeconds)),
+    ]);
+  }
+  return Object.fromEntries(checks);
 }
 
 /**

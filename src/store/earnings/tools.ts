@@ -118,6 +118,19 @@ export async function registerTool(
   `);
 }
 
+/** By id or by name; null when the developer has no such tool. */
+export async function findTool(
+  connection: Connection,
+  developerId: string,
+  by: { readonly id: string } | { readonly name: string },
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(toolRow)`
+    select ${toolColumns} from farebox.tools
+    where developer_id = ${developerId}
+      and ${'id' in by ? sql.fragment`id = ${by.id}` : sql.fragment`name = ${by.name}`}
+  `);
+}
+
 export interface ToolChanges {
   readonly description: string | undefined;
   /** Null takes the price off. */
@@ -160,11 +173,11 @@ export type ListedTool = Static<typeof ListedTool>;
 
 const listedRow = row(ListedTool);
 
-/** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
+/** A developer's tools, the archived or the others, in the order they came, each with what it earned; one by name. */
 export async function listTools(
   database: Database,
   developer: { readonly developerId: string; readonly developerNumber: number },
-  isArchived: boolean,
+  { isArchived, name }: { readonly isArchived: boolean; readonly name?: string | undefined },
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
@@ -174,6 +187,7 @@ export async function listTools(
       from (${earnedIn(developer, {})}) e group by tool
     ) c on c.tool = t.name
     where t.developer_id = ${developer.developerId} and (t.archived_at is not null) = ${isArchived}
+      and ${name === undefined ? sql.fragment`true` : sql.fragment`t.name = ${name}`}
     order by t.id
   `);
 }

@@ -51,14 +51,14 @@ describe('farebox doctor', () => {
     assert.match(printed, /\n {2}spent is the sum of charges\n/);
     assert.match(printed, /\n {2}the ledger agrees with the processor\n$/);
     assert.deepEqual(await books.examine(), { ok: true, findings: [] });
-    assert.doesNotMatch(await doctor(['--no-processor']), /processor/);
+    assert.doesNotMatch(await doctor(['--no-processor']), /agrees with the processor/);
   });
 
   it('checks the parts that are named, and no other', async () => {
     const all = await doctor(['--no-processor']);
     assert.deepEqual(
       checksOf(all),
-      LEDGER_PARTS.flatMap((part) => checkNames(part)),
+      LEDGER_PARTS.flatMap((part) => checkNames(part, { reconcileEverySeconds: 900 })),
     );
     assert.deepEqual(checksOf(await doctor(['--only', 'top-ups,balances'])), [
       ...checkNames('balances'),
@@ -68,10 +68,7 @@ describe('farebox doctor', () => {
 
   it('refuses a part that it does not have, and shows the parts in its help', async () => {
     const { stderr } = await failing(['--only', 'balances,movements']);
-    assert.match(
-      stderr,
-      /movements is not a part\. The parts: schema, balances, top-ups, charges, /,
-    );
+    assert.match(stderr, /movements is not a part\. The parts: schema, balances, top-ups, /);
     const help = await doctor(['--help']);
     for (const part of LEDGER_PARTS) assert.match(help, new RegExp(`^ {2}${part} `, 'm'));
   });

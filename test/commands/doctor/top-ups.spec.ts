@@ -331,7 +331,7 @@ describe('farebox doctor --only top-ups', () => {
     try {
       await books.plant(books.accounts[0]!, [
         automatic('on'),
-        `insert into farebox.outbox (workflow, subject_id) values ('auto_top_up', ':consumer')`,
+        `insert into farebox.outbox (topic, subject_id) values ('auto_top_up', ':consumer')`,
       ]);
       await expectFindings(books, 'top-ups', []);
     } finally {

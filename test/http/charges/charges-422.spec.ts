@@ -47,6 +47,17 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     });
   });
 
+  it('is of the same charge when the amount comes as a number and then as a string', async () => {
+    const key = newKey();
+    const first = await keyed(key, { amount: 0.2 });
+    for (const amount of ['0.2', '0.20', '0.200000']) {
+      const again = await keyed(key, { amount });
+      assert.deepEqual(bodyOf(again, 201, ChargeReply), first.body);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+    }
+    assertError(await keyed(key, { amount: '0.21' }), 422, 'idempotency_key_reused');
+  });
+
   const others: Readonly<Record<string, Record<string, unknown>>> = {
     'another amount': { tool: 'other', amount: 0.03 },
     'another tool': { tool: 'search' },

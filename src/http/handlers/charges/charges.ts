@@ -1,5 +1,5 @@
 /** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
-import { charge, type ChargeResult } from '../../../charging/charge.ts';
+import { charge, type ChargeRefusal, type ChargeResult } from '../../../charging/charge.ts';
 import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -17,6 +17,7 @@ import {
   listDeveloperCharges,
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
+import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { developerChargeFilterOf } from '../../filters.ts';
@@ -43,12 +44,12 @@ export function chargeReply(
   api: Api,
   result: ChargeResult,
 ): { readonly isReplay: boolean; readonly body: ChargeReply } {
-  if (result.kind !== 'decided') throw refusalError(result.kind);
+  if (result.kind !== 'decided') throw refusalError(result);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
     throw insufficientBalance(api, outcome.balanceMicros, draft.amountMicros);
   }
-  if (outcome.kind === 'key_reused') throw refusalError('idempotency_key_reused');
+  if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
   const payload = receiptPayload({
     id: outcome.id,
     consumerId: draft.consumerId,
@@ -73,20 +74,16 @@ export function chargeReply(
   };
 }
 
-type RefusalKind = Exclude<ChargeResult['kind'], 'decided'> | 'idempotency_key_reused';
-
-function refusalError(kind: RefusalKind): ApiError {
-  switch (kind) {
+function refusalError(
+  refusal: ChargeRefusal | { readonly kind: 'idempotency_key_reused' },
+): ApiError {
+  switch (refusal.kind) {
     case 'invalid_api_key':
       return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
         param: 'apiKey',
       });
     case 'invalid_amount':
-      return new ApiError(
-        'invalid_amount',
-        'amount must be more than 0 and at most $1,000,000.00, with at most six decimals.',
-        { param: 'amount' },
-      );
+      return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
       return new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
         param: 'amount',
