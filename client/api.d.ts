@@ -298,7 +298,9 @@ export interface ConsumerStatementReply {
   from: string;
   /** The beginning of the next month. */
   to: string;
-  /** False while the month is not over: this is the statement so far. */
+  /**
+   * False until a minute after the end of the month: this is the statement so far. A complete one never changes.
+   */
   complete: boolean;
   /** Your consumer id. */
   consumerId: string;
@@ -336,7 +338,9 @@ export interface DeveloperStatementReply {
   from: string;
   /** The beginning of the next month. */
   to: string;
-  /** False while the month is not over: this is the statement so far. */
+  /**
+   * False until a minute after the end of the month: this is the statement so far. A complete one never changes.
+   */
   complete: boolean;
   /** Your developer id. */
   developerId: string;

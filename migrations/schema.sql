@@ -182,7 +182,8 @@ create table farebox.charges (
   -- JSON as it was sent. Empty: none was sent.
   metadata text not null default '',
   constraint charges_pkey primary key (ledger, consumer_id, id),
-  constraint charges_amount_positive check (amount_micros > 0)
+  constraint charges_amount_positive check (amount_micros > 0),
+  constraint charges_counters_plausible check (balance_micros >= 0 and spent_micros >= amount_micros and spent_micros <= '9007199254740991'::bigint)
 ) partition by range (id);
 create index charges_developer on only farebox.charges using btree (developer, id);
 create index charges_idempotency on only farebox.charges using btree (idempotency_hash) where (idempotency_hash is not null);
@@ -204,6 +205,7 @@ create table farebox.consumers (
   refunded_micros bigint not null default 0,
   constraint consumers_pkey primary key (ledger, id),
   constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and held_micros >= 0),
+  constraint consumers_credited_is_exact check (credited_micros <= '9007199254740991'::bigint),
   constraint consumers_not_overspent check ((credited_micros - spent_micros - held_micros) >= 0)
 ) with (fillfactor=80);
 

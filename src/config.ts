@@ -140,7 +140,7 @@ export function readConfig(env: Environment): Config {
     port,
     sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
-    masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),
+    masterSecrets: readMasterSecrets(env),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
     mail: readMailConfig(env),
@@ -186,11 +186,13 @@ function signUp(env: Environment): SignUp {
 }
 
 /** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */
-function masterSecrets(text: string): ReadonlyMap<number, string> {
-  const entries = text.split(',').map((part): [number, string] => {
-    const numbered = /^(\d{1,4}):(.+)$/.exec(part);
-    return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
-  });
+export function readMasterSecrets(env: Environment): ReadonlyMap<number, string> {
+  const entries = required(env, 'MASTER_SECRET')
+    .split(',')
+    .map((part): [number, string] => {
+      const numbered = /^(\d{1,4}):(.+)$/.exec(part);
+      return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
+    });
   if (entries.some(([, secret]) => secret.length < 32)) {
     throw new ConfigError('MASTER_SECRET: each secret must have at least 32 characters');
   }

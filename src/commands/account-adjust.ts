@@ -39,6 +39,11 @@ async function adjust(
         `The balance is ${dollarsOf(result.balance)} dollars, and never goes below zero.`,
       );
     }
+    if (result.kind === 'too_much_credited') {
+      throw new CommandError(
+        'Everything that was ever credited to the account would exceed 9,007,199,254.740991 dollars.',
+      );
+    }
     return {
       consumerId: wireId('consumer', account.consumerId),
       amount: dollarsOf(amountMicros),

@@ -17,7 +17,8 @@ const monthFields = {
   from: TimeOf('The beginning of the month.', '2026-11-01T00:00:00.000Z'),
   to: TimeOf('The beginning of the next month.', '2026-12-01T00:00:00.000Z'),
   complete: Type.Boolean({
-    description: 'False while the month is not over: this is the statement so far.',
+    description:
+      'False until a minute after the end of the month: this is the statement so far. A complete one never changes.',
     examples: [false],
   }),
 };

@@ -4,8 +4,7 @@
  */
 import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
-import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
-import { CLAIMS } from '../domain/reversal.ts';
+import { microsOfCents } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
 import {
   findBooked,
@@ -14,13 +13,12 @@ import {
   recordDifferences,
   type Booked,
   type Claim,
-  type Difference,
 } from '../store/audit/reconciliation.ts';
-import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
-import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
 import { readIntent, readSession } from './calls.ts';
-import { idOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
+import { claimOf, compareTopUp, isSameClaim, type Found } from './compare.ts';
+import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
+import { idOf } from './verdict.ts';
 
 export interface Books {
   readonly database: Database;
@@ -48,8 +46,6 @@ export interface Page {
   /** Of the next page, or null at the end. */
   readonly after: string | null;
 }
-
-type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
 
 export interface Examined {
   readonly differences: readonly Found[];
@@ -135,18 +131,8 @@ function isBooked(
   const reported = object.object === 'refund' ? reportOfRefund(object) : reportOfDispute(object);
   const wanted = claimOf(topUpId, reported);
   const recorded = claims.find(({ processorId }) => processorId === reported.processorId);
-  return textOf(recorded) === textOf(wanted);
+  return isSameClaim(recorded, wanted);
 }
-
-/** What a refund or a dispute takes or holds; undefined when that is nothing. */
-function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
-  const { processorId, status, amountMicros } = reported;
-  if (CLAIMS[status] === 'nothing') return undefined;
-  return { topUpId, processorId, status, amountMicros };
-}
-
-const textOf = (claim: Claim | undefined) =>
-  claim && `${claim.processorId} ${claim.status} ${claim.amountMicros}`;
 
 /** Asks the processor about one top-up, and writes down what differs. */
 export async function examine(books: Books, suspect: Suspect): Promise<Examined> {
@@ -155,99 +141,43 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
   const [booked] = await findBooked(database, [topUpId], []);
   const topUp = await findTopUp(database, topUpId);
   const before = await listDifferencesOf(database, topUpId);
-  const { intents, isUnderWay } = await readPayments(stripe, topUp, [
+  const payments = await readPayments(stripe, topUp, [
     ...before.flatMap(({ paymentIntentIds }) => paymentIntentIds),
     ...(paymentIntentId === undefined ? [] : [paymentIntentId]),
   ]);
-  const payments = intents.filter(({ status }) => status === 'succeeded');
-  const examined = topUp
-    ? compared(topUp, booked?.creditedMicros ?? asMicros(0), payments, isUnderWay)
-    : { differences: differing('unknown_top_up', keptOf(payments), 0), nudge: undefined };
-  const reversals = booked ? await compareReversals(books, booked) : [];
-  const differences = [...examined.differences, ...reversals];
+  const { intents } = payments;
+  const recorded = await listClaims(database, [topUpId]);
+  const shown = await readClaims(stripe, booked);
+  const differences = compareTopUp({ booked, intents, recorded, shown });
   const paymentIntentIds = intents.map(({ id }) => id);
   await recordDifferences(
     database,
     topUpId,
     differences.map((found) => ({ ...found, paymentIntentIds })),
   );
-  return { differences, nudge: reversals.length > 0 ? 'reversal' : examined.nudge };
+  return { differences, nudge: topUp ? nudgeOf(topUp, payments, differences) : undefined };
 }
 
-function compared(
+function nudgeOf(
   topUp: TopUp,
-  creditedMicros: Micros,
-  payments: readonly Stripe.PaymentIntent[],
-  isUnderWay: boolean,
-): Examined {
-  const { good, other } = Object.groupBy(payments, (intent) =>
-    isPaymentOf(intent, topUp) ? 'good' : 'other',
-  );
-  const [first, ...more] = good ?? [];
-  const paidMicros = first ? microsOfCents(first.amount_received) : 0;
+  { intents, isUnderWay }: Payments,
+  differences: readonly Found[],
+): Examined['nudge'] {
+  const has = (kind: Found['kind']) => differences.some((found) => found.kind === kind);
+  if (has('reversals')) return 'reversal';
   const isAbandoned =
     topUp.status === 'pending' &&
-    payments.length === 0 &&
+    !intents.some(({ status }) => status === 'succeeded') &&
     !isUnderWay &&
     (topUp.sessionId !== null || Date.parse(topUp.createdAt) < Date.now() - ABANDONED_AFTER_MS);
-  const isCredited = creditedMicros > 0;
-  return {
-    differences: [
-      ...differing('payment_mismatch', keptOf(other ?? []), 0),
-      ...(keptOf(more) > 0 ? differing('paid_twice', keptOf(good ?? []), creditedMicros) : []),
-      ...(first && !isCredited ? differing('not_credited', paidMicros, 0) : []),
-      ...(first || !isCredited ? [] : differing('not_paid', 0, creditedMicros)),
-    ],
-    nudge: isAbandoned || (first && !isCredited) ? 'payment' : undefined,
-  };
+  return isAbandoned || has('not_credited') ? 'payment' : undefined;
 }
 
-/** Of a top-up that was credited for a payment. */
-async function compareReversals(
-  { database, stripe }: Books,
-  { topUpId, paymentIntentId, creditedMicros }: Booked,
-): Promise<readonly Found[]> {
-  if (paymentIntentId === null || creditedMicros === 0) return [];
-  const recorded = await listClaims(database, [topUpId]);
-  const reported = await unlessMissing(readReversals(stripe, paymentIntentId));
-  const shown = (reported ?? []).flatMap((each) => claimOf(topUpId, each) ?? []);
-  const texts = new Set(recorded.map(textOf));
-  if (shown.length === texts.size && shown.every((claim) => texts.has(textOf(claim)))) return [];
-  return [{ kind: 'reversals', processorMicros: sumOf(shown), ledgerMicros: sumOf(recorded) }];
-}
-
-function sumOf(claims: readonly Claim[]): Micros {
-  return asMicros(claims.reduce((sum, { amountMicros }) => sum + amountMicros, 0));
-}
-
-function differing(
-  kind: Found['kind'],
-  processorMicros: number,
-  ledgerMicros: number,
-): readonly Found[] {
-  if (processorMicros === ledgerMicros) return [];
-  return [
-    { kind, processorMicros: asMicros(processorMicros), ledgerMicros: asMicros(ledgerMicros) },
-  ];
-}
-
-function isPaymentOf(intent: Stripe.PaymentIntent, topUp: TopUp): boolean {
-  try {
-    return verdictOfIntent(intent, topUp).kind === 'paid';
-  } catch (error) {
-    if (error instanceof PaymentMismatchError) return false;
-    throw error;
-  }
-}
-
-/** What of these payments was not refunded. */
-function keptOf(payments: readonly Stripe.PaymentIntent[]): Micros {
-  const cents = payments.map((intent) => {
-    const charge = intent.latest_charge;
-    const refunded = typeof charge === 'object' ? (charge?.amount_refunded ?? 0) : 0;
-    return intent.amount_received - refunded;
-  });
-  return microsOfCents(cents.reduce((sum, each) => sum + each, 0));
+/** Refunds and disputes of the payment in our row. */
+async function readClaims(stripe: Stripe, booked: Booked | undefined): Promise<readonly Claim[]> {
+  if (!booked || booked.paymentIntentId === null || booked.creditedMicros === 0) return [];
+  const reported = await unlessMissing(readReversals(stripe, booked.paymentIntentId));
+  return (reported ?? []).flatMap((each) => claimOf(booked.topUpId, each) ?? []);
 }
 
 interface Payments {

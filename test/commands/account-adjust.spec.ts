@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
+import { refundCharge } from '../../src/store/charges/refund-charge.ts';
+import { createDatabase } from '../../src/store/database.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import {
@@ -81,6 +83,55 @@ describe('farebox account adjust', () => {
     await assert.rejects(adjust('-8.500002'), /The balance is 8\.500001 dollars/);
     await adjust('-8.500001');
     await assert.rejects(adjust('-0.000001'), /The balance is 0 dollars/);
+  });
+
+  it('is refused beyond what can be counted exactly, and so is a refund of a charge', async () => {
+    const { consumerId } = await createAccount(env, 1);
+    const consumer = uuidOf('consumer', consumerId);
+    const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
+    try {
+      // As after 9,000 credits of the most that one may have.
+      const bigger = Number.MAX_SAFE_INTEGER - 1_000_000;
+      await sql.query(
+        `with raised as (
+           update farebox.consumers set credited_micros = credited_micros + $2, spent_micros = $2
+           where id = $1 returning ledger, id
+         ), moved as (
+           insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
+           select ledger, id, '01900000-0000-7000-8000-000000000001', 'adjustment', $2, 'a test' from raised
+         )
+         insert into farebox.charges (ledger, id, consumer_id, developer, tool, receipt_key,
+           amount_micros, spent_micros, balance_micros)
+         select ledger, '01900000-0000-7000-8000-000000000002', id, 1, 'search', 1, 5, $2, 1000000 from raised`,
+        [consumer, bigger],
+      );
+      const args = ['account', 'adjust', consumerId, '0.000001', '--reason', 'one too many'];
+      await assert.rejects(farebox(args, { env }), /would exceed 9,007,199,254\.740991 dollars/);
+      const refunded = await refundCharge(pool, {
+        developerNumber: 1,
+        chargeId: '01900000-0000-7000-8000-000000000002',
+        asked: null,
+        idempotencyKey: undefined,
+      });
+      assert.deepEqual(refunded, { kind: 'too_much_credited' });
+      const past = sql.query('update farebox.consumers set credited_micros = $2 where id = $1', [
+        consumer,
+        '9007199254740992',
+      ]);
+      await assert.rejects(past, /consumers_credited_is_exact/);
+    } finally {
+      await pool.end();
+      // What was booked above is too much to be made by requests, and is no whole history.
+      await sql.query('delete from farebox.charges where consumer_id = $1', [consumer]);
+      await sql.query(
+        `delete from farebox.movements where consumer_id = $1 and kind = 'adjustment'`,
+        [consumer],
+      );
+      await sql.query(
+        'update farebox.consumers set credited_micros = 1000000, spent_micros = 0 where id = $1',
+        [consumer],
+      );
+    }
   });
 
   it('takes at most what is there, whatever asks for it at once', async () => {

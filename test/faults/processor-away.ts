@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { auditProcessor } from '../../src/stripe/compare-top-ups.ts';
+import { auditProcessor } from '../../src/stripe/audit-processor.ts';
 import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';

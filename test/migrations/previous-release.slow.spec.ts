@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
+import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
@@ -20,7 +21,6 @@ import {
   type Stack,
 } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
-import { dumpSchema } from './schema-dump.ts';
 import { checkOut, findPreviousCommit, type Checkout } from './previous-release.ts';
 
 /** Where it has to install packages. */
@@ -97,14 +97,13 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
 
   it('has a database that comes to the schema of this one', async () => {
     const database = await createEmptyDatabase();
-    const client = new Client({ connectionString: database.url });
+    const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
       await migrate(database.url, join(checkout.folder, 'migrations'));
       await migrate(database.url);
-      await client.connect();
-      assert.equal(await dumpSchema(client), read('migrations/schema.sql'));
+      assert.equal(await dumpSchema(pool), read('migrations/schema.sql'));
     } finally {
-      await client.end();
+      await pool.end();
       await database.drop();
     }
   });

@@ -2,12 +2,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
+import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
-import { dumpSchema } from './schema-dump.ts';
 
 const FILE = join(import.meta.dirname, '../../migrations/schema.sql');
 
@@ -21,10 +21,9 @@ const postgres = await startPostgres({
 });
 try {
   await migrate(postgres.url);
-  const client = new Client({ connectionString: postgres.url });
-  await client.connect();
-  await writeFile(FILE, await dumpSchema(client));
-  await client.end();
+  const database = await createDatabase(postgres.url, { maxPoolSize: 1, onError: () => {} });
+  await writeFile(FILE, await dumpSchema(database));
+  await database.end();
 } finally {
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });

@@ -2,28 +2,28 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { read, writtenFiles } from '../tree/sources.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
-import { dumpSchema } from './schema-dump.ts';
+import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 
 const DEFINES = /^create or replace (?:function|aggregate) farebox\.(\w+)/gm;
 
 describe('migrations', () => {
-  let database: TestDatabase;
+  let ledger: TestLedger;
   let client: Client;
 
   before(async () => {
-    database = await createTestDatabase();
-    client = new Client({ connectionString: database.url });
+    ledger = await openTestLedger(1);
+    client = new Client({ connectionString: ledger.url });
     await client.connect();
   });
   after(async () => {
     await client?.end();
-    await database?.drop();
+    await ledger?.drop();
   });
 
   it('make the schema that migrations/schema.sql shows', async () => {
     const shown = read('migrations/schema.sql');
-    const made = await dumpSchema(client);
+    const made = await dumpSchema(ledger.database);
     if (made === shown) return;
     const [before, after] = [linesOf(shown), linesOf(made)];
     const difference = [

@@ -9,7 +9,7 @@ import type { Stripe } from 'stripe';
 import type { Micros } from '../../src/domain/money.ts';
 import { startChild, type Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { auditProcessor } from '../../src/stripe/compare-top-ups.ts';
+import { auditProcessor } from '../../src/stripe/audit-processor.ts';
 import { readPage } from '../../src/stripe/reconcile.ts';
 import { makeRefund, readReversals } from '../../src/stripe/reversals.ts';
 import * as calls from '../../src/stripe/calls.ts';

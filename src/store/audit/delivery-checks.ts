@@ -1,6 +1,5 @@
 /**
- * The part of the audit that asks whether everything that was promised is under way: src/store/audit/ledger-checks.ts
- * runs it. A stuck part of the service is found here even where no amount is wrong yet.
+ * The part of the audit that asks whether everything that was promised is under way. A stuck part of the service is found here even where no amount is wrong yet.
  */
 import { sql } from '../database.ts';
 

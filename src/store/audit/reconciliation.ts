@@ -7,7 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
-import type { Finding } from './ledger-checks.ts';
+import type { Offender } from './ledger-checks.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
@@ -23,6 +23,8 @@ export type Difference = Static<typeof Difference>;
 
 const Booked = Type.Object({
   topUpId: Type.String(),
+  /** What was asked for. */
+  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
   paymentIntentId: Type.Union([Type.String(), Type.Null()]),
   creditedMicros: Type.Unsafe<Micros>(Type.Integer()),
 });
@@ -96,6 +98,13 @@ export async function listUnsettled(
   `);
 }
 
+const BOOKED = sql.fragment`
+  select t.id as "topUpId", t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId",
+    coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
+  from farebox.top_ups t left join farebox.movements m
+    on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
+`;
+
 /** Top-ups that the processor may mean: by their own ids, or by their payments'. */
 export async function findBooked(
   connection: Connection,
@@ -103,13 +112,19 @@ export async function findBooked(
   paymentIntentIds: readonly string[],
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    select t.id as "topUpId", t.payment_intent_id as "paymentIntentId",
-      coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
-    from farebox.top_ups t left join farebox.movements m
-      on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
+    ${BOOKED}
     where t.id = any(${sql.array(topUpIds, 'uuid')})
       or t.payment_intent_id = any(${sql.array(paymentIntentIds, 'text')})
     group by t.id
+  `);
+}
+
+/** Every top-up that was credited and that the processor must know: all but those that were booked by hand. */
+export async function listBookedThroughProcessor(
+  connection: Connection,
+): Promise<readonly Booked[]> {
+  return connection.any(sql.type(bookedRow)`
+    ${BOOKED} where t.method <> 'manual' and m.id is not null group by t.id
   `);
 }
 
@@ -191,7 +206,7 @@ export const RECONCILED_CHECK = 'the last whole reconciliation is recent';
 export async function auditReconciliation(
   connection: Connection,
   everySeconds: number,
-): Promise<Finding[]> {
+): Promise<Offender[]> {
   const late = await connection.any(sql.type(lateRow)`
     select 'ended at ' || coalesce(walked_until::text, 'no time') as detail
     from (values (now() - make_interval(secs => ${everySeconds + 3_600}))) as due (at)
@@ -200,9 +215,5 @@ export async function auditReconciliation(
       select from farebox.top_ups where method <> 'manual' and created_at < at
     )
   `);
-  return late.map(({ detail }) => ({
-    check: RECONCILED_CHECK,
-    subject: 'the last reconciliation',
-    detail,
-  }));
+  return late.map(({ detail }) => ({ subject: 'the last reconciliation', detail }));
 }

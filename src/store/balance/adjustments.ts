@@ -7,7 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
 import type { Database } from '../database.ts';
 import { repayDebts } from './debts.ts';
-import { addLot, cutLots } from './lots.ts';
+import { addLot, cutLots, hasRoomFor } from './lots.ts';
 
 export interface Adjustment {
   /** Signed, never 0. */
@@ -18,7 +18,9 @@ export interface Adjustment {
 export type AdjustResult =
   /** Less than the amount added when some of it repaid a debt. */
   | { readonly kind: 'adjusted'; readonly balance: Micros; readonly debt: Micros }
-  | { readonly kind: 'insufficient_balance'; readonly balance: Micros };
+  | { readonly kind: 'insufficient_balance'; readonly balance: Micros }
+  /** With all that was ever credited it would be more than can be counted. */
+  | { readonly kind: 'too_much_credited' };
 
 export async function adjustBalance(
   database: Database,
@@ -29,6 +31,7 @@ export async function adjustBalance(
     await lockConsumer(tx, consumer);
     const { balance } = await getCounters(tx, consumer);
     if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
+    if (!(await hasRoomFor(tx, consumer, amountMicros))) return { kind: 'too_much_credited' };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
     await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
     await repayDebts(tx, [consumer]);

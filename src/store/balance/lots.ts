@@ -25,7 +25,23 @@ export interface Movement {
   readonly reason?: string | undefined;
 }
 
+const roomRow = row(Type.Object({ hasRoom: Type.Boolean() }));
 const cutRow = row(Type.Object({ cut: Type.Integer() }));
+
+/** Amounts are exact up to here, and `consumers_credited_is_exact` lets nothing beyond it: 9 billion dollars. */
+const CREDITED_MICROS_MAX = Number.MAX_SAFE_INTEGER;
+
+/** Whether the consumer, who has to be locked, can be credited this at all. */
+export async function hasRoomFor(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  amountMicros: number,
+): Promise<boolean> {
+  return tx.oneFirst(sql.type(roomRow)`
+    select credited_micros <= ${CREDITED_MICROS_MAX}::int8 - ${amountMicros}::int8 as "hasRoom"
+    from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
+  `);
+}
 
 /** Adds a lot after all others. */
 export async function addLot(

@@ -9,7 +9,7 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
-import { addLot } from '../balance/lots.ts';
+import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
 
 export interface ChargeRefundRequest {
@@ -45,7 +45,9 @@ export type ChargeRefundResult =
   /** The idempotency key has named a refund of this charge of another amount. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_charge' }
-  | { readonly kind: 'exceeds_charge'; readonly refundable: Micros };
+  | { readonly kind: 'exceeds_charge'; readonly refundable: Micros }
+  /** With all that was ever credited to the consumer it would be more than can be counted. */
+  | { readonly kind: 'too_much_credited' };
 
 const Charge = Type.Object({
   id: Type.String(),
@@ -91,6 +93,7 @@ export async function refundCharge(
     const amountMicros = asked ?? refundable;
     if (amountMicros > refundable || refundable === 0)
       return { kind: 'exceeds_charge', refundable };
+    if (!(await hasRoomFor(tx, charge, amountMicros))) return { kind: 'too_much_credited' };
     // The last money first: the end of what the charge paid for and has not been given back before.
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';
 import { asMicros, decimalOf, microsOfDollars } from '../../../src/domain/money.ts';
+import { isComplete } from '../../../src/http/handlers/earnings/statements.ts';
 import {
   ConsumerStatementReply,
   DeveloperStatementReply,
@@ -203,6 +204,12 @@ describe('/v1/statements/:month', () => {
     assert.deepEqual([spent.complete, spent.openingBalance, spent.closingBalance], [false, 0, 9.5]);
     const earned = await ofDeveloper(account, nameAt(0));
     assert.deepEqual([earned.complete, earned.closingEarnings], [false, 0.5]);
+  });
+
+  it('is complete from a minute after its end on, when no charge of the month can still be on its way', () => {
+    const month = { fromMs: monthAt(-1), toMs: monthAt(0) };
+    assert.equal(isComplete(month, monthAt(0) + 59_999), false);
+    assert.equal(isComplete(month, monthAt(0) + 60_000), true);
   });
 
   it('counts what was given back on the day of the refund, for both', async () => {

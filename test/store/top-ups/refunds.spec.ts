@@ -5,6 +5,7 @@ import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
+import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import {
   failRefund,
   listRequestedRefunds,
@@ -94,10 +95,8 @@ describe('a refund', () => {
     assert.deepEqual(await ask(disputed), { kind: 'not_refundable', status: 'disputed' });
     await payer.report(disputed, dispute(dp, 1_000_000, 'lost'));
     assert.deepEqual(await ask(disputed), { kind: 'not_refundable', status: 'charged_back' });
-    const manual = await payer.topUp(10_000_000);
-    await database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set method = 'manual' where id = ${manual}
-    `);
+    const credit = { ...payer, amountMicros: asMicros(10_000_000) };
+    const [manual = ''] = await database.transaction((tx) => creditManually(tx, [credit]));
     assert.deepEqual(await ask(manual), { kind: 'no_payment' });
   });
 

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { auditProcessor } from '../../../src/stripe/compare-top-ups.ts';
+import { auditProcessor } from '../../../src/stripe/audit-processor.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';

@@ -38,6 +38,11 @@ export async function postChargeRefund(
         'idempotency_key_reused',
         'This Idempotency-Key made a refund of this charge with another amount; a new one needs a new key.',
       );
+    case 'too_much_credited':
+      throw new ApiError(
+        'invalid_amount',
+        'Everything that was ever credited to the consumer would exceed 9,007,199,254.740991 dollars.',
+      );
     case 'exceeds_charge': {
       const refundable = dollarsOf(result.refundable);
       throw new ApiError(

@@ -27,7 +27,7 @@ export async function getStatement(
     month: nameOf(month),
     from: isoOf(month.fromMs),
     to: isoOf(month.toMs),
-    complete: Date.now() >= month.toMs,
+    complete: isComplete(month, Date.now()),
   };
   const body =
     caller.kind === 'consumer'
@@ -69,6 +69,17 @@ function monthOf(text: string): Month {
     );
   }
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
+}
+
+/**
+ * A charge belongs to the month in which its id was made. It may then wait some seconds for its turn and for its
+ * statements before it is in the books, and the clocks of servers differ by seconds.
+ */
+const LATEST_COMMIT_MS = 60_000;
+
+/** Whether nothing can be added to the month any more. */
+export function isComplete({ toMs }: Month, nowMs: number): boolean {
+  return nowMs >= toMs + LATEST_COMMIT_MS;
 }
 
 const isoOf = (timeMs: number): string => new Date(timeMs).toISOString();

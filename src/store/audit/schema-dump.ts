@@ -3,7 +3,8 @@
  * its functions. Written from the catalog because pg_dump is not among the embedded programs. The same schema
  * gives the same text on every machine.
  */
-import type { Client } from 'pg';
+import { Type, type Static } from 'typebox';
+import { row, sql, type Database } from '../database.ts';
 
 const HEADER = `\
 -- The schema that the files of this folder make, for reading: written by \`npm run schema\`, never edited, and
@@ -12,29 +13,39 @@ const HEADER = `\
 `;
 const COMMENT_WIDTH = 110;
 
-interface Table {
-  readonly name: string;
-  readonly comment: string | null;
-  readonly columns: readonly { readonly definition: string; readonly comment: string | null }[];
-  readonly constraints: readonly string[];
-  /** As in ` partition by range (id)`. */
-  readonly suffix: string;
-  /** A partition has what its parent has; only where it belongs is shown. */
-  readonly partition: string | null;
-  /** Triggers, and the indexes that are not a constraint's. */
-  readonly statements: readonly string[];
-}
+const nullableText = Type.Union([Type.String(), Type.Null()]);
 
-export async function dumpSchema(client: Client): Promise<string> {
-  // Names of our schemas are shown with it.
-  await client.query('set search_path to public');
-  const { rows: extensions } = await client.query<{ statement: string }>(EXTENSIONS);
-  const { rows: tables } = await client.query<Table>(TABLES);
-  const { rows: functions } = await client.query<{ statement: string }>(FUNCTIONS);
+const Table = Type.Object({
+  name: Type.String(),
+  comment: nullableText,
+  columns: Type.Array(Type.Object({ definition: Type.String(), comment: nullableText })),
+  constraints: Type.Array(Type.String()),
+  /** As in ` partition by range (id)`. */
+  suffix: Type.String(),
+  /** A partition has what its parent has; only where it belongs is shown. */
+  partition: nullableText,
+  /** Triggers, rules, row security, and the indexes that are not a constraint's. */
+  statements: Type.Array(Type.String()),
+});
+type Table = Static<typeof Table>;
+
+const tableRow = row(Table);
+const statementRow = row(Type.Object({ statement: Type.String() }));
+
+export async function dumpSchema(database: Database): Promise<string> {
+  const { extensions, tables, functions } = await database.transaction(async (tx) => {
+    // Names of our schemas are shown with it.
+    await tx.query(sql.typeAlias('nothing')`set local search_path to public`);
+    return {
+      extensions: await tx.anyFirst(sql.type(statementRow)`${EXTENSIONS}`),
+      tables: await tx.any(sql.type(tableRow)`${TABLES}`),
+      functions: await tx.anyFirst(sql.type(statementRow)`${FUNCTIONS}`),
+    };
+  });
   const paragraphs = [
-    ...extensions.map(({ statement }) => `${statement}\n`),
+    ...extensions.map((statement) => `${statement}\n`),
     ...tables.map(tableText),
-    ...functions.map(({ statement }) => `${inHouseStyle(statement)}\n`),
+    ...functions.map((statement) => `${inHouseStyle(statement)}\n`),
   ];
   return `${HEADER}\n${paragraphs.join('\n')}`;
 }
@@ -76,12 +87,12 @@ function inHouseStyle(definition: string): string {
     .replaceAll(/('(?:[^']|'')*')::text\b(?!\[)/g, '$1');
 }
 
-const EXTENSIONS = `
+const EXTENSIONS = sql.fragment`
   select format('create extension %s;', extname) as statement
   from pg_extension where extname <> 'plpgsql' order by extname
 `;
 
-const TABLES = `
+const TABLES = sql.fragment`
   select c.oid::regclass::text as name, obj_description(c.oid, 'pg_class') as comment,
     (
       select json_agg(json_build_object(
@@ -114,20 +125,23 @@ const TABLES = `
       from pg_inherits where inhrelid = c.oid
     ) as partition,
     array(
-      select pg_get_indexdef(indexrelid) from pg_index
+      select pg_get_indexdef(indexrelid) || case when indisvalid then '' else ' /* not valid */' end
+      from pg_index
       where indrelid = c.oid and not c.relispartition
         and not exists (select from pg_constraint where conindid = indexrelid and conrelid = c.oid)
       order by indexrelid::regclass::text collate "C"
     ) || array(
-      select pg_get_triggerdef(oid, true) from pg_trigger
-      where tgrelid = c.oid and not tgisinternal order by tgname collate "C"
-    ) as statements
+      select pg_get_triggerdef(oid, true) || case tgenabled when 'O' then '' else ' /* not enabled */' end
+      from pg_trigger where tgrelid = c.oid and not tgisinternal order by tgname collate "C"
+    ) || array(
+      select regexp_replace(rtrim(pg_get_ruledef(oid), ';'), '\\s+', ' ', 'g') from pg_rewrite where ev_class = c.oid order by rulename
+    ) || case when c.relrowsecurity then array['enable row level security'] else '{}' end as statements
   from pg_class c
   where relnamespace in ('farebox'::regnamespace, 'console'::regnamespace) and relkind in ('r', 'p')
   order by relnamespace = 'console'::regnamespace, relname collate "C"
 `;
 
-const FUNCTIONS = `
+const FUNCTIONS = sql.fragment`
   select format('create %s farebox.%I(%s)', case prokind when 'a' then 'aggregate' else 'function' end,
       proname, pg_get_function_arguments(p.oid))
     || E'\\n  returns ' || pg_get_function_result(p.oid)

@@ -1,4 +1,4 @@
-/** The part of the audit that holds the sums of earnings against the charges: src/store/audit/ledger-checks.ts runs it. */
+/** The part of the audit that compares the sums of earnings with the charges. */
 import { sql } from '../database.ts';
 import { EARNED, MINUTE_MARK, SPANS } from '../earnings/earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from '../earnings/top-up-attribution.ts';
@@ -6,7 +6,7 @@ import { cutByLots, PAID_BY_TOP_UPS } from '../earnings/top-up-attribution.ts';
 /** A number that no account has is a finding too. */
 const DEVELOPER = sql.fragment`'developer ' || coalesce(a.developer_id::text, d.developer::text)`;
 
-export const ROLLUP_CHECKS = {
+export const EARNINGS_CHECKS = {
   'the hours and the tail of earnings are what was charged': sql.fragment`
     select ${DEVELOPER}, tool || ' in the hour from ' || hour::text || ': '
       || micros || ' micros and ' || charges || ' charges too few'
@@ -57,4 +57,18 @@ export const ROLLUP_CHECKS = {
       ) p group by 1, 2
     ) d left join farebox.accounts a on a.developer_number = d.developer
     where micros <> 0 or charges <> 0`,
+
+  // The index that forbids two rows follows the collation of the operating system, and may be wrong without a word.
+  'a sum of earnings is one row': sql.fragment`
+    select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text || ': ' || copies || ' rows'
+    from (
+      select developer, span, tool, begins_at, count(*) as copies
+      from farebox.earnings group by 1, 2, 3, 4 having count(*) > 1
+    ) d left join farebox.accounts a on a.developer_number = d.developer`,
+
+  'a sum of earnings begins where its hour or day does': sql.fragment`
+    select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
+    from farebox.earnings d left join farebox.accounts a on a.developer_number = d.developer
+    where begins_at <> case span when 'all' then '-infinity' else date_trunc(span, begins_at, 'UTC') end
+      or (span <> 'hour' and charged_minutes <> 0)`,
 } as const;

@@ -1,0 +1,99 @@
+/** The part of the audit that proves balances: consumers, the movements that make them up, and their lots. */
+import { sql } from '../database.ts';
+import { CLOCKS_APART_MAX } from './clocks.ts';
+
+export const BALANCE_CHECKS = {
+  'no balance is negative': sql.fragment`
+    select 'consumer ' || id as subject, 'balance ' || credited_micros - spent_micros - held_micros as detail
+    from farebox.consumers where credited_micros - spent_micros - held_micros < 0`,
+
+  'credited is the sum of movements': sql.fragment`
+    select 'consumer ' || c.id, 'credited ' || c.credited_micros || ', movements ' || coalesce(m.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.movements group by 1, 2
+    ) m on m.ledger = c.ledger and m.consumer_id = c.id
+    where c.credited_micros <> coalesce(m.micros, 0)`,
+
+  'lots follow each other and end at credited': sql.fragment`
+    select 'consumer ' || c.id, 'lots of ' || coalesce(l.micros, 0) || ' end at ' || coalesce(l.ends, 0)
+      || ', ' || coalesce(l.gaps, 0) || ' gaps, credited ' || c.credited_micros
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(to_micros - from_micros) as micros, max(to_micros) as ends,
+        count(*) filter (where from_micros <> before) as gaps
+      from (
+        select *, coalesce(lag(to_micros) over (
+          partition by ledger, consumer_id order by from_micros, to_micros), 0) as before
+        from farebox.lots
+      ) p group by 1, 2
+    ) l on l.ledger = c.ledger and l.consumer_id = c.id
+    where c.credited_micros <> coalesce(l.micros, 0) or c.credited_micros <> coalesce(l.ends, 0)
+      or coalesce(l.gaps, 0) <> 0`,
+
+  'an account and its consumer are one to one': sql.fragment`
+    select case when c.id is null then 'account ' || a.id else 'consumer ' || c.id end,
+      case when c.id is null then 'has no consumer ' || a.consumer_id || ' in ledger ' || a.ledger
+        else 'belongs to no account in ledger ' || c.ledger end
+    from farebox.accounts a
+    full join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
+    where a.id is null or c.id is null`,
+
+  'a movement has the sign of its kind, and a reason where nothing else explains it': sql.fragment`
+    select 'movement ' || id, kind || ' of ' || amount_micros || coalesce(', ' || reason, '')
+    from farebox.movements
+    where case kind when 'adjustment' then false
+        when 'refund' then amount_micros > 0 when 'dispute' then amount_micros > 0
+        else amount_micros < 0 end
+      or (kind in ('adjustment', 'charge_refund') and coalesce(reason, '') = '')`,
+
+  // The time decides the month of a statement. Ids are made by the processes' clocks, times by PostgreSQL's.
+  'a movement was booked when its id was made': sql.fragment`
+    select 'movement ' || id, 'booked at ' || created_at || ', its id was made at '
+      || coalesce(uuid_extract_timestamp(id)::text, 'no time')
+    from farebox.movements
+    where (uuid_extract_timestamp(id) between created_at - ${CLOCKS_APART_MAX}
+      and created_at + ${CLOCKS_APART_MAX}) is not true`,
+
+  'every credit has a lot, for the same top-up and no larger': sql.fragment`
+    select 'movement ' || coalesce(m.id, l.movement_id), 'credited '
+      || coalesce(m.amount_micros::text, 'nothing') || ' for ' || coalesce(m.top_up_id::text, 'no top-up')
+      || ', the lot has ' || coalesce((l.to_micros - l.from_micros)::text, 'nothing')
+      || ' for ' || coalesce(l.top_up_id::text, 'no top-up')
+    from (select * from farebox.movements where amount_micros > 0) m
+    full join farebox.lots l
+      on l.ledger = m.ledger and l.consumer_id = m.consumer_id and l.movement_id = m.id
+    where (l.to_micros - l.from_micros <= m.amount_micros
+      and l.top_up_id is not distinct from m.top_up_id) is not true`,
+
+  // Whatever is credited goes behind all other lots, and cuts keep the order.
+  'lots lie in the order of their credits': sql.fragment`
+    select 'movement ' || movement_id, 'credited at ' || created_at || ', its lot lies behind that of ' || latest
+    from (
+      select l.movement_id, m.created_at, max(m.created_at) over (
+        partition by l.ledger, l.consumer_id order by l.from_micros, l.to_micros, m.created_at
+        rows between unbounded preceding and 1 preceding) as latest
+      from farebox.lots l join farebox.movements m
+        on m.ledger = l.ledger and m.consumer_id = l.consumer_id and m.id = l.movement_id
+    ) o where created_at < latest - ${CLOCKS_APART_MAX}`,
+
+  // Refunds and disputes cut the lots of their own top-up first. So while some of its only lot is unspent, all that
+  // they took came from it; what others took, adjustments among them, may have come from it too.
+  'a lot has what was credited, less what was taken of it': sql.fragment`
+    select 'top-up ' || t.top_up_id, 'credited ' || t.credited || ', its own refunds and disputes took ' || t.taken
+      || ', others ' || c.taken - t.taken || ', the lot has ' || l.to_micros - l.from_micros
+    from (
+      select ledger, consumer_id, top_up_id, sum(amount_micros) filter (where amount_micros > 0) as credited,
+        coalesce(-sum(amount_micros) filter (where amount_micros < 0), 0) as taken
+      from farebox.movements where top_up_id is not null
+      group by 1, 2, 3 having count(*) filter (where amount_micros > 0) = 1
+    ) t
+    join (
+      select ledger, consumer_id,
+        coalesce(-sum(amount_micros) filter (where amount_micros < 0), 0) as taken
+      from farebox.movements group by 1, 2
+    ) c using (ledger, consumer_id)
+    join farebox.lots l using (ledger, consumer_id, top_up_id)
+    join farebox.consumers o on o.ledger = t.ledger and o.id = t.consumer_id
+    where l.to_micros - l.from_micros < t.credited - c.taken
+      or (l.to_micros > greatest(l.from_micros, o.spent_micros)
+        and l.to_micros - l.from_micros > t.credited - t.taken)`,
+} as const;

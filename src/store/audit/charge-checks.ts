@@ -1,0 +1,132 @@
+/** The part of the audit that reads every charge: what was spent, by which charges, and what went back of them. */
+import { sql } from '../database.ts';
+import { CLOCKS_APART_MAX } from './clocks.ts';
+
+export const CHARGE_CHECKS = {
+  'a charge has a consumer': sql.fragment`
+    select 'consumer ' || h.consumer_id, count(*) || ' charges' from farebox.charges h
+    where not exists (
+      select from farebox.consumers c where c.ledger = h.ledger and c.id = h.consumer_id
+    ) group by h.consumer_id`,
+
+  'spent is the sum of charges': sql.fragment`
+    select 'consumer ' || c.id, 'spent ' || c.spent_micros || ', charges ' || coalesce(h.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2
+    ) h on h.ledger = c.ledger and h.consumer_id = c.id
+    where c.spent_micros <> coalesce(h.micros, 0)`,
+
+  'charges follow each other without gap or overlap': sql.fragment`
+    select 'charge ' || id, 'begins at ' || spent_micros - amount_micros || ', the one before ends at ' || before
+    from (
+      select id, spent_micros, amount_micros, coalesce(lag(spent_micros) over (
+        partition by ledger, consumer_id order by spent_micros, id), 0) as before
+      from farebox.charges
+    ) c where spent_micros - amount_micros <> before`,
+
+  // A key is honoured for 62 days: after that it makes a new charge, as documented. A day is for clocks that differ.
+  'an idempotency key made one charge': sql.fragment`
+    select 'consumer ' || consumer_id, 'charges ' || before || ' and ' || id || ' have one key'
+    from (
+      select consumer_id, id,
+        lag(id) over (partition by idempotency_hash, request_fingerprint >> 40 order by id) as before
+      from farebox.charges
+      where idempotency_hash in (
+        select idempotency_hash from farebox.charges where idempotency_hash is not null
+        group by 1 having count(*) > 1
+      )
+    ) k where uuid_extract_timestamp(id) - uuid_extract_timestamp(before) < interval '61 days'`,
+
+  'refunds of a charge follow each other and end within it': sql.fragment`
+    select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '
+      || r.amount_micros || ' after ' || r.before || ' ends at ' || r.refunded_micros
+    from (
+      select *, coalesce(lag(refunded_micros) over (
+        partition by ledger, consumer_id, charge_id order by refunded_micros), 0) as before
+      from farebox.charge_refunds
+    ) r left join farebox.charges c
+      on c.ledger = r.ledger and c.consumer_id = r.consumer_id and c.id = r.charge_id
+    where (r.refunded_micros <= c.amount_micros and r.refunded_micros - r.amount_micros = r.before
+      and (r.charge_micros, r.spent_micros, r.developer, r.tool)
+        = (c.amount_micros, c.spent_micros - r.before, c.developer, c.tool)) is not true`,
+
+  'what went back of charges is credited': sql.fragment`
+    select 'consumer ' || c.id, 'refunded ' || c.refunded_micros || ', refunds '
+      || coalesce(r.micros, 0) || ', credited for them ' || coalesce(m.micros, 0)
+    from farebox.consumers c left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.charge_refunds group by 1, 2
+    ) r on r.ledger = c.ledger and r.consumer_id = c.id
+    left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.movements
+      where kind = 'charge_refund' group by 1, 2
+    ) m on m.ledger = c.ledger and m.consumer_id = c.id
+    where c.refunded_micros <> coalesce(r.micros, 0) or c.refunded_micros <> coalesce(m.micros, 0)`,
+
+  // Ids are made before the consumer is locked, so charges that are close in time may change places. Further apart
+  // they do not, and totals between instants rely on it (src/store/balance/spent.ts).
+  'charges lie in the order of their times': sql.fragment`
+    select 'charge ' || id, 'made at ' || at || ', lies behind one of ' || latest
+    from (
+      select id, uuid_extract_timestamp(id) as at, max(uuid_extract_timestamp(id)) over (
+        partition by ledger, consumer_id order by spent_micros, id
+        rows between unbounded preceding and 1 preceding) as latest
+      from farebox.charges
+    ) c where at < latest - ${CLOCKS_APART_MAX}`,
+
+  'a charge names a developer': sql.fragment`
+    select 'charge ' || min(id::text), count(*) || ' charges for developer number ' || developer
+    from farebox.charges
+    where not exists (select from farebox.accounts a where a.developer_number = developer)
+    group by developer`,
+
+  'a charge left a balance that was credited': sql.fragment`
+    select 'charge ' || h.id, 'spent ' || h.spent_micros || ' and left ' || h.balance_micros
+      || ', credited ' || coalesce(m.micros, 0)
+    from farebox.charges h left join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.movements
+      where amount_micros > 0 group by 1, 2
+    ) m on m.ledger = h.ledger and m.consumer_id = h.consumer_id
+    where h.balance_micros < 0 or h.spent_micros < h.amount_micros
+      or h.spent_micros + h.balance_micros > coalesce(m.micros, 0)`,
+
+  // What a list, an export or a receipt shows of a charge; one that it cannot show fails all of it.
+  'a charge can be shown': sql.fragment`
+    select 'charge ' || id, 'made at ' || coalesce(uuid_extract_timestamp(id)::text, 'no time')
+      || case when (idempotency_hash is null) = (request_fingerprint is null) then '' else ', half a key' end
+      || ', tool ' || tool || ', metadata ' || left(metadata, 40)
+    from farebox.charges
+    where (uuid_extract_version(id) = 7
+      and uuid_extract_timestamp(id) < now() + ${CLOCKS_APART_MAX}
+      and char_length(tool) between 1 and 100
+      and (idempotency_hash is null) = (request_fingerprint is null)
+      and (metadata = '' or metadata is json object)) is not true`,
+
+  'a refund of a charge is credited by a movement that names the charge': sql.fragment`
+    select 'charge ' || coalesce(r.name, m.reason), 'refunded ' || coalesce(r.micros, 0)
+      || ', credited for it ' || coalesce(m.micros, 0)
+    from (
+      select ledger, consumer_id, 'chg_' || replace(charge_id::text, '-', '') as name,
+        sum(amount_micros) as micros
+      from farebox.charge_refunds group by 1, 2, 3
+    ) r full join (
+      select ledger, consumer_id, reason, sum(amount_micros) as micros
+      from farebox.movements where kind = 'charge_refund' group by 1, 2, 3
+    ) m on m.ledger = r.ledger and m.consumer_id = r.consumer_id and m.reason = r.name
+    where r.micros is distinct from m.micros`,
+
+  'a refund of a charge was made after the charge': sql.fragment`
+    select 'charge ' || charge_id, 'made at ' || coalesce(uuid_extract_timestamp(charge_id)::text, 'no time')
+      || ', refunded at ' || coalesce(uuid_extract_timestamp(id)::text, 'no time')
+    from farebox.charge_refunds
+    where (uuid_extract_timestamp(id) > uuid_extract_timestamp(charge_id) - ${CLOCKS_APART_MAX}) is not true`,
+} as const;
+
+/** `receiptKeys`: the numbers of the secrets that there are. */
+export function receiptChecks(receiptKeys: readonly number[]) {
+  return {
+    'a receipt has its secret': sql.fragment`
+      select 'charge ' || min(id::text), count(*) || ' charges with receipt key ' || receipt_key
+      from farebox.charges where receipt_key <> all(${sql.array([...receiptKeys], 'int2')})
+      group by receipt_key`,
+  };
+}

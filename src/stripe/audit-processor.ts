@@ -1,0 +1,128 @@
+/** Doctor's look at Stripe: everything that Stripe lists is compared with the ledger, top-up by top-up. */
+import type { Stripe } from 'stripe';
+import { DIFFERENCES } from '../domain/difference.ts';
+import { uuidOf } from '../domain/ids.ts';
+import { firstOf, type Finding } from '../store/audit/ledger-checks.ts';
+import {
+  findBooked,
+  listBookedThroughProcessor,
+  listClaims,
+  type Booked,
+  type Claim,
+} from '../store/audit/reconciliation.ts';
+import type { Database } from '../store/database.ts';
+import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import { claimOf, compareTopUp, isSameClaim } from './compare.ts';
+import { reportOfDispute, reportOfRefund } from './reversals.ts';
+import { idOf } from './verdict.ts';
+
+export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
+
+/** What Stripe lists; refunds and disputes by their payment intent. */
+interface StripeBooks {
+  readonly payments: readonly Stripe.PaymentIntent[];
+  readonly reversals: ReadonlyMap<string, readonly ReportedReversal[]>;
+}
+
+export async function auditProcessor(database: Database, stripe: Stripe): Promise<Finding[]> {
+  // The ledger first: what is paid between the two looks is not yet expected to be credited. Claims on both sides of
+  // Stripe's state: one that changed on the way agrees with one of the two looks.
+  const before = await listBookedThroughProcessor(database);
+  const claimsBefore = await listClaims(database, idsOf(before));
+  const books = await readBooks(stripe);
+  const named = books.payments.flatMap((payment) => namedBy(payment) ?? []);
+  const after = await findBooked(
+    database,
+    named,
+    books.payments.map(({ id }) => id),
+  );
+  const claimsAfter = await listClaims(database, idsOf([...before, ...after]));
+  const booked = new Map([...before, ...after].map((each) => [each.topUpId, each]));
+  const intents = intentsByTopUp(books.payments, [...booked.values()]);
+  const earlier = Map.groupBy(claimsBefore, ({ topUpId }) => topUpId);
+  const later = Map.groupBy(claimsAfter, ({ topUpId }) => topUpId);
+  const offenders = [...new Set([...booked.keys(), ...named])].flatMap((topUpId) => {
+    const mine = booked.get(topUpId);
+    const payments = intents.get(topUpId) ?? [];
+    const shown = shownFor(mine, books);
+    const compare = (recorded: readonly Claim[] = []) =>
+      compareTopUp({ booked: mine, intents: payments, recorded, shown });
+    const kindsBefore = compare(earlier.get(topUpId)).map(({ kind }) => kind);
+    return compare(later.get(topUpId))
+      .filter(({ kind }) => kindsBefore.includes(kind))
+      .map((found) => ({
+        subject: `top-up ${topUpId}`,
+        detail: `${DIFFERENCES[found.kind]}: processor ${found.processorMicros}, ledger ${found.ledgerMicros} (${
+          found.kind === 'reversals'
+            ? detailOfClaims(later.get(topUpId) ?? [], shown)
+            : payments.map(({ id }) => id).join(', ') || 'no payment'
+        })`,
+      }));
+  });
+  return firstOf(offenders).map((each) => ({ part: 'processor', check: PROCESSOR_CHECK, ...each }));
+}
+
+async function readBooks(stripe: Stripe): Promise<StripeBooks> {
+  const payments: Stripe.PaymentIntent[] = [];
+  const reversals = new Map<string, ReportedReversal[]>();
+  const add = (intent: Parameters<typeof idOf>[0], reported: ReportedReversal) => {
+    const id = idOf(intent);
+    if (id !== undefined) reversals.set(id, [...(reversals.get(id) ?? []), reported]);
+  };
+  const intents = stripe.paymentIntents.list({ limit: 100, expand: ['data.latest_charge'] });
+  for await (const intent of intents) if (intent.status === 'succeeded') payments.push(intent);
+  // What is in another currency is about a payment that no top-up ever asked for.
+  for await (const refund of stripe.refunds.list({ limit: 100 })) {
+    if (refund.currency === 'usd') add(refund.payment_intent, reportOfRefund(refund));
+  }
+  for await (const dispute of stripe.disputes.list({ limit: 100 })) {
+    if (dispute.currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
+  }
+  return { payments, reversals };
+}
+
+/** UUID of the top-up that a payment names, if it names one. */
+function namedBy(payment: Stripe.PaymentIntent): string | undefined {
+  return uuidOf('topUp', payment.metadata['top_up_id'] ?? '');
+}
+
+/** The payments that name a top-up, after the one that its row names. */
+function intentsByTopUp(payments: readonly Stripe.PaymentIntent[], booked: readonly Booked[]) {
+  const byId = new Map(payments.map((payment) => [payment.id, payment]));
+  const intents = new Map<string, Stripe.PaymentIntent[]>();
+  const add = (topUpId: string, payment: Stripe.PaymentIntent) => {
+    const list = intents.get(topUpId) ?? [];
+    if (!list.includes(payment)) intents.set(topUpId, [...list, payment]);
+  };
+  for (const { topUpId, paymentIntentId } of booked) {
+    const payment = byId.get(paymentIntentId ?? '');
+    if (payment) add(topUpId, payment);
+  }
+  for (const payment of payments) {
+    const topUpId = namedBy(payment);
+    if (topUpId !== undefined) add(topUpId, payment);
+  }
+  return intents;
+}
+
+function shownFor(booked: Booked | undefined, { reversals }: StripeBooks): Claim[] {
+  if (!booked) return [];
+  const reported = reversals.get(booked.paymentIntentId ?? '') ?? [];
+  return reported.flatMap((each) => claimOf(booked.topUpId, each) ?? []);
+}
+
+/** Those that one side alone has. */
+function detailOfClaims(recorded: readonly Claim[], shown: readonly Claim[]): string {
+  return `only at the processor: ${textOfOwn(shown, recorded)}; only in the ledger: ${textOfOwn(recorded, shown)}`;
+}
+
+function textOfOwn(own: readonly Claim[], others: readonly Claim[]): string {
+  const texts = own
+    .filter((claim) => !others.some((other) => isSameClaim(claim, other)))
+    .map(({ processorId, status, amountMicros }) => `${processorId} ${status} ${amountMicros}`);
+  return texts.join(', ') || 'nothing';
+}
+
+function idsOf(booked: readonly Booked[]): string[] {
+  return booked.map(({ topUpId }) => topUpId);
+}

@@ -1,0 +1,115 @@
+/**
+ * What differs between Stripe and the ledger about one top-up. Pure, and the only such comparison: reconciliation
+ * records what it returns, doctor prints it.
+ */
+import type { Stripe } from 'stripe';
+import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
+import { CLAIMS } from '../domain/reversal.ts';
+import type { Booked, Claim, Difference } from '../store/audit/reconciliation.ts';
+import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import { PaymentMismatchError, verdictOfIntent } from './verdict.ts';
+
+export type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
+
+export interface BothSides {
+  /** Undefined: the ledger does not have the top-up. */
+  readonly booked: Booked | undefined;
+  /** The payment intents that may be for it, the one in our row first, each with its charge expanded. */
+  readonly intents: readonly Stripe.PaymentIntent[];
+  /** The refunds and disputes in the ledger. */
+  readonly recorded: readonly Claim[];
+  /** The refunds and disputes of the payment intent in our row. */
+  readonly shown: readonly Claim[];
+}
+
+export function compareTopUp({ booked, intents, recorded, shown }: BothSides): readonly Found[] {
+  const payments = intents.filter(({ status }) => status === 'succeeded');
+  if (!booked) return differing('unknown_top_up', keptOf(payments), 0);
+  return [...comparePayments(booked, payments), ...compareReversals(booked, recorded, shown)];
+}
+
+function comparePayments(
+  booked: Booked,
+  payments: readonly Stripe.PaymentIntent[],
+): readonly Found[] {
+  const { creditedMicros } = booked;
+  const good = payments.filter((intent) => isPaymentOf(intent, booked));
+  const other = payments.filter((intent) => !good.includes(intent));
+  const [first, ...more] = good;
+  const isCredited = creditedMicros > 0;
+  return [
+    ...differing('payment_mismatch', keptOf(other), 0),
+    ...(keptOf(more) > 0 ? differing('paid_twice', keptOf(good), creditedMicros) : []),
+    ...(first && !isCredited
+      ? differing('not_credited', microsOfCents(first.amount_received), 0)
+      : []),
+    ...(!first && isCredited ? differing('not_paid', 0, creditedMicros) : []),
+  ];
+}
+
+/** Of a top-up that was credited for a payment. */
+function compareReversals(
+  { paymentIntentId, creditedMicros }: Booked,
+  recorded: readonly Claim[],
+  shown: readonly Claim[],
+): readonly Found[] {
+  if (paymentIntentId === null || creditedMicros === 0) return [];
+  const isSame =
+    recorded.length === shown.length &&
+    shown.every((claim) => recorded.some((other) => isSameClaim(claim, other)));
+  if (isSame) return [];
+  return [{ kind: 'reversals', processorMicros: sumOf(shown), ledgerMicros: sumOf(recorded) }];
+}
+
+/** What a refund or a dispute takes or holds; undefined when that is nothing. */
+export function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
+  const { processorId, status, amountMicros } = reported;
+  if (CLAIMS[status] === 'nothing') return undefined;
+  return { topUpId, processorId, status, amountMicros };
+}
+
+/** Two that are undefined are the same: neither takes anything. */
+export function isSameClaim(one: Claim | undefined, other: Claim | undefined): boolean {
+  return (
+    one?.processorId === other?.processorId &&
+    one?.status === other?.status &&
+    one?.amountMicros === other?.amountMicros
+  );
+}
+
+export function isPaymentOf(
+  intent: Stripe.PaymentIntent,
+  { topUpId, amountMicros }: Pick<Booked, 'topUpId' | 'amountMicros'>,
+): boolean {
+  try {
+    return verdictOfIntent(intent, { id: topUpId, amountMicros }).kind === 'paid';
+  } catch (error) {
+    if (error instanceof PaymentMismatchError) return false;
+    throw error;
+  }
+}
+
+function differing(
+  kind: Found['kind'],
+  processorMicros: number,
+  ledgerMicros: number,
+): readonly Found[] {
+  if (processorMicros === ledgerMicros) return [];
+  return [
+    { kind, processorMicros: asMicros(processorMicros), ledgerMicros: asMicros(ledgerMicros) },
+  ];
+}
+
+/** What of these payments was not refunded. */
+function keptOf(payments: readonly Stripe.PaymentIntent[]): Micros {
+  const cents = payments.map((intent) => {
+    const charge = intent.latest_charge;
+    const refunded = typeof charge === 'object' ? (charge?.amount_refunded ?? 0) : 0;
+    return intent.amount_received - refunded;
+  });
+  return microsOfCents(cents.reduce((sum, each) => sum + each, 0));
+}
+
+function sumOf(claims: readonly Claim[]): Micros {
+  return asMicros(claims.reduce((sum, { amountMicros }) => sum + amountMicros, 0));
+}

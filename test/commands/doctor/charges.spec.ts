@@ -1,0 +1,268 @@
+/** Doctor names what is wrong with a charge, or with what went back of it. */
+import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+
+const CONSUMER = 'a charge has a consumer';
+const SUM = 'spent is the sum of charges';
+const FOLLOW = 'charges follow each other without gap or overlap';
+const KEY = 'an idempotency key made one charge';
+const REFUNDS = 'refunds of a charge follow each other and end within it';
+const CREDITED = 'what went back of charges is credited';
+const ORDER = 'charges lie in the order of their times';
+const DEVELOPER = 'a charge names a developer';
+const LEFT = 'a charge left a balance that was credited';
+const SHOWN = 'a charge can be shown';
+const NAMED = 'a refund of a charge is credited by a movement that names the charge';
+const AFTER = 'a refund of a charge was made after the charge';
+const SECRET = 'a receipt has its secret';
+
+const setCharge = (charge: 'firstCharge' | 'lastCharge', assignments: string) =>
+  `update farebox.charges set ${assignments} where id = ':${charge}'`;
+const setConsumer = (assignments: string) =>
+  `update farebox.consumers set ${assignments} where id = ':consumer'`;
+const keyed = (hash: number, fingerprint: number) =>
+  `update farebox.charges set idempotency_hash = ${hash}, request_fingerprint = ${fingerprint}
+    where consumer_id = ':consumer'`;
+/** Of the first charge; `id` is also its movement's. */
+const refund = (id: string, micros: number, more = {}) => {
+  const { reason = `'chg_' || replace(':firstCharge', '-', '')`, refundedMicros = micros } =
+    more as {
+      reason?: string;
+      refundedMicros?: number;
+    };
+  return [
+    `insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool,
+        charge_micros, amount_micros, refunded_micros, spent_micros)
+      select ${id}, ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${refundedMicros},
+        spent_micros - ${refundedMicros - micros}
+      from farebox.charges where id = ':firstCharge'`,
+    `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
+      select ledger, id, ${id}, 'charge_refund', ${micros}, ${reason}
+      from farebox.consumers where id = ':consumer'`,
+    setConsumer(`refunded_micros = refunded_micros + ${micros}`),
+  ];
+};
+const AN_HOUR_AGO = `uuidv7('-1 hour'::interval)`;
+const hexOf = (uuid: string) => uuid.replaceAll('-', '');
+
+const PLANTS: readonly Plant[] = [
+  { what: 'nothing', statements: [], finds: () => [] },
+  {
+    what: 'a counter of what was spent that was lowered',
+    statements: [setConsumer('spent_micros = 1000000')],
+    finds: ({ consumer }) => [[SUM, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an amount that was changed',
+    statements: [setCharge('lastCharge', 'amount_micros = amount_micros + 1')],
+    finds: ({ consumer, lastCharge }) => [
+      [SUM, `consumer ${consumer}`],
+      [FOLLOW, `charge ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'a charge that was lost',
+    statements: [`delete from farebox.charges where id = ':firstCharge'`],
+    finds: ({ consumer, lastCharge }) => [
+      [SUM, `consumer ${consumer}`],
+      [FOLLOW, `charge ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'the last charge, lost together with its part of the counter: nothing to see here, but in earnings',
+    statements: [
+      `delete from farebox.charges where id = ':lastCharge'`,
+      setConsumer('spent_micros = 1000000'),
+    ],
+    finds: () => [],
+  },
+  {
+    what: 'a charge that was written again',
+    statements: [
+      `insert into farebox.charges select (jsonb_populate_record(h, jsonb_build_object('id', ':adjustment'))).*
+        from farebox.charges h where id = ':firstCharge'`,
+    ],
+    finds: ({ consumer, firstCharge }) => [
+      [SUM, `consumer ${consumer}`],
+      [FOLLOW, `charge ${firstCharge}`],
+    ],
+  },
+  {
+    what: 'charges of a consumer that is gone',
+    statements: [
+      `delete from farebox.movements where consumer_id = ':consumer'`,
+      `delete from farebox.consumers where id = ':consumer'`,
+    ],
+    finds: ({ consumer, firstCharge, lastCharge }) => [
+      [CONSUMER, `consumer ${consumer}`],
+      [LEFT, `charge ${firstCharge}`],
+      [LEFT, `charge ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'charges that exchanged their places',
+    statements: [
+      `update farebox.charges set spent_micros = 3000000 - spent_micros where consumer_id = ':consumer'`,
+    ],
+    finds: ({ firstCharge }) => [
+      [ORDER, `charge ${firstCharge}`],
+      [LEFT, `charge ${firstCharge}`],
+    ],
+  },
+  {
+    what: 'a charge that begins below nothing',
+    statements: [setCharge('firstCharge', 'spent_micros = 999999')],
+    finds: ({ firstCharge, lastCharge }) => [
+      [FOLLOW, `charge ${firstCharge}`],
+      [FOLLOW, `charge ${lastCharge}`],
+      [LEFT, `charge ${firstCharge}`],
+    ],
+  },
+  {
+    what: 'a balance after a charge that is below zero',
+    statements: [setCharge('firstCharge', 'balance_micros = -1')],
+    finds: ({ firstCharge }) => [[LEFT, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a balance after a charge that was never credited',
+    statements: [setCharge('lastCharge', 'balance_micros = 33000001')],
+    finds: ({ lastCharge }) => [[LEFT, `charge ${lastCharge}`]],
+  },
+  {
+    what: 'a developer that does not exist',
+    statements: [setCharge('firstCharge', 'developer = 99999')],
+    finds: ({ firstCharge }) => [[DEVELOPER, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'metadata that is not JSON',
+    statements: [setCharge('firstCharge', `metadata = '{"a":'`)],
+    finds: ({ firstCharge }) => [[SHOWN, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'metadata that is not an object',
+    statements: [setCharge('firstCharge', `metadata = '[1]'`)],
+    finds: ({ firstCharge }) => [[SHOWN, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a tool without a name',
+    statements: [setCharge('firstCharge', `tool = ''`)],
+    finds: ({ firstCharge }) => [[SHOWN, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'an idempotency key whose request was lost',
+    statements: [setCharge('firstCharge', 'idempotency_hash = 7')],
+    finds: ({ firstCharge }) => [[SHOWN, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a charge from the future',
+    statements: [setCharge('lastCharge', `id = 'ffffffff-0000-7000-8000-000000000001'`)],
+    finds: () => [[SHOWN, 'charge ffffffff-0000-7000-8000-000000000001']],
+  },
+  {
+    what: 'a charge whose id has no time',
+    statements: [setCharge('lastCharge', `id = 'ffffffff-0000-4000-8000-000000000001'`)],
+    finds: () => [[SHOWN, 'charge ffffffff-0000-4000-8000-000000000001']],
+  },
+  {
+    what: 'a receipt whose secret nobody has',
+    statements: [setCharge('lastCharge', 'receipt_key = 99')],
+    finds: ({ lastCharge }) => [[SECRET, `charge ${lastCharge}`]],
+  },
+  {
+    what: 'a key that made two charges',
+    statements: [keyed(1, 1)],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that made two charges of different bodies',
+    statements: [keyed(2, 1), setCharge('lastCharge', 'request_fingerprint = 2')],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that made two charges 60 days apart',
+    statements: [keyed(3, 1), setCharge('firstCharge', `id = uuidv7('-60 days'::interval)`)],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that was used again after 63 days, as it may be',
+    statements: [keyed(4, 1), setCharge('firstCharge', `id = uuidv7('-63 days'::interval)`)],
+    finds: () => [],
+  },
+  {
+    what: 'two keys of one hash, as there may be',
+    statements: [keyed(5, 1), setCharge('lastCharge', 'request_fingerprint = 1::int8 << 40')],
+    finds: () => [],
+  },
+  {
+    what: 'two refunds of a charge, as they are to be',
+    statements: [
+      ...refund(AN_HOUR_AGO, 400_000),
+      ...refund(AN_HOUR_AGO, 600_000, { refundedMicros: 1_000_000 }),
+    ],
+    finds: () => [],
+  },
+  {
+    what: 'a refund of more than was charged',
+    statements: refund(AN_HOUR_AGO, 1_000_001),
+    finds: ({ firstCharge }) => [[REFUNDS, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a refund that left a gap',
+    statements: refund(AN_HOUR_AGO, 400_000, { refundedMicros: 500_000 }),
+    finds: ({ firstCharge }) => [[REFUNDS, `charge ${firstCharge}`]],
+  },
+  {
+    what: 'a refund of a charge that is gone',
+    statements: [
+      ...refund(AN_HOUR_AGO, 1_000_000),
+      `update farebox.charge_refunds set charge_id = ':adjustment' where consumer_id = ':consumer'`,
+      `update farebox.movements set reason = 'chg_' || replace(':adjustment', '-', '')
+        where consumer_id = ':consumer' and kind = 'charge_refund'`,
+    ],
+    finds: ({ adjustment }) => [[REFUNDS, `charge ${adjustment}`]],
+  },
+  {
+    what: 'a refund that nobody was credited',
+    statements: [
+      ...refund(AN_HOUR_AGO, 1_000_000),
+      `delete from farebox.movements where consumer_id = ':consumer' and kind = 'charge_refund'`,
+    ],
+    finds: ({ consumer, firstCharge }) => [
+      [CREDITED, `consumer ${consumer}`],
+      [NAMED, `charge chg_${hexOf(firstCharge)}`],
+    ],
+  },
+  {
+    what: 'a counter of what went back that was raised',
+    statements: [setConsumer('refunded_micros = 1')],
+    finds: ({ consumer }) => [[CREDITED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a refund that was credited for another charge',
+    statements: refund(AN_HOUR_AGO, 1_000_000, {
+      reason: `'chg_' || replace(':lastCharge', '-', '')`,
+    }),
+    finds: ({ firstCharge, lastCharge }) => [
+      [NAMED, `charge chg_${hexOf(firstCharge)}`],
+      [NAMED, `charge chg_${hexOf(lastCharge)}`],
+    ],
+  },
+  {
+    what: 'a refund from before the charge',
+    statements: refund(`':manualCredit'::uuid`, 1_000_000).map((statement) =>
+      statement.replace(`':manualCredit'::uuid, 'charge_refund'`, `uuidv7(), 'charge_refund'`),
+    ),
+    finds: ({ firstCharge }) => [[AFTER, `charge ${firstCharge}`]],
+  },
+];
+
+describe('farebox doctor --only charges', () => {
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const books = await openPlantedBooks(PLANTS.length, { MASTER_SECRET: `1:${'s'.repeat(32)}` });
+    try {
+      await dropGuards(books.sql);
+      await expectFindings(books, 'charges', PLANTS);
+    } finally {
+      await books.close();
+    }
+  });
+});

@@ -1,0 +1,115 @@
+/** Doctor names what is late, or not under way at all. */
+import assert from 'node:assert/strict';
+import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
+import { createTemporalClient } from '../../../src/temporal/client.ts';
+import { ensureSchedules, schedulesOf } from '../../../src/temporal/schedules.ts';
+import { createTestNamespace } from '../../support/stack.ts';
+import {
+  expectFindings,
+  openPlantedBooks,
+  type Plant,
+  type PlantedBooks,
+} from './planted-books.ts';
+
+const DELIVERED = 'every notice is delivered within ten minutes';
+const ENDS = 'every top-up ends in its time';
+
+const notice = (topic: string, age: string, next = 'now()') =>
+  `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
+    values ('${topic}', ':consumer', now() - interval '${age}', 7, ${next})`;
+const pending = (method: string, age: string) =>
+  `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, created_at, opened_at)
+    select ':firstCharge', ledger, consumer_id, account_id, '${method}', 1000000, now() - interval '${age}', now()
+    from farebox.top_ups where id = ':manual'`;
+
+const PLANTS: readonly Plant[] = [
+  {
+    what: 'a notice that nobody delivers',
+    statements: [notice('payment_reported', '11 minutes')],
+    finds: ({ consumer }) => [[DELIVERED, `payment_reported ${consumer}`]],
+  },
+  {
+    what: 'a notice of an automatic top-up that nobody takes up',
+    statements: [notice('auto_top_up', '2 days', `now() - interval '11 minutes'`)],
+    finds: ({ consumer }) => [[DELIVERED, `auto_top_up ${consumer}`]],
+  },
+  {
+    what: 'an automatic top-up that is put off',
+    statements: [notice('auto_top_up', '2 days', `now() + interval '1 hour'`)],
+    finds: () => [],
+  },
+  {
+    what: 'a direct top-up that does not end',
+    statements: [pending('direct', '61 minutes')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a checkout that has been pending for 60 days',
+    statements: [pending('checkout', '60 days')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  { what: 'a checkout that is open', statements: [pending('checkout', '1 day')], finds: () => [] },
+];
+
+describe('farebox doctor --only delivery', () => {
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const books = await openPlantedBooks(PLANTS.length);
+    try {
+      await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
+      await expectFindings(books, 'delivery', PLANTS);
+    } finally {
+      await books.close();
+    }
+  });
+
+  it('misses a reconciliation that is overdue, once there are top-ups of that age', async () => {
+    const books = await openPlantedBooks(1);
+    const late = async () =>
+      (await books.examine('--only', 'delivery')).findings.map(({ check, detail }) => [
+        check,
+        detail,
+      ]);
+    try {
+      await books.sql.query(`update farebox.top_ups set created_at = now() - interval '2 hours'`);
+      assert.deepEqual(await late(), [
+        ['the last whole reconciliation is recent', 'ended at no time'],
+      ]);
+      await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
+      assert.deepEqual(await late(), []);
+      await books.sql.query(
+        `update farebox.reconciliation set walked_until = now() - interval '76 minutes'`,
+      );
+      assert.equal((await late()).length, 1);
+      await books.sql.query(`delete from farebox.top_ups where method <> 'manual'`);
+      assert.deepEqual(await late(), [], 'what was booked by hand needs no reconciliation');
+    } finally {
+      await books.close();
+    }
+  });
+});
+
+describe('farebox doctor --only temporal', () => {
+  let books: PlantedBooks;
+
+  before(async () => {
+    books = await openPlantedBooks(1, {
+      TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
+      TEMPORAL_NAMESPACE: await createTestNamespace(),
+    });
+  });
+  after(() => books?.close());
+
+  it('misses schedules that Temporal does not have', async () => {
+    const missing = async () =>
+      (await books.examine('--only', 'temporal')).findings.map(({ subject }) => subject);
+    assert.deepEqual(await missing(), [
+      'farebox/rollUpEarnings',
+      'farebox/ensurePartitions',
+      'farebox/reconcileTopUps',
+    ]);
+    const temporal = createTemporalClient(readTemporalConfig(books.env));
+    await ensureSchedules(temporal, schedulesOf(readScheduleConfig(books.env)));
+    await temporal.close();
+    assert.deepEqual(await missing(), []);
+  });
+});

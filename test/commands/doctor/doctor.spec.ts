@@ -1,0 +1,131 @@
+/** What `farebox doctor` prints and exits with, whatever it finds. What it finds is beside this file, by part. */
+import assert from 'node:assert/strict';
+import { checkNames, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
+import { farebox, startSimulator, type Environment, type Simulator } from '../../support/stack.ts';
+import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
+
+interface Failure {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+describe('farebox doctor', () => {
+  let simulator: Simulator;
+  let books: PlantedBooks;
+  let env: Environment;
+
+  before(async () => {
+    simulator = await startSimulator();
+  });
+  beforeEach(async () => {
+    books = await openPlantedBooks(1, simulator.env);
+    ({ env } = books);
+  });
+  afterEach(() => books.close());
+  after(() => simulator?.stop());
+
+  const doctor = (args: readonly string[], its = env) => farebox(['doctor', ...args], { env: its });
+
+  async function failing(args: readonly string[], its = env): Promise<Failure> {
+    const failed = await doctor(args, its).catch((error: Failure) => error);
+    assert.ok(typeof failed !== 'string', 'it exits with 0');
+    return failed;
+  }
+
+  /** Without the checkout, whose payment Stripe does not have. */
+  async function leaveManualTopUp(): Promise<void> {
+    await books.plant(books.accounts[0]!, [
+      `delete from farebox.movements where id in (':checkoutCredit', ':adjustment')`,
+      `delete from farebox.lots where movement_id in (':checkoutCredit', ':adjustment')`,
+      `delete from farebox.top_ups where id = ':checkout'`,
+      `update farebox.charges set balance_micros = 10000000 - spent_micros`,
+      `update farebox.consumers set credited_micros = 10000000`,
+    ]);
+  }
+
+  it('lists the checks that passed and exits with 0', async () => {
+    await leaveManualTopUp();
+    const printed = await doctor([]);
+    assert.match(printed, /^All checks passed:\n {2}the schema is that of this release\n/);
+    assert.match(printed, /\n {2}spent is the sum of charges\n/);
+    assert.match(printed, /\n {2}the ledger agrees with the processor\n$/);
+    assert.deepEqual(await books.examine(), { ok: true, findings: [] });
+    assert.doesNotMatch(await doctor(['--no-processor']), /agrees with the processor/);
+  });
+
+  it('checks the parts that are named, and no other', async () => {
+    const all = await doctor(['--no-processor']);
+    assert.deepEqual(
+      checksOf(all),
+      LEDGER_PARTS.flatMap((part) => checkNames(part, { reconcileEverySeconds: 900 })),
+    );
+    assert.deepEqual(checksOf(await doctor(['--only', 'top-ups,balances'])), [
+      ...checkNames('balances'),
+      ...checkNames('top-ups'),
+    ]);
+  });
+
+  it('refuses a part that it does not have, and shows the parts in its help', async () => {
+    const { stderr } = await failing(['--only', 'balances,movements']);
+    assert.match(stderr, /movements is not a part\. The parts: schema, balances, top-ups, /);
+    const help = await doctor(['--help']);
+    for (const part of LEDGER_PARTS) assert.match(help, new RegExp(`^ {2}${part} `, 'm'));
+  });
+
+  it('prints a line for each finding, with its numbers, and exits with 1', async () => {
+    const [planted] = books.accounts;
+    await books.sql.query('update farebox.consumers set credited_micros = credited_micros + 1');
+    const { code, stdout } = await failing(['--no-processor']);
+    assert.equal(code, 1);
+    assert.deepEqual(stdout.trimEnd().split('\n'), [
+      '2 checks failed:',
+      `credited is the sum of movements: consumer ${planted?.consumer}, credited 35000001, movements 35000000`,
+      `lots follow each other and end at credited: consumer ${planted?.consumer}, ` +
+        'lots of 35000000 end at 35000000, 0 gaps, credited 35000001',
+    ]);
+  });
+
+  it('names the first 20 of many, and says how many there are', async () => {
+    await books.sql.query(
+      `insert into farebox.consumers (ledger, id) select 0, uuidv7() from generate_series(1, 33)`,
+    );
+    const { findings } = await books.examine('--only', 'balances');
+    assert.deepEqual(
+      [findings.length, new Set(findings.map(({ offenders }) => offenders))],
+      [20, new Set([33])],
+    );
+    const { stdout } = await failing(['--only', 'balances']);
+    assert.match(stdout, /\nan account and its consumer are one to one: and 13 more\n$/);
+  });
+
+  it('exits with 2 and says why, as JSON when asked, when it cannot reach the database', async () => {
+    const away = { ...env, DATABASE_URL: 'postgres://farebox@127.0.0.1:1/farebox' };
+    const { code, stdout } = await failing(['--json'], away);
+    assert.equal(code, 2);
+    const { ok, error } = JSON.parse(stdout) as { ok: null; error: { message: string } };
+    assert.equal(ok, null);
+    assert.match(error.message, /ECONNREFUSED/);
+  });
+
+  it('exits with 2 and names Stripe and the reason when it cannot reach Stripe', async () => {
+    const { code, stdout, stderr } = await failing([], {
+      ...env,
+      STRIPE_API_BASE: 'http://127.0.0.1:1',
+    });
+    assert.equal(code, 2);
+    assert.equal(stdout, '');
+    assert.match(
+      stderr,
+      /^farebox: could not check: Stripe could not be reached: .*127\.0\.0\.1:1/,
+    );
+  });
+});
+
+/** Those that passed. */
+function checksOf(printed: string): string[] {
+  return printed
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => line.trim());
+}

@@ -1,0 +1,166 @@
+/** Doctor names what is wrong with the sums of what developers earned. */
+import assert from 'node:assert/strict';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { createDatabase, type Database } from '../../../src/store/database.ts';
+import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
+import { dropGuards, openPlantedBooks, type Planted, type PlantedBooks } from './planted-books.ts';
+
+const HOURS = 'the hours and the tail of earnings are what was charged';
+const DAYS = 'the days and all time of earnings are their hours';
+const PAID_BY = 'what top-ups paid and the tail of it are what charges took of their lots';
+const ONE_ROW = 'a sum of earnings is one row';
+const BEGINS = 'a sum of earnings begins where its hour or day does';
+
+interface Fault {
+  readonly what: string;
+  readonly statements: readonly string[];
+  /** Each check that fails, and whom it names. */
+  readonly finds: readonly (readonly [check: string, subject: 'developer' | 'topUp'])[];
+}
+
+/** One hour has one charge of $1.00, and so does the next; they may be of one day, or of two. */
+const FAULTS: readonly Fault[] = [
+  { what: 'nothing', statements: [], finds: [] },
+  ...[
+    ['amount_micros = amount_micros + 1', 'an amount of an hour that was changed'],
+    ['charges = charges + 1', 'a count of an hour that was changed'],
+  ].map(([assignment = '', what = '']) => ({
+    what,
+    statements: [
+      `update farebox.earnings set ${assignment} where span = 'hour'
+        and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
+    ],
+    finds: [
+      [HOURS, 'developer'],
+      [DAYS, 'developer'],
+      [DAYS, 'developer'],
+    ] as const,
+  })),
+  {
+    what: 'a mark of a minute that was lost',
+    statements: [
+      `update farebox.earnings set charged_minutes = 0 where span = 'hour'
+        and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
+    ],
+    finds: [[HOURS, 'developer']],
+  },
+  {
+    what: 'a minute that is marked in vain',
+    statements: [
+      `update farebox.earnings set charged_minutes = ~(-1::int8 << 60) where span = 'hour'
+        and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
+    ],
+    finds: [[HOURS, 'developer']],
+  },
+  {
+    what: 'an hour that was moved within itself',
+    statements: [
+      `update farebox.earnings set begins_at = begins_at + interval '1 minute' where span = 'hour'
+        and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
+    ],
+    finds: [[BEGINS, 'developer']],
+  },
+  {
+    what: 'the sum of all time that was changed',
+    statements: [
+      `update farebox.earnings set amount_micros = amount_micros + 1 where span = 'all'`,
+    ],
+    finds: [[DAYS, 'developer']],
+  },
+  {
+    what: 'the sum of all time that was lost',
+    statements: [`delete from farebox.earnings where span = 'all'`],
+    finds: [[DAYS, 'developer']],
+  },
+  {
+    what: 'the marks of minutes on a sum that has none',
+    statements: [`update farebox.earnings set charged_minutes = 1 where span = 'all'`],
+    finds: [[BEGINS, 'developer']],
+  },
+  {
+    what: 'a sum that is there twice, in two halves',
+    statements: [
+      `alter table farebox.earnings drop constraint earnings_pkey`,
+      `update farebox.earnings set amount_micros = amount_micros / 2, charges = 1 where span = 'all'`,
+      `insert into farebox.earnings select * from farebox.earnings where span = 'all'`,
+    ],
+    finds: [[ONE_ROW, 'developer']],
+  },
+  {
+    what: 'a row of the tail that was made up',
+    statements: [
+      `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+        select 0, 1, date_trunc('hour', now()), 'fetch', 1, 0`,
+    ],
+    finds: [[HOURS, 'developer']],
+  },
+  {
+    what: 'what a top-up paid that was changed',
+    statements: [`update farebox.top_up_earnings set charged_micros = charged_micros + 1`],
+    finds: [[PAID_BY, 'topUp']],
+  },
+  {
+    what: 'what a top-up paid that was lost',
+    statements: [`delete from farebox.top_up_earnings`],
+    finds: [[PAID_BY, 'topUp']],
+  },
+  {
+    what: 'a flush of the tail that was written again',
+    statements: [
+      `insert into farebox.attribution_tail
+          (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+        select array[ledger], array[id], array[0], array[1], array[1], array[1], array[1]
+        from farebox.consumers`,
+    ],
+    finds: [[PAID_BY, 'topUp']],
+  },
+  {
+    what: 'the last charge that was lost, together with its part of the counter',
+    statements: [
+      `delete from farebox.charges where spent_micros = 2000000`,
+      `update farebox.consumers set spent_micros = 1000000`,
+    ],
+    finds: [
+      [HOURS, 'developer'],
+      [PAID_BY, 'topUp'],
+    ],
+  },
+];
+
+describe('farebox doctor --only earnings', () => {
+  let books: PlantedBooks;
+  let database: Database;
+  let planted: Planted;
+
+  before(async () => {
+    books = await openPlantedBooks(1);
+    database = await createDatabase(books.env['DATABASE_URL'] ?? '', {
+      maxPoolSize: 1,
+      onError: () => {},
+    });
+    planted = books.accounts[0] as Planted;
+    await dropGuards(books.sql);
+  });
+  beforeEach(() => rebuildRollups(database));
+  after(async () => {
+    await database?.end();
+    await books?.close();
+  });
+
+  for (const { what, statements, finds } of FAULTS) {
+    it(`finds ${what}, names the offender, and no other`, async () => {
+      await books.plant(planted, statements);
+      const found = await auditLedger(database, { parts: ['earnings'] });
+      const subjects = {
+        developer: `developer ${planted.developer}`,
+        topUp: `top-up ${planted.manual}`,
+      };
+      assert.deepEqual(
+        sorted(found.map(({ check, subject }) => `${check}: ${subject}`)),
+        sorted(finds.map(([check, whom]) => `${check}: ${subjects[whom]}`)),
+      );
+    });
+  }
+});
+
+const sorted = (lines: readonly string[]) => lines.toSorted();

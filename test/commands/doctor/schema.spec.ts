@@ -1,0 +1,171 @@
+/** Doctor names what is not as this release made it: the guarantees of the schema and its functions. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { listSchemaDifferences } from '../../../src/store/audit/schema-checks.ts';
+import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+
+interface Change {
+  readonly what: string;
+  readonly statement: string;
+  readonly subject: string;
+  readonly details: readonly RegExp[];
+}
+
+const CHANGES: readonly Change[] = [
+  {
+    what: 'the index by which a top-up is credited once',
+    statement: 'drop index farebox.movements_top_up_once',
+    subject: 'table farebox.movements',
+    details: [/^missing: create unique index movements_top_up_once /],
+  },
+  {
+    what: 'the constraint that keeps a balance from going below zero',
+    statement: 'alter table farebox.consumers drop constraint consumers_not_overspent',
+    subject: 'table farebox.consumers',
+    details: [/^missing: constraint consumers_not_overspent /],
+  },
+  {
+    what: 'the index by which a key is found',
+    statement: 'drop index farebox.charges_idempotency',
+    subject: 'table farebox.charges',
+    details: [/^missing: create index charges_idempotency /],
+  },
+  {
+    what: 'a primary key',
+    statement: 'alter table farebox.earnings drop constraint earnings_pkey',
+    subject: 'table farebox.earnings',
+    details: [/^missing: constraint earnings_pkey /],
+  },
+  {
+    what: 'a constraint that holds for new rows alone',
+    statement: `alter table farebox.lots drop constraint lots_not_negative,
+      add constraint lots_not_negative check (from_micros >= 0 and to_micros >= from_micros) not valid`,
+    subject: 'table farebox.lots',
+    details: [
+      /^missing: constraint lots_not_negative .*\)$/,
+      /^not of this release: constraint lots_not_negative .* not valid$/,
+    ],
+  },
+  {
+    what: 'a column that may be empty now',
+    statement: 'alter table farebox.top_ups alter column account_id drop not null',
+    subject: 'table farebox.top_ups',
+    details: [/^missing: account_id uuid not null$/, /^not of this release: account_id uuid$/],
+  },
+  {
+    what: 'the trigger that wakes the relay',
+    statement: 'drop trigger outbox_posted on farebox.outbox',
+    subject: 'table farebox.outbox',
+    details: [/^missing: create trigger outbox_posted /],
+  },
+  {
+    what: 'a trigger that is switched off',
+    statement: 'alter table farebox.agents disable trigger agents_deleted',
+    subject: 'table farebox.agents',
+    details: [
+      /^missing: .*agents_deleted.*;$/,
+      /^not of this release: .*agents_deleted.*not enabled/,
+    ],
+  },
+  {
+    what: 'a trigger of somebody else',
+    statement: `create trigger api_keys_other before update on farebox.api_keys
+      for each row execute function suppress_redundant_updates_trigger()`,
+    subject: 'table farebox.api_keys',
+    details: [/^not of this release: create trigger api_keys_other /],
+  },
+  {
+    what: 'a rule that throws rows away',
+    statement: 'create rule lose as on insert to farebox.reversals do instead nothing',
+    subject: 'table farebox.reversals',
+    details: [/^not of this release: create rule lose /],
+  },
+  {
+    what: 'row security, which hides rows',
+    statement: 'alter table farebox.accounts enable row level security',
+    subject: 'table farebox.accounts',
+    details: [/^not of this release: enable row level security/],
+  },
+  {
+    what: 'a table of somebody else',
+    statement: 'create table farebox.notes (note text)',
+    subject: 'table farebox.notes',
+    details: [/^not of this release$/],
+  },
+  {
+    what: 'a function that is gone',
+    statement: 'drop function farebox.find_agent_candidates',
+    subject: 'function farebox.find_agent_candidates',
+    details: [/^missing$/],
+  },
+  {
+    what: 'a function that accepts every charge',
+    statement: `create or replace function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
+      returns bigint language sql immutable parallel safe as $$ select accepted + amount $$`,
+    subject: 'function farebox.accept_if_fits',
+    details: [/^its body is not that of this release$/],
+  },
+  {
+    what: 'a function that plans as it likes',
+    statement: (() => {
+      const types =
+        'smallint[], uuid[], uuid[], int[], text[], bigint[], bigint[], bigint[], text[]';
+      return `alter function farebox.post_charges(${types}, smallint, uuid, uuid) reset all`;
+    })(),
+    subject: 'function farebox.post_charges',
+    details: [
+      /^missing: set plan_cache_mode=force_generic_plan$/,
+      /^missing: set enable_seqscan=off$/,
+      /^missing: set enable_bitmapscan=off/,
+      /^not of this release: language plpgsql volatile;$/,
+      /^missing: language plpgsql volatile$/,
+    ],
+  },
+];
+
+/** What operators do to a database of theirs, and what Farebox does to it as time goes on. */
+const ALLOWED = [
+  'alter table farebox.consumers set (fillfactor = 70)',
+  'alter table farebox.charges_rest set (autovacuum_vacuum_scale_factor = 0.01)',
+  'create extension if not exists pgcrypto',
+  'create table public.notes (note text)',
+  'analyze',
+  `comment on table farebox.consumers is 'ours'`,
+];
+
+describe('farebox doctor --only schema', () => {
+  let ledger: TestLedger;
+  let sql: Client;
+
+  before(async () => {
+    ledger = await openTestLedger(1);
+    sql = new Client({ connectionString: ledger.url });
+    await sql.connect();
+    await ensureChargePartitions(ledger.url, Date.now());
+    for (const statement of ALLOWED) await sql.query(statement);
+  });
+  after(async () => {
+    await sql?.end();
+    await ledger?.drop();
+  });
+
+  it('finds nothing in a database with months of charges, tuned storage and tables of others', async () => {
+    assert.deepEqual(await listSchemaDifferences(ledger.database), []);
+  });
+
+  it('finds each change, names the table or function, and no other', async () => {
+    for (const { statement } of CHANGES) await sql.query(statement);
+    const left = await listSchemaDifferences(ledger.database);
+    for (const { what, subject, details } of CHANGES) {
+      for (const detail of details) {
+        const found = left.findIndex(
+          (each) => each.subject === subject && detail.test(each.detail),
+        );
+        assert.ok(found >= 0, `${what}: nothing about ${subject} matches ${detail}`);
+        left.splice(found, 1);
+      }
+    }
+    assert.deepEqual(left, [], 'findings that nobody planted');
+  });
+});

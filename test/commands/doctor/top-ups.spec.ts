@@ -1,0 +1,341 @@
+/** Doctor names what is wrong with a top-up, its refunds and disputes, or with automatic top-ups. */
+import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+
+const ONCE = 'a completed top-up is credited once, in full';
+const NAMED = 'a credit names its top-up and its consumer';
+const CEILING = 'no month took more from a saved card than its owner allowed';
+const ONE_AUTOMATIC = 'a consumer has at most one automatic top-up under way';
+const HELD = 'held is what open disputes hold';
+const TOOK = 'a refund or dispute took what its movements say';
+const DEBT = 'nobody has a debt and a balance';
+const STATUS = 'a top-up has the status that its refunds and disputes give';
+const ACCOUNT = 'a top-up is for the consumer of its account';
+const METHOD = 'a top-up has what its method needs';
+const ONE_PAYMENT = 'a payment pays for one top-up';
+const SEEN = 'a top-up was credited for what the processor showed';
+const ENDED = 'a top-up says when it was completed, or why it failed';
+const OWNER = "a refund or dispute is of its top-up's consumer";
+const AGREES = 'a movement agrees with its refund or dispute';
+const ASKS = 'charges ask for automatic top-ups while these are on';
+
+const setTopUp = (assignments: string) =>
+  `update farebox.top_ups set ${assignments} where id = ':checkout'`;
+const setConsumer = (assignments: string) =>
+  `update farebox.consumers set ${assignments} where id = ':consumer'`;
+/** Under way, so it needs no movement. */
+const direct = (id: string, assignments = 'id = id') => [
+  `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+      consent_ceiling_micros)
+    select ${id}, ledger, consumer_id, account_id, 'direct', 3000000, 5000000
+    from farebox.top_ups where id = ':checkout'`,
+  `update farebox.top_ups set ${assignments} where consumer_id = ':consumer' and method = 'direct'`,
+];
+/** Its id is a charge's, which no other reversal has. Nothing was taken for it, nor held. */
+const reversal = (kind: string, status: string, micros: number, takenMicros: number) =>
+  `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
+      taken_micros, processor_id)
+    select ':firstCharge', ledger, consumer_id, id, '${kind}', '${status}', ${micros}, ${takenMicros},
+      'made_:firstCharge'
+    from farebox.top_ups where id = ':checkout'`;
+const taking = (kind: string, topUp: string) =>
+  `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id)
+    select ledger, consumer_id, ':lastCharge', '${kind}', -1000000, ${topUp}, ':firstCharge'
+    from farebox.top_ups where id = ':checkout'`;
+const automatic = (status: string) =>
+  `insert into farebox.auto_top_ups (ledger, consumer_id, threshold_micros, amount_micros,
+      ceiling_micros, status, reason)
+    select ledger, id, 1000000, 5000000, 50000000, '${status}',
+      case when '${status}' <> 'on' then 'card_declined' end
+    from farebox.consumers where id = ':consumer'`;
+
+const PLANTS: readonly Plant[] = [
+  { what: 'nothing', statements: [], finds: () => [] },
+  {
+    what: 'a credited top-up that says that it failed',
+    statements: [
+      setTopUp(`status = 'failed', failure_code = 'card_declined', completed_at = null`),
+    ],
+    finds: ({ checkout }) => [[ONCE, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a credited top-up that waits for its payment again',
+    statements: [setTopUp(`status = 'pending'`)],
+    finds: ({ checkout }) => [
+      [ONCE, `top-up ${checkout}`],
+      [ENDED, `top-up ${checkout}`],
+    ],
+  },
+  {
+    what: 'a completed top-up without its credit',
+    statements: [`delete from farebox.movements where id = ':checkoutCredit'`],
+    finds: ({ checkout }) => [[ONCE, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a top-up that is credited twice',
+    statements: [
+      `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
+        select ledger, consumer_id, ':firstCharge', kind, amount_micros, top_up_id
+        from farebox.movements where id = ':checkoutCredit'`,
+    ],
+    finds: ({ checkout }) => [[ONCE, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a top-up whose amount was changed',
+    statements: [setTopUp('amount_micros = amount_micros + 1')],
+    finds: ({ checkout }) => [[ONCE, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a credit whose top-up is gone',
+    statements: [`delete from farebox.top_ups where id = ':checkout'`],
+    finds: ({ checkoutCredit }) => [[NAMED, `movement ${checkoutCredit}`]],
+  },
+  {
+    what: 'a month that took more from the card than its owner allowed',
+    statements: [...direct('uuidv7()'), ...direct('uuidv7()')],
+    finds: ({ consumer }) => [[CEILING, `consumer ${consumer}`]],
+  },
+  {
+    what: 'automatic top-ups of more than the owner set for a month, two at once',
+    statements: [
+      ...direct('uuidv7()'),
+      ...direct(
+        'uuidv7()',
+        'automatic = true, automatic_ceiling_micros = 5000000, consent_ceiling_micros = 9000000',
+      ),
+    ],
+    finds: ({ consumer }) => [
+      [CEILING, `consumer ${consumer}`],
+      [ONE_AUTOMATIC, `consumer ${consumer}`],
+    ],
+  },
+  {
+    what: 'a direct top-up without the ceiling that it was accepted under',
+    statements: direct(`':firstCharge'`, 'consent_ceiling_micros = null'),
+    finds: ({ firstCharge }) => [[METHOD, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'an automatic top-up without its own ceiling',
+    statements: direct(`':firstCharge'`, 'automatic = true'),
+    finds: ({ firstCharge }) => [[METHOD, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a ceiling of automatic top-ups on one that was asked for',
+    statements: direct(`':firstCharge'`, 'automatic_ceiling_micros = 5000000'),
+    finds: ({ firstCharge }) => [[METHOD, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a direct top-up that became one by hand',
+    statements: direct(`':firstCharge'`, `method = 'manual'`),
+    finds: ({ firstCharge }) => [[METHOD, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a checkout that became one by hand, and so needs no payment',
+    statements: [setTopUp(`method = 'manual'`)],
+    finds: ({ checkout }) => [[METHOD, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a top-up by hand that became a checkout',
+    statements: [`update farebox.top_ups set method = 'checkout' where id = ':manual'`],
+    finds: ({ manual }) => [[METHOD, `top-up ${manual}`]],
+  },
+  {
+    what: 'a payment that was lost',
+    statements: [setTopUp('payment_intent_id = null')],
+    finds: ({ checkout }) => [[METHOD, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a credit for what the processor showed as expired',
+    statements: [setTopUp(`seen_verdict = 'expired', seen_at = now()`)],
+    finds: ({ checkout }) => [[SEEN, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a payment that was seen, and never credited',
+    statements: direct(
+      `':firstCharge'`,
+      `payment_intent_id = 'pi_:firstCharge', seen_verdict = 'paid', seen_micros = amount_micros,
+        seen_at = now() - interval '2 hours'`,
+    ),
+    finds: ({ firstCharge }) => [[SEEN, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a payment that was seen just now',
+    statements: direct(
+      `':firstCharge'`,
+      `payment_intent_id = 'pi_:firstCharge', seen_verdict = 'paid', seen_micros = amount_micros,
+        seen_at = now()`,
+    ),
+    finds: () => [],
+  },
+  {
+    what: 'a payment that two top-ups name',
+    statements: direct(`':firstCharge'`, `payment_intent_id = 'pi_:checkout'`),
+    finds: ({ checkout }) => [[ONE_PAYMENT, `payment pi_${checkout}`]],
+  },
+  {
+    what: "a top-up that was moved to another's account",
+    statements: [setTopUp(`account_id = ':consumer'`)],
+    finds: ({ checkout }) => [[ACCOUNT, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a top-up that was moved to another ledger',
+    statements: [setTopUp('ledger = ledger + 100')],
+    finds: ({ checkout, checkoutCredit }) => [
+      [ACCOUNT, `top-up ${checkout}`],
+      [ONCE, `top-up ${checkout}`],
+      [NAMED, `movement ${checkoutCredit}`],
+    ],
+  },
+  {
+    what: 'a completed top-up that does not say when',
+    statements: [setTopUp('completed_at = null')],
+    finds: ({ checkout }) => [[ENDED, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a failed top-up that does not say why',
+    statements: direct(`':firstCharge'`, `status = 'failed'`),
+    finds: ({ firstCharge }) => [[ENDED, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'money that is held for nothing',
+    statements: [setConsumer('held_micros = 1')],
+    finds: ({ consumer }) => [[HELD, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a lost dispute that took nothing of what it says',
+    statements: [
+      reversal('dispute', 'lost', 1_000_000, 1_000_000),
+      setTopUp(`status = 'charged_back'`),
+    ],
+    finds: ({ firstCharge }) => [[TOOK, `reversal ${firstCharge}`]],
+  },
+  {
+    what: 'a requested refund that took less than it says',
+    statements: [
+      reversal('refund', 'requested', 2_000_000, 2_000_000),
+      taking('refund', `':checkout'`),
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ firstCharge }) => [[TOOK, `reversal ${firstCharge}`]],
+  },
+  {
+    what: 'a debt beside a balance, and a dispute that its top-up does not show',
+    statements: [reversal('dispute', 'open', 1_000_000, 0)],
+    finds: ({ consumer, checkout }) => [
+      [DEBT, `consumer ${consumer}`],
+      [STATUS, `top-up ${checkout}`],
+    ],
+  },
+  {
+    what: 'a refunded top-up without a refund',
+    statements: [setTopUp(`status = 'refunded'`)],
+    finds: ({ checkout }) => [[STATUS, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a refund that was moved to another consumer',
+    statements: [
+      reversal('refund', 'failed', 1_000_000, 0),
+      `update farebox.reversals set consumer_id = ':account' where id = ':firstCharge'`,
+    ],
+    finds: ({ firstCharge }) => [[OWNER, `reversal ${firstCharge}`]],
+  },
+  {
+    what: "a refund's movement that names another top-up",
+    statements: [
+      reversal('refund', 'made', 1_000_000, 1_000_000),
+      taking('refund', `':manual'`),
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
+  },
+  {
+    what: "a refund's movement that says that it is a dispute's",
+    statements: [
+      reversal('refund', 'made', 1_000_000, 1_000_000),
+      taking('dispute', `':checkout'`),
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
+  },
+  {
+    what: 'a movement whose refund is gone',
+    statements: [taking('refund', `':checkout'`)],
+    finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
+  },
+  {
+    what: 'a refund of a top-up whose row is gone',
+    statements: [
+      reversal('refund', 'made', 1_000_000, 1_000_000),
+      taking('refund', `':checkout'`),
+      `delete from farebox.top_ups where id = ':checkout'`,
+    ],
+    finds: ({ checkoutCredit, lastCharge, firstCharge }) => [
+      [NAMED, `movement ${checkoutCredit}`],
+      [NAMED, `movement ${lastCharge}`],
+      [OWNER, `reversal ${firstCharge}`],
+    ],
+  },
+  {
+    what: 'automatic top-ups that are on, and that no charge asks for',
+    statements: [automatic('on')],
+    finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
+  },
+  {
+    what: 'automatic top-ups that wait, and that no charge asks for',
+    statements: [automatic('waiting')],
+    finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
+  },
+  {
+    what: 'automatic top-ups that are off, and that charges ask for',
+    statements: [automatic('off'), setConsumer('auto_top_up_below_micros = 1000000')],
+    finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
+  },
+  {
+    what: 'automatic top-ups that nobody switched on, and that charges ask for',
+    statements: [setConsumer('auto_top_up_below_micros = 1000000')],
+    finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
+  },
+  {
+    what: 'charges that ask below another balance than the owner set',
+    statements: [automatic('on'), setConsumer('auto_top_up_below_micros = 999999')],
+    finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
+  },
+  {
+    what: 'automatic top-ups that are on, asked for, off, and under way, as they are to be',
+    statements: [automatic('on'), setConsumer('auto_top_up_below_micros = 1000000')],
+    finds: () => [],
+  },
+  { what: 'automatic top-ups that are off', statements: [automatic('off')], finds: () => [] },
+  {
+    what: 'an automatic top-up under way',
+    statements: [
+      automatic('on'),
+      ...direct('uuidv7()', 'automatic = true, automatic_ceiling_micros = 5000000'),
+    ],
+    finds: () => [],
+  },
+];
+
+describe('farebox doctor --only top-ups', () => {
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const books = await openPlantedBooks(PLANTS.length);
+    try {
+      await dropGuards(books.sql);
+      await expectFindings(books, 'top-ups', PLANTS);
+    } finally {
+      await books.close();
+    }
+  });
+
+  it('knows a notice for a top-up that was asked for', async () => {
+    const books = await openPlantedBooks(1);
+    try {
+      await books.plant(books.accounts[0]!, [
+        automatic('on'),
+        `insert into farebox.outbox (topic, subject_id) values ('auto_top_up', ':consumer')`,
+      ]);
+      await expectFindings(books, 'top-ups', []);
+    } finally {
+      await books.close();
+    }
+  });
+});

@@ -1,0 +1,203 @@
+/**
+ * Doctor finds nothing off in what is legal: a year of charges, keys that come again, credits, refunds, disputes,
+ * automatic top-ups, months of partitions and rollups. Charges have ids of their time; the rows that PostgreSQL
+ * dates are moved to it after each step.
+ */
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { Type } from 'typebox';
+import { replayWindow } from '../../../src/charging/replay-window.ts';
+import { uuidFloor } from '../../../src/domain/ids.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
+import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
+import { postCharges, postFittingCharges } from '../../../src/store/charges/post-charges.ts';
+import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
+import { row, sql, type Database } from '../../../src/store/database.ts';
+import { rollUp } from '../../../src/store/earnings/rollups.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import { setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { newDraft } from '../../support/charge-drafts.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
+import { Random, SEED } from '../../support/random.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS = 365;
+const STEPS_A_DAY = 1;
+const RECEIPT_KEY = 1;
+/** Few, so that each comes again and again, within what it is kept for and after. */
+const KEYS = Array.from({ length: 6 }, (_, n) => `${n + 1}`.repeat(22));
+
+const countRow = row(Type.Object({ keys: Type.Integer(), months: Type.Integer() }));
+
+interface PaidTopUp {
+  readonly id: string;
+  readonly payer: Payer;
+  dispute?: string;
+}
+
+class Year {
+  readonly #database: Database;
+  readonly #random: Random;
+  readonly #payers: readonly Payer[];
+  readonly #topUps: PaidTopUp[] = [];
+  readonly #charges: string[] = [];
+
+  constructor(database: Database, random: Random, payers: readonly Payer[]) {
+    this.#database = database;
+    this.#random = random;
+    this.#payers = payers;
+  }
+
+  async step(nowMs: number): Promise<void> {
+    await this.#act(nowMs);
+    await redate(this.#database, nowMs);
+  }
+
+  async #act(nowMs: number): Promise<void> {
+    const random = this.#random;
+    const payer = random.pick(this.#payers);
+    const database = this.#database;
+    const step = random.weighted({
+      charge: 12,
+      topUp: 4,
+      adjust: 2,
+      refundCharge: 3,
+      refundTopUp: 1,
+      dispute: 1,
+      decide: 2,
+      automatic: 1,
+      rollUp: 2,
+    });
+    switch (step) {
+      case 'charge':
+        return this.#charge(payer, nowMs);
+      case 'topUp':
+        this.#topUps.push({ id: await payer.topUp(random.between(1, 40) * 500_000), payer });
+        return;
+      case 'adjust': {
+        const amountMicros = asMicros(random.pick([-2, -1, 1, 3]) * 700_001);
+        await adjustBalance(database, payer, { amountMicros, reason: 'a year' });
+        return;
+      }
+      case 'refundCharge': {
+        const chargeId = this.#charges.length > 0 && random.pick(this.#charges);
+        if (!chargeId) return;
+        const asked = random.chance(0.5) ? null : asMicros(random.between(1, 300_000));
+        const request = { developerNumber: 1, chargeId, asked, idempotencyKey: undefined };
+        await refundCharge(database, request);
+        return;
+      }
+      case 'refundTopUp': {
+        const topUp = this.#topUps.find(() => random.chance(0.3));
+        if (topUp) await requestRefund(database, topUp.id, undefined);
+        return;
+      }
+      case 'dispute': {
+        const topUp = this.#topUps.find((each) => !each.dispute && random.chance(0.3));
+        if (!topUp) return;
+        topUp.dispute = processorId('dp');
+        return topUp.payer.report(topUp.id, dispute(topUp.dispute, 500_000));
+      }
+      case 'decide': {
+        const topUp = this.#topUps.find((each) => each.dispute && random.chance(0.5));
+        if (!topUp?.dispute) return;
+        const reported = random.chance(0.2)
+          ? refund(processorId('re'), 10_000)
+          : dispute(topUp.dispute, 500_000, random.pick(['won', 'lost']));
+        return topUp.payer.report(topUp.id, reported);
+      }
+      case 'automatic': {
+        const settings = random.chance(0.3)
+          ? null
+          : {
+              thresholdMicros: asMicros(300_000),
+              amountMicros: asMicros(1_000_000),
+              ceilingMicros: asMicros(9_000_000),
+            };
+        return setAutoTopUp(database, payer, settings);
+      }
+      case 'rollUp':
+        await rollUp(database);
+    }
+  }
+
+  /** As the batcher does it: by both statements, among the charges that a key is looked up in. */
+  async #charge(payer: Payer, nowMs: number): Promise<void> {
+    const random = this.#random;
+    const key = random.chance(0.5) ? random.pick(KEYS) : null;
+    const draft = {
+      ...newDraft(payer, random.between(1, 900_000)),
+      id: uuidAt(nowMs),
+      // A key is its consumer's own.
+      idempotencyHash: key && `${payer.consumerId.replaceAll('-', '').slice(-12)}${key.slice(12)}`,
+      fingerprint: key && '0000000001',
+    };
+    const window = replayWindow(nowMs);
+    const [fitting] = await postFittingCharges(this.#database, [draft], RECEIPT_KEY, window);
+    const [outcome] = fitting
+      ? [fitting]
+      : await postCharges(this.#database, [draft], RECEIPT_KEY, window);
+    if (outcome?.kind === 'posted') this.#charges.push(outcome.id);
+  }
+}
+
+describe('doctor, after a year', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger(2);
+  });
+  after(() => ledger?.drop());
+
+  it(`finds nothing off in legal books (SEED=${SEED})`, async function () {
+    this.timeout(120_000);
+    const { database, url } = ledger;
+    const random = new Random(SEED);
+    const payers = await Promise.all([1, 2, 3].map(() => newPayer(database)));
+    const year = new Year(database, random, payers);
+    const beginsMs = Date.now() - DAYS * DAY_MS;
+    for (let step = 0; step < DAYS * STEPS_A_DAY; step += 1) {
+      const nowMs = beginsMs + (step / STEPS_A_DAY) * DAY_MS;
+      if (step % (30 * STEPS_A_DAY) === 0) await ensureChargePartitions(url, nowMs);
+      await year.step(nowMs);
+      if (step % (60 * STEPS_A_DAY) === 0) assert.deepEqual(await auditLedger(database), []);
+    }
+    assert.deepEqual(await auditLedger(database), []);
+    const { keys, months } = await database.one(sql.type(countRow)`
+      select (
+          select count(*) from (
+            select from farebox.charges where idempotency_hash is not null
+            group by idempotency_hash having count(*) > 1
+          ) again
+        ) as keys,
+        (select count(distinct tableoid) from farebox.charges) as months
+    `);
+    assert.ok(keys > 0, 'no key was used again after it was forgotten');
+    assert.ok(months > 10, `charges in ${months} partitions`);
+  });
+});
+
+/** A UUIDv7 of this instant. */
+function uuidAt(timeMs: number): string {
+  return uuidFloor(Math.floor(timeMs)).slice(0, 14) + randomUUIDv7().slice(14);
+}
+
+/** What PostgreSQL has just dated is of this instant. */
+async function redate(database: Database, nowMs: number): Promise<void> {
+  const at = sql.fragment`${new Date(nowMs).toISOString()}::timestamptz`;
+  await database.query(sql.typeAlias('nothing')`
+    with moved as (
+      update farebox.movements set created_at = ${at}, id = uuidv7(${at} - now())
+      where created_at > now() - interval '1 minute'
+      returning old.id as before, new.id as after
+    )
+    update farebox.lots set movement_id = after from moved where movement_id = before
+  `);
+  await database.query(sql.typeAlias('nothing')`
+    update farebox.top_ups set created_at = ${at}, completed_at = ${at}
+    where created_at > now() - interval '1 minute'
+  `);
+}
