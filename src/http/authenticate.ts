@@ -2,9 +2,10 @@
  * Who calls: `Authorization: Bearer <key>` of the kind that the endpoint is for, on the legacy endpoints
  * `X-Service-Key: <legacy key>` (specification section 5).
  */
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
-import { kindOfKey } from '../domain/api-keys.ts';
+import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { KeyUse } from '../charging/key-use.ts';
@@ -32,6 +33,15 @@ function admitted(deps: AuthenticationDeps, owner: KeyOwner | undefined, role: R
   if (!owner) throw new ApiError(...REFUSALS[role]);
   deps.keyUse.note(owner.keyId);
   return owner;
+}
+
+export type KeysInMemory = Pick<ChargingDeps['keys'], 'peek'>;
+
+/** Whose key the request carries, where that is known without asking the database; for the log. */
+export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): KeyOwner | undefined {
+  const key = bearerOf(request) ?? request.headers['x-service-key'];
+  if (typeof key !== 'string' || key.length > KEY_LENGTH_MAX) return undefined;
+  return keys.peek(hash('sha256', key));
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';

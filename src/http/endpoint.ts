@@ -152,6 +152,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
       const caller = found instanceof Promise ? await found : found;
       if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
       const body = validate(await readJson(ctx.req, bodyBytesMax));
+      ctx.state['body'] = body;
       respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body, undefined)));
     },
   };

@@ -9,6 +9,7 @@ import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
+import type { Traffic } from './traffic.ts';
 
 export interface Api extends ChargingDeps {
   readonly config: Config;
@@ -21,6 +22,7 @@ export interface Api extends ChargingDeps {
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
+  readonly traffic: Traffic;
   /** Whether the workflow server answers; for /readyz. */
   readonly isTemporalUp: () => Promise<boolean>;
 }

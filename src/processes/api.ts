@@ -14,6 +14,7 @@ import type { Config } from '../config.ts';
 import { uuidFloor } from '../domain/ids.ts';
 import { createApp } from '../http/app.ts';
 import { listen } from '../http/server.ts';
+import { Traffic } from '../http/traffic.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
@@ -74,6 +75,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
   const tailNet = new TailNet(database, warn('long tails could not be shortened'));
   await Promise.all([keys.start(), tools.start()]);
+  const traffic = new Traffic(log, keys);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
@@ -96,6 +98,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
+    traffic,
     isTemporalUp: () => temporal.isUp(),
   });
   const release = async () => {
@@ -108,7 +111,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await database.end();
   };
   // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`, traffic).catch(
     async (error: unknown) => {
       await release();
       throw error;

@@ -54,7 +54,7 @@ async function draftOfMember(
     });
     return draftOf(api, prepared instanceof Promise ? await prepared : prepared);
   } catch (error) {
-    return errorResult(api, request, error);
+    return errorResult(api, request, member, error);
   }
 }
 
@@ -69,16 +69,18 @@ async function postMember(
     const { isReplay, body } = madeOf(api, draft, outcome);
     return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
   } catch (error) {
-    return errorResult(api, request, error);
+    return errorResult(api, request, draft, error);
   }
 }
 
 function errorResult(
   api: Api,
-  { requestId }: Request<ChargeBatchEnvelope>,
+  { caller, requestId }: Request<ChargeBatchEnvelope>,
+  member: unknown,
   error: unknown,
 ): BatchMember {
   const known = apiErrorOf(error);
+  api.traffic.failedMember(caller, requestId, member, known);
   if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
   const docsUrl = `${api.config.baseUrl}/docs/errors`;
   return { status: known.status, ...errorBody(known, docsUrl, requestId) };
