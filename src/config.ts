@@ -34,6 +34,8 @@ export interface StripeConfig {
 export interface Config extends LedgerConfig {
   readonly host: string;
   readonly port: number;
+  /** Where Prometheus reads this process's metrics; undefined: nowhere. */
+  readonly metricsPort: number | undefined;
   /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
   readonly sharesPort: boolean;
   /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
@@ -107,6 +109,7 @@ export function readConfig(env: Environment): Config {
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
+    metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
     masterSecrets: masterSecrets(required(env, 'MASTER_SECRET')),

@@ -15,6 +15,8 @@ export interface BatcherOptions {
   /** Decides every draft in one statement, at a higher price. */
   readonly decide: Statement<ChargeOutcome>;
   readonly onFailure: (error: unknown, drafts: number) => void;
+  /** Hears of each flush, whatever became of it. */
+  readonly onFlush?: ((flush: Flush) => void) | undefined;
   readonly laneCount: number;
   /** More in one statement makes everybody in it wait longer, and gains little past a hundred. */
   readonly batchMax: number;
@@ -22,6 +24,14 @@ export interface BatcherOptions {
   readonly queueMax: number;
   /** How long a charge may wait before it is sent; what waited longer is dropped unsent. */
   readonly deadlineMs: number;
+}
+
+export interface Flush {
+  readonly charges: number;
+  /** How long the first of them waited before it was sent. */
+  readonly waitedMs: number;
+  /** How long the database took. */
+  readonly tookMs: number;
 }
 
 /** Rejects with what the database said; calls `onSent` when there is no way back. */
@@ -88,6 +98,11 @@ export class ChargeBatcher {
     });
   }
 
+  /** Charges that wait for a flush. */
+  get waiting(): number {
+    return this.#lanes.reduce((sum, { queue }) => sum + queue.length, 0);
+  }
+
   #laneOf(draft: ChargeDraft): Lane {
     const index = Number.parseInt(draft.consumerId.slice(-4), 16) % this.#lanes.length;
     const lane = this.#lanes[index];
@@ -100,10 +115,20 @@ export class ChargeBatcher {
     lane.isFlushing = true;
     while (lane.queue.length > 0) {
       const batch = this.#take(lane);
-      if (batch.length > 0) await this.#flush(lane, batch);
+      if (batch.length > 0) await this.#observed(lane, batch);
     }
     lane.keysInFlight = new Set();
     lane.isFlushing = false;
+  }
+
+  async #observed(lane: Lane, batch: readonly Waiting[]): Promise<void> {
+    const sentMs = performance.now();
+    await this.#flush(lane, batch);
+    this.#options.onFlush?.({
+      charges: batch.length,
+      waitedMs: sentMs - (batch[0]?.since ?? sentMs),
+      tookMs: performance.now() - sentMs,
+    });
   }
 
   /** The next batch: in order, without what expired, and with no idempotency key twice. */

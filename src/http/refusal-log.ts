@@ -34,7 +34,7 @@ export class RefusalLog {
   }
 
   write(refusal: Refusal): void {
-    this.#window ??= setTimeout(() => this.#endWindow(), WINDOW_MS).unref();
+    if (!this.#window) this.#window = setTimeout(() => this.#endWindow(), WINDOW_MS).unref();
     const caller = refusal.accountId ?? '';
     const lines = this.#lines.get(caller) ?? 0;
     if (this.#total >= LINES_PER_WINDOW || lines >= LINES_PER_CALLER) {

@@ -2,8 +2,9 @@
  * The composition root of the API: configuration to resources to a listening server, and back in reverse
  * order. The worker's is worker.ts beside it.
  */
+import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
-import { ChargeBatcher } from '../charging/batcher.ts';
+import { ChargeBatcher, type Flush } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
 import { KeyUse } from '../charging/key-use.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
@@ -15,6 +16,9 @@ import { uuidFloor } from '../domain/ids.ts';
 import { createApp } from '../http/app.ts';
 import { listen } from '../http/server.ts';
 import { Traffic } from '../http/traffic.ts';
+import { registerApi } from '../metrics/api-metrics.ts';
+import { observeFlushes } from '../metrics/flush-metrics.ts';
+import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
@@ -64,11 +68,14 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
+  const { host, metricsPort } = config;
+  const registry = metricsPort === undefined ? undefined : new Registry();
   const batcher = chargeBatcher(
     ledger,
     laneCount,
     receipts.activeKey,
     warn('charges could not be posted'),
+    registry && observeFlushes(registry),
   );
   const keys = keyCache(database, warn('changed keys could not be read'));
   const tools = new ToolPrices(database, warn('changed tools could not be read'));
@@ -117,10 +124,23 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       throw error;
     },
   );
+  let metrics: MetricsServer | undefined;
+  if (registry && metricsPort !== undefined) {
+    const pools = { charges: ledger, reads: database };
+    registerApi(registry, { traffic, waitingCharges: () => batcher.waiting, pools });
+    metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
+      async (error: unknown) => {
+        await server.close();
+        await release();
+        throw error;
+      },
+    );
+  }
   return {
     port: server.port,
     stop: async () => {
       await server.close();
+      await metrics?.close();
       await release();
     },
   };
@@ -138,6 +158,7 @@ function chargeBatcher(
   laneCount: number,
   receiptKey: number,
   onFailure: (error: unknown) => void,
+  onFlush: ((flush: Flush) => void) | undefined,
 ): ChargeBatcher {
   const send =
     <Outcome>(statement: ChargeStatement<Outcome>) =>
@@ -155,6 +176,7 @@ function chargeBatcher(
     execute: send(postFittingCharges),
     decide: send(postCharges),
     onFailure,
+    onFlush,
     laneCount,
     batchMax: BATCH_MAX,
     queueMax: QUEUE_MAX,

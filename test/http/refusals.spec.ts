@@ -14,6 +14,8 @@ import { until } from '../support/stack.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
+const idOf = ({ headers }: Answer) => headers.get('x-request-id') ?? '';
+
 describe('a refused request', () => {
   let api: TestApi;
   let account: TestAccount;
@@ -41,8 +43,6 @@ describe('a refused request', () => {
     assert.ok(hostname);
     return line;
   }
-
-  const idOf = ({ headers }: Answer) => headers.get('x-request-id') ?? '';
 
   it('leaves a line with its request id, code, route, role and account', async () => {
     const answer = await charge(api, account, { amount: 5 });
