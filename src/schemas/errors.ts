@@ -21,6 +21,7 @@ const facts = {
   refundable: Type.Optional(
     Dollars('With `refund_exceeds_charge`: the dollars of the charge that can be refunded.'),
   ),
+  toolId: Type.Optional(Id('tool', 'With `tool_exists`: the tool that has the name.')),
   status: Type.Optional(Word(GRANT_STATUSES, 'With `grant_not_active`: the state of the grant.')),
 };
 

@@ -105,7 +105,7 @@ describe('metrics', () => {
 
   it('show the pools of connections and the lag of the event loop', async () => {
     for (const [process, pools] of [
-      ['api', ['charges', 'reads']],
+      ['api', ['charges', 'lookUps', 'reads']],
       ['worker', ['activities']],
     ] as const) {
       const found = await scrape(process);
