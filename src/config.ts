@@ -110,6 +110,7 @@ export function readStripeConfig(env: Environment): StripeConfig {
 }
 
 export function readConfig(env: Environment): Config {
+  if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   return Object.freeze({
     ...readLedgerConfig(env),
@@ -142,6 +143,42 @@ export function readConfig(env: Environment): Config {
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
+}
+
+/** What is fine for a trial and must not meet real money. */
+function refuseUnsafe(env: Environment): void {
+  const baseUrl = URL.parse(env['BASE_URL'] ?? '');
+  if (baseUrl?.protocol !== 'https:') {
+    throw new ConfigError(
+      'PRODUCTION is true, so BASE_URL must begin with https://: keys travel over it',
+    );
+  }
+  if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so STRIPE_WEBHOOK_SECRET must be set to the whsec_... of your webhook endpoint: ' +
+        'without it, no payment is confirmed by Stripe',
+    );
+  }
+  if (env['STRIPE_API_BASE'] && !env['STRIPE_API_BASE'].startsWith('https:')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so STRIPE_API_BASE must not be set: simulated payments would credit real balances',
+    );
+  }
+  if (env['SAVE_TEST_CARD'] === 'true') {
+    throw new ConfigError('PRODUCTION is true, so SAVE_TEST_CARD must not be true');
+  }
+  if (isPlaceholder(env['MASTER_SECRET'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
+    );
+  }
+}
+
+/** Text from an example, or a key pressed for a while: 64 random hex digits have 16 different ones. */
+function isPlaceholder(secret: string): boolean {
+  return (
+    /change.?me|example|default|password|your.?secret/i.test(secret) || new Set(secret).size < 10
+  );
 }
 
 /** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */

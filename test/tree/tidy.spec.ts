@@ -10,7 +10,7 @@ const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
 /** `top-up.ts`, `top-up.spec.ts`, `index.d.ts`, `0001_accounts.sql`; no extension: `run`, `farebox`. */
 const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;
 /** Names that a tool or a custom gives. */
-const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
+const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Caddyfile|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
 
 describe('the tree', () => {
   const files = writtenFiles();

@@ -69,7 +69,10 @@ const CSP =
 const serve =
   (type: string, body: string): Middleware =>
   async (ctx) => {
-    respond(ctx, 200, `${type}; charset=utf-8`, body, { 'Content-Security-Policy': CSP });
+    respond(ctx, 200, `${type}; charset=utf-8`, body, {
+      'Content-Security-Policy': CSP,
+      'Referrer-Policy': 'no-referrer',
+    });
   };
 
 export const errorsPage = serve('text/html', CODES);
