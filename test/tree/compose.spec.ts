@@ -31,10 +31,13 @@ describe('docker-compose.yml', () => {
   it('has the parts of `npm start`, and what prepares them', () => {
     assert.deepEqual(
       [...services.keys()],
-      [
-        ...['postgres', 'databases', 'temporal-schema', 'temporal', 'temporal-namespace'],
-        ...['temporal-ui', 'migrate', 'api', 'worker', 'proxy'],
-      ],
+      ['postgres', 'databases', 'temporal-schema', 'temporal', 'temporal-namespace'].concat([
+        'temporal-ui',
+        'migrate',
+        'api',
+        'worker',
+        'proxy',
+      ]),
     );
   });
 
@@ -69,8 +72,9 @@ describe('docker-compose.yml', () => {
       ports.filter((port) => !/^(127\.0\.0\.1|\$\{PUBLIC_ADDRESS:-127\.0\.0\.1\}):/.test(port)),
       [],
     );
-    const isPublic = (port: string) => port.startsWith('${PUBLIC_ADDRESS');
-    const published = [...services].filter(([, service]) => service.ports?.some(isPublic));
+    const published = [...services].filter(([, { ports: own = [] }]) =>
+      own.some((port) => port.startsWith('${PUBLIC_ADDRESS')),
+    );
     assert.deepEqual(
       published.map(([name]) => name),
       ['proxy'],
