@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { ROLLUP_CHECKS } from './rollup-checks.ts';
 
 export interface Finding {
@@ -178,6 +179,7 @@ const CHECKS = {
       else t.status not in ('pending', 'completed', 'expired', 'failed') end`,
 
   ...ROLLUP_CHECKS,
+  ...DELIVERY_CHECKS,
 } as const;
 
 export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
