@@ -105,7 +105,7 @@ describe('metrics', () => {
 
   it('show the pools of connections and the lag of the event loop', async () => {
     for (const [process, pools] of [
-      ['api', ['charges', 'lookUps', 'reads']],
+      ['api', ['charges', 'lookUps']],
       ['worker', ['activities']],
     ] as const) {
       const found = await scrape(process);
@@ -128,10 +128,9 @@ describe('metrics', () => {
     assert.equal(answer.status, 201);
     // Nobody takes them before next year.
     await sql.query(`
-      insert into farebox.outbox (workflow, subject_id, created_at, next_attempt_at)
-      values ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year');
-      insert into farebox.processor_events (id, type, received_at, next_attempt_at)
-      values ('evt_1', 'checkout.session.completed', now() - interval '1 hour', now() + interval '1 year');
+      insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values
+        ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year'),
+        ('payment_reported', gen_random_uuid(), now() - interval '1 hour', now() + interval '1 year');
     `);
     const found = await until(async () => {
       const now = await scrape('worker');
@@ -139,7 +138,7 @@ describe('metrics', () => {
     });
     assert.equal(found.get('farebox_backlog{what="top_ups_pending"}'), 1);
     assert.ok((found.get('farebox_backlog_oldest_age_seconds{what="top_ups_pending"}') ?? 0) > 0);
-    assert.equal(found.get('farebox_backlog{what="outbox"}'), 1);
+    assert.ok((found.get('farebox_backlog{what="outbox"}') ?? 0) >= 1);
     const ageOf = (what: string) =>
       found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;
     assert.ok(ageOf('outbox') >= 7_200 && ageOf('outbox') < 7_500);

@@ -24,6 +24,9 @@ const ageRow = row(Type.Object({ ageSeconds: Type.Union([Type.Number(), Type.Nul
 const TOP_UP_DAYS = 40;
 const DAY_MS = 86_400_000;
 
+/** A webhook leaves a notice, which waits for its workflow as any other does. */
+const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
+
 const ageOf = (time: ReturnType<typeof sql.fragment>) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
 
@@ -41,10 +44,9 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'refunds', count(*), ${ageOf(createdAt)} from farebox.reversals where status = 'requested'
     union all
-    select 'outbox', count(*), ${ageOf(createdAt)} from farebox.outbox
+    select 'outbox', count(*), ${ageOf(createdAt)} from farebox.outbox where not ${OF_WEBHOOKS}
     union all
-    select 'webhooks', count(*), ${ageOf(sql.fragment`received_at`)}
-    from farebox.processor_events where handed_over_at is null
+    select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
     select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
     union all
