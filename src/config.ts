@@ -51,6 +51,8 @@ export interface ScheduleConfig {
 export interface Config extends LedgerConfig, ScheduleConfig {
   readonly host: string;
   readonly port: number;
+  /** Where Prometheus reads this process's metrics; undefined: nowhere. */
+  readonly metricsPort: number | undefined;
   /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
   readonly sharesPort: boolean;
   /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
@@ -133,11 +135,13 @@ export function readStripeConfig(env: Environment): StripeConfig {
 }
 
 export function readConfig(env: Environment): Config {
+  if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   return Object.freeze({
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
+    metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
     masterSecrets: readMasterSecrets(env),
@@ -166,6 +170,44 @@ export function readConfig(env: Environment): Config {
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
+}
+
+/** What is fine for a trial and must not meet real money. */
+function refuseUnsafe(env: Environment): void {
+  const baseUrl = URL.parse(env['BASE_URL'] ?? '');
+  if (baseUrl?.protocol !== 'https:') {
+    throw new ConfigError(
+      'PRODUCTION is true, so BASE_URL must begin with https://: keys travel over it',
+    );
+  }
+  if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so STRIPE_WEBHOOK_SECRET must be set to the whsec_... of your webhook endpoint: ' +
+        'without it, no payment is confirmed by Stripe',
+    );
+  }
+  if (env['STRIPE_API_BASE'] && !env['STRIPE_API_BASE'].startsWith('https:')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so STRIPE_API_BASE must not be set: simulated payments would credit real balances',
+    );
+  }
+  for (const name of ['SAVE_TEST_CARD', 'DEV_MAIL']) {
+    if (env[name] === 'true') {
+      throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
+    }
+  }
+  if (isPlaceholder(env['MASTER_SECRET'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
+    );
+  }
+}
+
+/** Text from an example, or a key pressed for a while: 64 random hex digits have 16 different ones. */
+function isPlaceholder(secret: string): boolean {
+  return (
+    /change.?me|example|default|password|your.?secret/i.test(secret) || new Set(secret).size < 10
+  );
 }
 
 function readMailConfig(env: Environment): MailConfig {

@@ -23,6 +23,8 @@ export interface BatcherOptions {
   /** Consumers of these drafts whose rows are locked now. */
   readonly findLocked: (drafts: readonly ChargeDraft[]) => Promise<ReadonlySet<string>>;
   readonly onFailure: (error: unknown, drafts: number) => void;
+  /** Hears of each flush, whatever became of it. */
+  readonly onFlush?: ((flush: Flush) => void) | undefined;
   readonly laneCount: number;
   readonly batchMax: number;
   /** Charges that wait in a lane, in all and of one developer. Past it a charge is refused at once. */
@@ -30,6 +32,14 @@ export interface BatcherOptions {
   readonly queueMaxByDeveloper: number;
   /** How long a charge may wait before it is sent; after that it is dropped unsent. */
   readonly deadlineMs: number;
+}
+
+export interface Flush {
+  readonly charges: number;
+  /** How long the first of them waited before it was sent. */
+  readonly waitedMs: number;
+  /** How long the database took. */
+  readonly tookMs: number;
 }
 
 /** Rejects with what the database said; calls `onSent` when there is no way back. */
@@ -107,6 +117,12 @@ export class ChargeBatcher {
     });
   }
 
+  /** Charges that wait for a flush. */
+  get waiting(): number {
+    const lanes = [...this.#lanes, this.#careful, this.#held];
+    return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
+  }
+
   #laneOf(draft: ChargeDraft): Lane {
     const index = Number.parseInt(draft.consumerId.slice(-4), 16) % this.#lanes.length;
     const lane = this.#lanes[index];
@@ -134,10 +150,20 @@ export class ChargeBatcher {
     lane.isFlushing = true;
     while (lane.queue.size > 0) {
       const batch = this.#take(lane);
-      if (batch.length > 0) await this.#flush(lane, batch);
+      if (batch.length > 0) await this.#observed(lane, batch);
     }
     lane.keysInFlight = new Set();
     lane.isFlushing = false;
+  }
+
+  async #observed(lane: Lane, batch: readonly Waiting[]): Promise<void> {
+    const sentMs = performance.now();
+    await this.#flush(lane, batch);
+    this.#options.onFlush?.({
+      charges: batch.length,
+      waitedMs: sentMs - (batch[0]?.since ?? sentMs),
+      tookMs: performance.now() - sentMs,
+    });
   }
 
   /** The next batch: developers in turn, without what expired, and with no idempotency key twice. */

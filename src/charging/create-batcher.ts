@@ -7,7 +7,7 @@ import {
 } from '../store/charges/post-charges.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
-import { ChargeBatcher } from './batcher.ts';
+import { ChargeBatcher, type Flush } from './batcher.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { replayWindow } from './replay-window.ts';
@@ -26,6 +26,7 @@ export function createBatcher(
   receiptKey: number,
   clock: DatabaseClock,
   onFailure: (error: unknown) => void,
+  onFlush: ((flush: Flush) => void) | undefined,
 ): ChargeBatcher {
   const send =
     <Outcome>(statement: ChargeStatement<Outcome>) =>
@@ -40,6 +41,7 @@ export function createBatcher(
     decide: send(postCharges),
     findLocked: (drafts) => findLockedConsumers(chargePool, drafts),
     onFailure,
+    onFlush,
     laneCount,
     batchMax: BATCH_MAX,
     queueMax: QUEUE_MAX,

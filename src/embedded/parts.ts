@@ -186,7 +186,11 @@ export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
 
 export async function startWorker(context: Context, settings: Settings): Promise<void> {
   context.progress.say('Worker', 'starting');
-  await startOurs(context, 'worker', { name: 'The Worker', log: 'worker', settings });
+  await startOurs(context, 'worker', {
+    name: 'The Worker',
+    log: 'worker',
+    settings: { ...settings, ...metricsSettings(context.env, apiProcesses(context.env)) },
+  });
   context.progress.say('Worker', 'polls for work', 'done');
 }
 
@@ -200,10 +204,16 @@ export async function startApi(context: Context, settings: Settings): Promise<vo
     Array.from({ length: count }, (_, index) => {
       const [name, log] =
         index === 0 ? ['The API', 'api'] : [`The API (${index + 1})`, `api-${index + 1}`];
-      return startOurs(context, 'api', { name, log, settings: shared });
+      const own = { ...shared, ...metricsSettings(env, index) };
+      return startOurs(context, 'api', { name, log, settings: own });
     }),
   );
   progress.say('API', `on port ${port}${count > 1 ? `, ${count} processes` : ''}`, 'done');
+}
+
+/** Processes of one machine cannot share a port for metrics, or each scrape would meet another one. */
+function metricsSettings({ METRICS_PORT: first }: Environment, index: number): Settings {
+  return first ? { METRICS_PORT: String(Number(first) + index) } : {};
 }
 
 async function startOurs(

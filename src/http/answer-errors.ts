@@ -6,14 +6,17 @@ import { ApiError, errorTypeOf } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { requestIdOf, respondJson } from './respond.ts';
+import type { Traffic } from './traffic.ts';
 
-export function answerErrors(log: Logger, docsUrl: string): Middleware {
+export function answerErrors(log: Logger, docsUrl: string, traffic: Traffic): Middleware {
   return async (ctx, next) => {
     try {
       await next();
+      traffic.succeeded(ctx);
     } catch (error) {
       const known = apiErrorOf(error);
       const requestId = requestIdOf(ctx);
+      traffic.failed(ctx, known);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
       if (known.status === 503) log.warn({ requestId }, known.message);
       sendError(ctx, known, docsUrl);

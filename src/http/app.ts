@@ -18,8 +18,8 @@ import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
-  app.use(answerErrors(api.log, `${api.config.baseUrl}/docs/errors`));
-  const routes: readonly Route[] = [
+  app.use(answerErrors(api.log, `${api.config.baseUrl}/docs/errors`, api.traffic));
+  const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
       method,
       path,
@@ -38,6 +38,11 @@ export function createApp(api: Api): Koa {
     { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
     ...apiReferencePages(),
   ];
+  const routes = all.map(({ method, path, middleware }) => ({
+    method,
+    path,
+    middleware: api.traffic.counted(method, path, middleware),
+  }));
   const router = new Router();
   for (const { method, path, middleware } of routes) router[method](path, middleware);
   app.use(routeExact(routes));

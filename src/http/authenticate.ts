@@ -3,10 +3,11 @@
  * that the endpoint is for, on the legacy endpoints `X-Service-Key: <legacy key>` (specification section 5). By the
  * console's session cookie: its owner in either role, and for changes only from a page of ours.
  */
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import type { Console } from '../console/console.ts';
-import { kindOfKey } from '../domain/api-keys.ts';
+import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
@@ -51,6 +52,15 @@ async function refuse(
 ): Promise<never> {
   await rateLimits.failedKeys?.count(socket.remoteAddress ?? '');
   throw new ApiError(...REFUSALS[role]);
+}
+
+export type KeysInMemory = Pick<KeyDeps['keys'], 'peek'>;
+
+/** Whose key the request carries, where that is known without asking the database; for the log. */
+export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): KeyOwner | undefined {
+  const key = bearerOf(request) ?? request.headers['x-service-key'];
+  if (typeof key !== 'string' || key.length > KEY_LENGTH_MAX) return undefined;
+  return keys.peek(hash('sha256', key));
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';

@@ -164,6 +164,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         const respond = async () => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
           const body = validate(await readJson(ctx.req, bodyBytesMax));
+          ctx.state['body'] = body;
           const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
           respondJson(
             ctx,

@@ -19,7 +19,9 @@ export const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 export function respondJson(ctx: Context, { status, body, headers }: Reply<unknown, number>): void {
-  respond(ctx, status, JSON_TYPE, JSON.stringify(body), headers);
+  // Only replies to GET are ever stored by themselves, and a balance must not be.
+  const all = ctx.req.method === 'GET' ? { 'Cache-Control': 'no-store', ...headers } : headers;
+  respond(ctx, status, JSON_TYPE, JSON.stringify(body), all);
 }
 
 export function respond(
@@ -35,6 +37,7 @@ export function respond(
     'Content-Type': type,
     'Content-Length': length,
     'X-Request-Id': requestIdOf(ctx),
+    'X-Content-Type-Options': 'nosniff',
     ...headers,
   });
   // Text of ASCII alone is written faster when node need not encode it.
@@ -54,6 +57,7 @@ export function respondBytes(
     'Content-Type': type,
     'Content-Length': body.length,
     'X-Request-Id': requestIdOf(ctx),
+    'X-Content-Type-Options': 'nosniff',
     ...headers,
   });
   ctx.res.end(body);

@@ -6,6 +6,7 @@ import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
 import { newRequestId } from './respond.ts';
+import type { Traffic } from './traffic.ts';
 
 /** A client that sends slower holds a socket for nothing. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -27,6 +28,7 @@ export async function listen(
   app: Koa,
   { host, port, sharesPort }: { host: string; port: number; sharesPort: boolean },
   docsUrl: string,
+  traffic: Traffic,
 ): Promise<ListeningServer> {
   const answer = app.callback();
   let isClosing = false;
@@ -49,11 +51,11 @@ export async function listen(
     },
     (request, response) => {
       if (isTarget(request.url ?? '')) return void answer(request, response);
-      refuse(response.socket, 'The request names no valid path.', docsUrl);
+      refuse(response.socket, 'The request names no valid path.', docsUrl, traffic);
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
-  answerUnparsable(server, docsUrl);
+  answerUnparsable(server, docsUrl, traffic);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, reusePort: sharesPort }, resolve);
@@ -68,9 +70,9 @@ export async function listen(
 }
 
 /** What is not HTTP gets an answer in our shape too, and the connection is closed. */
-function answerUnparsable(server: Server, docsUrl: string): void {
+function answerUnparsable(server: Server, docsUrl: string, traffic: Traffic): void {
   server.on('clientError', (_, socket) => {
-    refuse(socket, 'This is not a valid HTTP request.', docsUrl);
+    refuse(socket, 'This is not a valid HTTP request.', docsUrl, traffic);
   });
 }
 
@@ -79,10 +81,11 @@ function isTarget(target: string): boolean {
   return target.startsWith('/') || URL.canParse(target);
 }
 
-function refuse(socket: Duplex | null, message: string, docsUrl: string): void {
+function refuse(socket: Duplex | null, message: string, docsUrl: string, traffic: Traffic): void {
   if (!socket?.writable) return;
   const error = new ApiError('invalid_request', message);
   const requestId = newRequestId();
+  traffic.unparsable(requestId, error);
   const body = JSON.stringify(errorBody(error, docsUrl, requestId));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +

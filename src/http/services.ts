@@ -14,6 +14,7 @@ import type { RateLimits } from './rate-limits.ts';
 import type { Readiness } from './readiness.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
+import type { Traffic } from './traffic.ts';
 
 export interface Api extends ChargingDeps {
   readonly config: Config;
@@ -27,6 +28,7 @@ export interface Api extends ChargingDeps {
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
   readonly console: Console;
+  readonly traffic: Traffic;
   readonly readiness: Readiness;
   readonly shares: Readonly<Record<Share, AccountGate>>;
   readonly rateLimits: RateLimits;

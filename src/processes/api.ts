@@ -2,6 +2,7 @@
  * The composition root of the API: turns configuration into resources and a listening server, and closes them in
  * reverse order. The worker's is worker.ts.
  */
+import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
@@ -27,6 +28,10 @@ import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
+import { Traffic } from '../http/traffic.ts';
+import { registerApi } from '../metrics/api-metrics.ts';
+import { observeFlushes } from '../metrics/flush-metrics.ts';
+import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 import { createDatabase } from '../store/database.ts';
@@ -78,18 +83,22 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
+  const { host, metricsPort } = config;
+  const registry = metricsPort === undefined ? undefined : new Registry();
   const batcher = createBatcher(
     chargePool,
     laneCount,
     receipts.activeKey,
     clock,
     warn('could not post charges'),
+    registry && observeFlushes(registry),
   );
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start()]);
+  const traffic = new Traffic(log, keys);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
@@ -116,6 +125,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       isLive: isLiveKey(config.stripe.secretKey),
     },
     console: consoleSessions,
+    traffic,
     shares: createFairShares(),
     rateLimits: createRateLimits(config.rateLimits),
     readiness: new Readiness(lookUps, () => temporal.isUp()),
@@ -133,16 +143,29 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await database.end();
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`, traffic).catch(
     async (error: unknown) => {
       await release();
       throw error;
     },
   );
+  let metrics: MetricsServer | undefined;
+  if (registry && metricsPort !== undefined) {
+    const pools = { charges: chargePool, lookUps, reads: database };
+    registerApi(registry, { traffic, waitingCharges: () => batcher.waiting, pools });
+    metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
+      async (error: unknown) => {
+        await server.close();
+        await release();
+        throw error;
+      },
+    );
+  }
   return {
     port: server.port,
     stop: async () => {
       await server.close();
+      await metrics?.close();
       await release();
     },
   };

@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { createAgentActivities } from '../../activities/agents.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
@@ -16,8 +17,11 @@ import { createReconciliationActivities } from '../../activities/reconciliation.
 import { createRollupActivities } from '../../activities/rollups.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
+import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
+import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
+import { readBacklog } from '../store/audit/backlog.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
@@ -71,15 +75,27 @@ export async function runWorker(
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
   const stopping = new AbortController();
+  let metrics: MetricsServer | undefined;
   let keeping: Promise<void> | undefined;
   const release = async () => {
     stopping.abort();
     await keeping;
+    await metrics?.close();
     await relay.stop();
     await temporal.close();
     await database.end();
   };
   try {
+    if (config.metricsPort !== undefined) {
+      const registry = new Registry();
+      registerWorker(registry, {
+        pools: { activities: database },
+        readBacklog: () => readBacklog(database),
+      });
+      // Before Temporal is there: a worker that waits for it is worth watching.
+      const { host, metricsPort: port } = config;
+      metrics = await serveMetrics({ host, port, log }, registry);
+    }
     const [workflows, connection] = await Promise.all([
       workflowBundle(),
       whenTemporalIsThere(() => connect(config.temporal), log, signal),

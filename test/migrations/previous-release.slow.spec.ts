@@ -117,12 +117,13 @@ async function startPrevious(folder: string, { env }: Stack): Promise<Server> {
   const port = await choosePort();
   const url = `http://127.0.0.1:${port}`;
   const { PATH, HOME } = process.env;
+  const logFile = join(folder, 'api.log');
   const child = await startChild({
     name: 'previous api',
     command: [process.execPath, join(folder, 'src/cli.ts'), 'api'],
     env: { PATH, HOME, ...env, PORT: String(port), BASE_URL: url },
-    logFile: join(folder, 'api.log'),
+    logFile,
     ready: 'message',
   });
-  return { ...child, url };
+  return { ...child, url, logFile };
 }

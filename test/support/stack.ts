@@ -20,6 +20,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Server {
   readonly url: string;
   readonly pid: number;
+  /** What it prints. */
+  readonly logFile: string;
   /** Resolves, with how it ended, when it has ended. */
   readonly exited: Promise<string>;
   kill(signal: NodeJS.Signals): void;
@@ -222,13 +224,15 @@ function inherited(): Environment {
 }
 
 async function startOurs(name: string, args: readonly string[], env: Environment) {
-  return startChild({
+  const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  const child = await startChild({
     name,
     command: [process.execPath, join(ROOT, args[0] ?? ''), ...args.slice(1)],
     env: { ...inherited(), ...env },
-    logFile: join(given('TEST_FOLDER'), `${name}-${unique()}.log`),
+    logFile,
     ready: 'message',
   });
+  return { ...child, logFile };
 }
 
 /** A database, a simulator, a worker and an api, all of them apart from any other stack. */

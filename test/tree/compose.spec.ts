@@ -7,13 +7,19 @@ import { read } from './sources.ts';
 interface Service {
   readonly image: string;
   readonly restart?: string;
+  readonly cap_drop?: readonly string[];
+  readonly cap_add?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly read_only?: boolean;
+  readonly deploy?: { readonly replicas: number };
+  readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
   readonly command?: readonly string[];
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
 }
 
-const ONE_SHOT = ['temporal-schema', 'temporal-namespace', 'migrate'];
+const ONE_SHOT = ['databases', 'temporal-schema', 'temporal-namespace', 'migrate'];
 
 describe('docker-compose.yml', () => {
   const text = read('docker-compose.yml');
@@ -25,10 +31,12 @@ describe('docker-compose.yml', () => {
   it('has the parts of `npm start`, and what prepares them', () => {
     assert.deepEqual(
       [...services.keys()],
-      ['postgres', 'temporal-schema', 'temporal', 'temporal-namespace', 'temporal-ui'].concat([
+      ['postgres', 'databases', 'temporal-schema', 'temporal', 'temporal-namespace'].concat([
+        'temporal-ui',
         'migrate',
         'api',
         'worker',
+        'proxy',
       ]),
     );
   });
@@ -59,11 +67,46 @@ describe('docker-compose.yml', () => {
 
   it('opens ports on the loopback address only', () => {
     const ports = [...services.values()].flatMap((service) => service.ports ?? []);
-    assert.equal(ports.length, 4);
+    assert.equal(ports.length, 5);
     assert.deepEqual(
-      ports.filter((port) => !port.startsWith('127.0.0.1:')),
+      ports.filter((port) => !/^(127\.0\.0\.1|\$\{PUBLIC_ADDRESS:-127\.0\.0\.1\}):/.test(port)),
       [],
     );
+    const published = [...services].filter(([, { ports: own = [] }]) =>
+      own.some((port) => port.startsWith('${PUBLIC_ADDRESS')),
+    );
+    assert.deepEqual(
+      published.map(([name]) => name),
+      ['proxy'],
+    );
+  });
+
+  it('gives no container a right that it does not need', () => {
+    for (const [name, service] of services) {
+      assert.deepEqual(service.cap_drop, ['ALL'], name);
+      assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
+      assert.deepEqual(service.cap_add ?? [], name === 'proxy' ? ['NET_BIND_SERVICE'] : [], name);
+      // These two write their configuration when they start.
+      assert.equal(service.read_only === true, !/^temporal(-ui)?$/.test(name), name);
+    }
+  });
+
+  it('runs several API processes and workers, in production mode', () => {
+    for (const name of ['api', 'worker']) {
+      const service = services.get(name);
+      assert.equal(service?.deploy?.replicas, 2, name);
+      assert.equal(service?.environment?.['PRODUCTION'], 'true', name);
+    }
+  });
+
+  it('gives Temporal a role of its own, which does not know the password of another', () => {
+    for (const name of ['temporal', 'temporal-schema']) {
+      const settings = JSON.stringify(services.get(name)?.environment);
+      assert.match(settings, /"temporal"/, name);
+      assert.doesNotMatch(settings, /\$\{(FAREBOX_)?POSTGRES_PASSWORD/, name);
+    }
+    const roles = read('deploy/databases.sql');
+    for (const role of ['farebox', 'temporal']) assert.ok(roles.includes(`alter role ${role} `));
   });
 
   it('has no secret and no default for one', () => {
@@ -93,7 +136,7 @@ describe('docker-compose.yml', () => {
         );
         const other = services.get(needed);
         if (isOneShot) assert.match(other?.restart ?? '', /^on-failure/, needed);
-        else assert.ok(other?.healthcheck, `${needed} has a health check`);
+        else assert.ok(other?.healthcheck?.test, `${needed} has a health check`);
       }
     }
   });
@@ -119,6 +162,22 @@ describe('Dockerfile', () => {
     const bases = [...text.matchAll(/^FROM node:(\S+?)-bookworm-slim/gm)].map(([, tag]) => tag);
     assert.deepEqual(bases, [embedded, embedded, embedded]);
     assert.match(text, /^USER node$/m);
+  });
+
+  it('says what it is, as the release that it is', () => {
+    const { version, license } = JSON.parse(read('package.json')) as Record<string, string>;
+    for (const label of [`version="${version}"`, `licenses="${license}"`, 'title="Farebox"']) {
+      assert.ok(text.includes(`org.opencontainers.image.${label}`), label);
+    }
+  });
+
+  it('asks for its health where its processes answer', () => {
+    const [, port = ''] = /^ENV METRICS_PORT=(\d+)$/m.exec(text) ?? [];
+    const [, command = '[]'] = /^HEALTHCHECK .*\\\n {2}CMD (\[.*\])$/m.exec(text) ?? [];
+    const [program, , script = ''] = JSON.parse(command) as string[];
+    assert.equal(program, 'node');
+    assert.ok(script.includes(`http://127.0.0.1:${port}/healthz`));
+    assert.match(text, new RegExp(`^EXPOSE 8080 ${port}$`, 'm'));
   });
 
   it('gets everything that it copies past .dockerignore', () => {

@@ -36,7 +36,15 @@ describe('docs/settings.md', () => {
 
   it('knows every setting of .env.example but those of docker-compose.yml alone', () => {
     const listed = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
-    const ofCompose = ['POSTGRES_PASSWORD', 'POSTGRES_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT'];
+    const ofCompose = [
+      'POSTGRES_PASSWORD',
+      'FAREBOX_POSTGRES_PASSWORD',
+      'TEMPORAL_POSTGRES_PASSWORD',
+      'PUBLIC_ADDRESS',
+      'POSTGRES_PORT',
+      'TEMPORAL_PORT',
+      'TEMPORAL_UI_PORT',
+    ];
     assert.deepEqual(
       listed.filter((name) => !documented.includes(name) && !ofCompose.includes(name)),
       [],

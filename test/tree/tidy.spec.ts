@@ -41,7 +41,7 @@ const CONSTRUCTIONS = [
   /\b\d[\d,.]* dollars\b/i,
 ];
 /** Names that a tool or a custom gives. */
-const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
+const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Caddyfile|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
 
 describe('the tree', () => {
   const files = writtenFiles();

@@ -33,7 +33,7 @@ export async function postChargeBatch(
   const members = request.body.charges.map((member) => parseMember(request.caller, member));
   const wellFormed = members.filter((each): each is ChargeRequest => !(each instanceof ApiError));
   const settled = (await chargeAll(api, wellFormed, request)).values();
-  const results = members.map((member): BatchMember => {
+  const results = members.map((member, index): BatchMember => {
     const outcome = member instanceof ApiError ? undefined : settled.next().value;
     try {
       if (member instanceof ApiError) throw member;
@@ -41,7 +41,7 @@ export async function postChargeBatch(
       const { isReplay, body } = chargeReply(api, outcome.value);
       return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
     } catch (error) {
-      return errorResult(api, request, error);
+      return errorResult(api, request, request.body.charges[index], error);
     }
   });
   return { status: 200, body: { results } };
@@ -65,10 +65,12 @@ function parseMember(
 /** An error with the status that the charge would have had alone. */
 function errorResult(
   api: Api,
-  { requestId }: Request<ChargeBatchEnvelope>,
+  { caller, requestId }: Request<ChargeBatchEnvelope>,
+  member: unknown,
   error: unknown,
 ): BatchMember {
   const known = apiErrorOf(error);
+  api.traffic.failedMember(caller, requestId, member, known);
   if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
   const docsUrl = `${api.config.baseUrl}/docs/errors`;
   return { status: known.status, ...errorBody(known, docsUrl, requestId) };

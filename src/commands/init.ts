@@ -1,0 +1,43 @@
+/** `farebox init`: a .env for docker-compose.yml, with fresh secrets. An .env that is there is left alone. */
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+
+const EXAMPLE = join(import.meta.dirname, '../../.env.example');
+/** Hex, since they go into URLs. */
+const SECRET_BYTES: Readonly<Record<string, number>> = {
+  POSTGRES_PASSWORD: 24,
+  FAREBOX_POSTGRES_PASSWORD: 24,
+  TEMPORAL_POSTGRES_PASSWORD: 24,
+  MASTER_SECRET: 32,
+};
+
+export function register(program: Command): void {
+  program
+    .command('init')
+    .description('write .env for docker-compose.yml, with fresh secrets; never overwrites one')
+    .option('--file <path>', 'where to write it', '.env')
+    .action(async ({ file }: { file: string }) => {
+      const example = await readFile(EXAMPLE, 'utf8');
+      const text = example.replaceAll(/^([A-Z_]+)=$/gm, (line, name: string) => {
+        const bytes = SECRET_BYTES[name];
+        return bytes === undefined ? line : `${name}=${randomBytes(bytes).toString('hex')}`;
+      });
+      await writeNew(file, text);
+      const missing = [...text.matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
+      process.stdout.write(`Wrote ${file}. Add ${missing.join(' and ')}, and set BASE_URL.\n`);
+    });
+}
+
+/** Readable by its owner alone from the moment it exists. */
+async function writeNew(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new Error(`${file} exists and is left as it is; its secrets may be in use`, {
+      cause: error,
+    });
+  }
+}

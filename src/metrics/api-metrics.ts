@@ -1,0 +1,50 @@
+/** What an API process counts anyway, put into Prometheus' form when it is asked for. */
+import { Counter, Gauge, type Registry } from '@prometheus-io/client';
+import type { Traffic } from '../http/traffic.ts';
+import { registerProcess, type Pools } from './process-metrics.ts';
+
+export interface ApiSources {
+  readonly traffic: Pick<Traffic, 'routes' | 'refusals'>;
+  /** Charges that wait for a flush. */
+  readonly waitingCharges: () => number;
+  readonly pools: Pools;
+}
+
+export function registerApi(registry: Registry, sources: ApiSources): void {
+  const { traffic, waitingCharges, pools } = sources;
+  const registers = [registry];
+  registerProcess(registry, pools);
+  const requests = new Counter({
+    name: 'farebox_requests_total',
+    help: 'Requests, by method, route and outcome: success, or the error code.',
+    labelNames: ['method', 'route', 'outcome'],
+    registers,
+    collect() {
+      requests.reset();
+      for (const { method, route, succeeded, failed } of traffic.routes) {
+        requests.inc({ method, route, outcome: 'success' }, succeeded);
+        for (const [code, count] of failed) requests.inc({ method, route, outcome: code }, count);
+      }
+    },
+  });
+  const refusals = new Counter({
+    name: 'farebox_refusals_total',
+    help: "Refused requests and charges of developers' keys, by developer, tool and error code.",
+    labelNames: ['developer', 'tool', 'code'],
+    registers,
+    collect() {
+      refusals.reset();
+      for (const { developerId: developer, tool, code, count } of traffic.refusals.list()) {
+        refusals.inc({ developer, tool, code }, count);
+      }
+    },
+  });
+  const queue = new Gauge({
+    name: 'farebox_charge_queue_length',
+    help: 'Charges that wait for a flush.',
+    registers,
+    collect() {
+      queue.set(waitingCharges());
+    },
+  });
+}

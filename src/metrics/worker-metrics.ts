@@ -1,0 +1,71 @@
+/**
+ * What waits in the database. Every worker shows the same figures, so dashboards take the maximum over workers, not
+ * the sum. While the database cannot be read there are no figures, and `farebox_backlog_readable` is 0.
+ */
+import { Gauge, type Registry } from '@prometheus-io/client';
+import type { Backlog } from '../store/audit/backlog.ts';
+import { registerProcess, type Pools } from './process-metrics.ts';
+
+export interface WorkerSources {
+  readonly pools: Pools;
+  readonly readBacklog: () => Promise<Backlog>;
+}
+
+/** All gauges of a scrape share one reading, and so do scrapes that come together. */
+const KEPT_MS = 1_000;
+
+export function registerWorker(registry: Registry, { pools, readBacklog }: WorkerSources): void {
+  registerProcess(registry, pools);
+  const read = kept(() => readBacklog().catch(() => undefined));
+  const registers = [registry];
+  const readable = new Gauge({
+    name: 'farebox_backlog_readable',
+    help: '1 if the backlog could be read from Postgres, else 0.',
+    registers,
+    async collect() {
+      readable.set((await read()) ? 1 : 0);
+    },
+  });
+  const labelNames = ['what'] as const;
+  const length = new Gauge({
+    name: 'farebox_backlog',
+    help: 'What waits to be done: top-ups by status, refunds, notices, webhooks, differences, rows to roll up.',
+    labelNames,
+    registers,
+    async collect() {
+      const backlog = await read();
+      length.reset();
+      for (const { what, count } of backlog?.waiting ?? []) length.set({ what }, count);
+    },
+  });
+  const age = new Gauge({
+    name: 'farebox_backlog_oldest_age_seconds',
+    help: 'Age of the oldest of what waits; 0 if nothing waits.',
+    labelNames,
+    registers,
+    async collect() {
+      const backlog = await read();
+      age.reset();
+      for (const { what, ageSeconds } of backlog?.waiting ?? []) age.set({ what }, ageSeconds);
+    },
+  });
+  const reconciliation = new Gauge({
+    name: 'farebox_reconciliation_age_seconds',
+    help: "Time since the processor's books were last compared to the end. Absent before the first time.",
+    registers,
+    async collect() {
+      const seconds = (await read())?.reconciliationAgeSeconds ?? null;
+      if (seconds === null) reconciliation.remove();
+      else reconciliation.set(seconds);
+    },
+  });
+}
+
+function kept<T>(read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly atMs: number; readonly value: Promise<T> } | undefined;
+  return () => {
+    const nowMs = performance.now();
+    if (!last || nowMs - last.atMs > KEPT_MS) last = { atMs: nowMs, value: read() };
+    return last.value;
+  };
+}

@@ -1,0 +1,60 @@
+/** What waits in the database to be done, and for how long: figures for the metrics. */
+import { Type, type Static } from 'typebox';
+import { uuidFloor } from '../../domain/ids.ts';
+import { row, sql, type Connection } from '../database.ts';
+
+const Waiting = Type.Object({
+  what: Type.String(),
+  count: Type.Integer(),
+  /** Of the oldest; 0 if nothing waits. */
+  ageSeconds: Type.Number(),
+});
+export type Waiting = Static<typeof Waiting>;
+
+export interface Backlog {
+  readonly waiting: readonly Waiting[];
+  /** How far behind the last complete walk of the processor's books is; null before the first one. */
+  readonly reconciliationAgeSeconds: number | null;
+}
+
+const waitingRow = row(Waiting);
+const ageRow = row(Type.Object({ ageSeconds: Type.Union([Type.Number(), Type.Null()]) }));
+
+/** Longer than any payment takes to settle. Without it, every checkout that ever expired would be read. */
+const TOP_UP_DAYS = 40;
+const DAY_MS = 86_400_000;
+
+/** A webhook leaves a notice, which waits for its workflow as any other does. */
+const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
+
+const ageOf = (time: ReturnType<typeof sql.fragment>) =>
+  sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
+
+export async function readBacklog(connection: Connection): Promise<Backlog> {
+  const createdAt = sql.fragment`created_at`;
+  const topUpsIn = (status: string) => sql.fragment`
+    select ${`top_ups_${status}`} as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
+    from farebox.top_ups
+    where status in ('pending', 'expired', 'failed', 'disputed') and status = ${status}
+      and id > ${uuidFloor(Date.now() - TOP_UP_DAYS * DAY_MS)}`;
+  const waiting = await connection.any(sql.type(waitingRow)`
+    ${topUpsIn('pending')}
+    union all
+    ${topUpsIn('disputed')}
+    union all
+    select 'refunds', count(*), ${ageOf(createdAt)} from farebox.reversals where status = 'requested'
+    union all
+    select 'outbox', count(*), ${ageOf(createdAt)} from farebox.outbox where not ${OF_WEBHOOKS}
+    union all
+    select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
+    union all
+    select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
+    union all
+    select 'rollup', count(*), ${ageOf(sql.fragment`minute`)} from farebox.earnings_tail
+  `);
+  const { ageSeconds } = await connection.one(sql.type(ageRow)`
+    select extract(epoch from now() - (select walked_until from farebox.reconciliation))::float8
+      as "ageSeconds"
+  `);
+  return { waiting, reconciliationAgeSeconds: ageSeconds };
+}

@@ -1,0 +1,54 @@
+/** `farebox init`: secrets that are fresh, nobody else's to read, and never lost by running it again. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { readConfig } from '../../src/config.ts';
+import { farebox } from '../support/stack.ts';
+import { read } from '../tree/sources.ts';
+
+describe('farebox init', () => {
+  let folder: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'farebox-init-'));
+  });
+  after(() => rm(folder, { recursive: true }));
+
+  const init = (name: string) => farebox(['init', '--file', join(folder, name)], { env: {} });
+  const settingsOf = async (name: string) => parseEnv(await readFile(join(folder, name), 'utf8'));
+
+  it('writes every setting of .env.example, with secrets that only its owner can read', async () => {
+    const said = await init('.env');
+    assert.match(said, /STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET/);
+    const settings = await settingsOf('.env');
+    assert.deepEqual(Object.keys(settings), Object.keys(parseEnv(read('.env.example'))));
+    for (const name of ['POSTGRES', 'FAREBOX_POSTGRES', 'TEMPORAL_POSTGRES']) {
+      assert.match(settings[`${name}_PASSWORD`] ?? '', /^[0-9a-f]{48}$/);
+    }
+    assert.match(settings['MASTER_SECRET'] ?? '', /^[0-9a-f]{64}$/);
+    assert.equal((await stat(join(folder, '.env'))).mode & 0o777, 0o600);
+  });
+
+  it('writes what production mode takes, once the keys of Stripe are in it', async () => {
+    readConfig({
+      ...(await settingsOf('.env')),
+      PRODUCTION: 'true',
+      DATABASE_URL: 'postgres://postgres/farebox',
+      TEMPORAL_ADDRESS: 'temporal:7233',
+      STRIPE_SECRET_KEY: 'sk_live_1',
+      STRIPE_WEBHOOK_SECRET: 'whsec_1',
+    });
+  });
+
+  it('makes other secrets each time, and leaves a file that is there as it is', async () => {
+    await init('other.env');
+    const [first, other] = [await settingsOf('.env'), await settingsOf('other.env')];
+    for (const name of ['POSTGRES_PASSWORD', 'MASTER_SECRET']) {
+      assert.notEqual(first[name], other[name]);
+    }
+    await assert.rejects(init('.env'), /exists and is left as it is/);
+    assert.deepEqual(await settingsOf('.env'), first);
+  });
+});

@@ -1,0 +1,253 @@
+/** What Prometheus reads of an API and of a worker, and that the dashboard and the alerts ask for nothing else. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { parse } from 'yaml';
+import { wireId } from '../../src/domain/ids.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { call, charge } from '../support/http.ts';
+import {
+  createTestDatabase,
+  startApi,
+  startSimulator,
+  startWorker,
+  testEnvironment,
+  until,
+  type Server,
+} from '../support/stack.ts';
+import { read } from '../tree/sources.ts';
+
+/** The value of each series, by name and labels as Prometheus writes them. */
+type Scrape = ReadonlyMap<string, number>;
+
+const requests = (outcome: string) =>
+  `farebox_requests_total{method="POST",route="/v1/charges",outcome="${outcome}"}`;
+
+describe('metrics', () => {
+  let api: Server;
+  let ports: Readonly<Record<'api' | 'worker', number>>;
+  let sql: Client;
+  let account: TestAccount;
+  const undo: (() => Promise<unknown>)[] = [];
+
+  before(async () => {
+    const database = await createTestDatabase();
+    undo.push(() => database.drop());
+    const simulator = await startSimulator();
+    undo.push(() => simulator.stop());
+    const env = { ...(await testEnvironment(database)), ...simulator.env };
+    ports = { api: await choosePort(), worker: await choosePort() };
+    api = await startApi({ env: { ...env, METRICS_PORT: String(ports.api) } });
+    undo.push(() => api.stop());
+    const worker = await startWorker({ env: { ...env, METRICS_PORT: String(ports.worker) } });
+    undo.push(() => worker.stop());
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    undo.push(() => sql.end());
+    account = (await createTestAccounts(database.url, 1, 10))[0] as TestAccount;
+  });
+  after(async () => {
+    for (const step of undo.toReversed()) await step();
+  });
+
+  async function textOf(process: 'api' | 'worker'): Promise<string> {
+    const response = await fetch(`http://127.0.0.1:${ports[process]}/metrics`);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+    return response.text();
+  }
+
+  async function scrape(process: 'api' | 'worker'): Promise<Scrape> {
+    const lines = (await textOf(process)).split('\n').filter((line) => /^[a-z]/.test(line));
+    return new Map(
+      lines.map((line) => {
+        const [, series = '', value] = /^(.+) (\S+)$/.exec(line) ?? [];
+        return [series, Number(value)];
+      }),
+    );
+  }
+
+  it('count requests by route and outcome, and refusals by developer, tool and code', async () => {
+    assert.equal((await charge(api, account, { amount: 0.01 })).status, 201);
+    assert.equal((await charge(api, account, { amount: 0.01 })).status, 201);
+    assert.equal((await charge(api, account, { amount: 500 })).status, 402);
+    assert.equal((await call(api, 'GET', '/v1/balance')).status, 401);
+    const found = await scrape('api');
+    assert.equal(found.get(requests('success')), 2);
+    assert.equal(found.get(requests('insufficient_balance')), 1);
+    assert.equal(
+      found.get(
+        'farebox_requests_total{method="GET",route="/v1/balance",outcome="invalid_api_key"}',
+      ),
+      1,
+    );
+    const { rows } = await sql.query<{ id: string }>(
+      'select developer_id as id from farebox.accounts',
+    );
+    const developer = wireId('developer', rows[0]?.id ?? '');
+    const labels = `developer="${developer}",tool="search",code="insufficient_balance"`;
+    assert.equal(found.get(`farebox_refusals_total{${labels}}`), 1);
+  });
+
+  it('show the batches of charges: their size, their wait, how long Postgres took', async () => {
+    const before = await scrape('api');
+    await Promise.all(Array.from({ length: 20 }, () => charge(api, account, { amount: 0.01 })));
+    const after = await scrape('api');
+    const grew = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+    assert.equal(grew('farebox_charge_batch_size_sum'), 20);
+    const flushes = grew('farebox_charge_batch_size_count');
+    assert.ok(flushes >= 1 && flushes <= 20);
+    assert.equal(grew('farebox_charge_batch_wait_seconds_count'), flushes);
+    assert.equal(grew('farebox_charge_flush_seconds_count'), flushes);
+    assert.ok(grew('farebox_charge_flush_seconds_sum') > 0);
+    assert.equal(after.get('farebox_charge_queue_length'), 0);
+  });
+
+  it('show the pools of connections and the lag of the event loop', async () => {
+    for (const [process, pools] of [
+      ['api', ['charges', 'lookUps']],
+      ['worker', ['activities']],
+    ] as const) {
+      const found = await scrape(process);
+      assert.ok((found.get('nodejs_eventloop_lag_p99_seconds') ?? 0) > 0);
+      for (const pool of pools) {
+        const connections = (state: string) =>
+          found.get(`farebox_pool_connections{pool="${pool}",state="${state}"}`) ?? Number.NaN;
+        assert.ok(connections('acquired') + connections('idle') >= 1, pool);
+        assert.equal(found.get(`farebox_pool_waiting{pool="${pool}"}`), 0);
+      }
+    }
+  });
+
+  it('show what waits to be done, and for how long', async () => {
+    const key = account.consumerKey;
+    const before = await scrape('worker');
+    assert.equal(before.get('farebox_backlog{what="top_ups_pending"}'), 0);
+    assert.equal(before.get('farebox_backlog_oldest_age_seconds{what="outbox"}'), 0);
+    const answer = await call(api, 'POST', '/v1/checkout', { key, body: { amount: 5 } });
+    assert.equal(answer.status, 201);
+    // Nobody takes them before next year.
+    await sql.query(`
+      insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values
+        ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year'),
+        ('payment_reported', gen_random_uuid(), now() - interval '1 hour', now() + interval '1 year');
+    `);
+    const found = await until(async () => {
+      const now = await scrape('worker');
+      return now.get('farebox_backlog{what="webhooks"}') === 1 && now;
+    });
+    assert.equal(found.get('farebox_backlog{what="top_ups_pending"}'), 1);
+    assert.ok((found.get('farebox_backlog_oldest_age_seconds{what="top_ups_pending"}') ?? 0) > 0);
+    assert.ok((found.get('farebox_backlog{what="outbox"}') ?? 0) >= 1);
+    const ageOf = (what: string) =>
+      found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;
+    assert.ok(ageOf('outbox') >= 7_200 && ageOf('outbox') < 7_500);
+    assert.ok(ageOf('webhooks') >= 3_600 && ageOf('webhooks') < 3_900);
+    // The charges above: nothing has rolled them up.
+    assert.ok((found.get('farebox_backlog{what="rollup"}') ?? 0) > 0);
+  });
+
+  it('show the age of the last reconciliation once there was one', async () => {
+    assert.equal((await scrape('worker')).get('farebox_reconciliation_age_seconds'), undefined);
+    await sql.query(
+      `insert into farebox.reconciliation (walked_until) values (now() - interval '10 minutes')`,
+    );
+    const age = await until(async () =>
+      (await scrape('worker')).get('farebox_reconciliation_age_seconds'),
+    );
+    assert.ok(age >= 600 && age < 900);
+  });
+
+  it('say that the backlog cannot be read, rather than show what was', async () => {
+    await sql.query('alter table farebox.outbox rename to away');
+    const found = await until(async () => {
+      const now = await scrape('worker');
+      return now.get('farebox_backlog_readable') === 0 && now;
+    });
+    assert.deepEqual(
+      [...found.keys()].filter((series) =>
+        /^farebox_(backlog\{|backlog_oldest|reconc)/.test(series),
+      ),
+      [],
+    );
+    await sql.query('alter table farebox.away rename to outbox');
+    await until(async () => (await scrape('worker')).get('farebox_backlog_readable') === 1);
+  });
+
+  it('are not on the port of the API, and beside them is only whether the process lives', async () => {
+    assert.equal((await call(api, 'GET', '/metrics')).status, 404);
+    for (const port of Object.values(ports)) {
+      const statusOf = async (path: string, method = 'GET') =>
+        (await fetch(`http://127.0.0.1:${port}${path}`, { method })).status;
+      assert.deepEqual(
+        [
+          await statusOf('/healthz'),
+          await statusOf('/'),
+          await statusOf('/v1/charges'),
+          await statusOf('/metrics', 'POST'),
+        ],
+        [200, 404, 404, 404],
+      );
+    }
+  });
+
+  it('have every name and every backlog that the dashboard and the alerts ask for', async () => {
+    const texts = [await textOf('api'), await textOf('worker')].join('\n');
+    const names = new Set(
+      [...texts.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+        type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name],
+      ),
+    );
+    const backlogs = new Set([...texts.matchAll(/\bwhat="([a-z_]+)"/g)].map(([, what]) => what));
+    const asked = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)];
+    assert.ok(asked.length > 25);
+    for (const query of asked) {
+      const used = [...query.matchAll(/\b(?:farebox|nodejs|process)_[a-z0-9_]+/g)];
+      if (!query.startsWith('up{')) assert.ok(used.length > 0, query);
+      for (const [name] of used) assert.ok(names.has(name), `${name} in ${query}`);
+      const whats = [...query.matchAll(/\bwhat=~?"([^"]+)"/g)].flatMap(([, what = '']) =>
+        what.split('|'),
+      );
+      for (const what of whats) assert.ok(backlogs.has(what), `${what} in ${query}`);
+    }
+    const ours = [...names].filter((name) => /^farebox_.*(?<!_sum|_count)$/.test(name));
+    const all = asked.join('\n');
+    assert.deepEqual(
+      ours.filter((name) => !all.includes(name)),
+      [],
+      'every metric of ours is on the dashboard',
+    );
+  });
+});
+
+describe('deploy/alerts.yml', () => {
+  it('has a severity and a summary for each alert, and docs/operations.md says what to do', () => {
+    const docs = read('docs/operations.md');
+    for (const { alert, labels, annotations } of alertRules()) {
+      assert.match(labels.severity, /^(page|ticket)$/, alert);
+      assert.ok(annotations.summary.length > 10, alert);
+      assert.ok(docs.includes(`\`${alert}\``), `docs/operations.md has no ${alert}`);
+    }
+  });
+});
+
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string };
+}
+
+function alertRules(): AlertRule[] {
+  const { groups } = parse(read('deploy/alerts.yml')) as {
+    groups: { readonly rules: AlertRule[] }[];
+  };
+  return groups.flatMap(({ rules }) => rules);
+}
+
+function dashboardQueries(): string[] {
+  const { panels } = JSON.parse(read('deploy/grafana-dashboard.json')) as {
+    panels: { readonly targets: { readonly expr: string }[] }[];
+  };
+  return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+}

@@ -1,0 +1,59 @@
+/** PRODUCTION=true: a process that would be unsafe with real money does not start, and says why. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readConfig } from '../../src/config.ts';
+import { farebox } from '../support/stack.ts';
+
+const SAFE = {
+  PRODUCTION: 'true',
+  DATABASE_URL: 'postgres://postgres/farebox',
+  TEMPORAL_ADDRESS: 'temporal:7233',
+  BASE_URL: 'https://billing.example.com',
+  MASTER_SECRET: randomBytes(32).toString('hex'),
+  STRIPE_SECRET_KEY: 'sk_live_1',
+  STRIPE_WEBHOOK_SECRET: 'whsec_1',
+} as const;
+
+const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
+  ['BASE_URL', undefined, /BASE_URL must begin with https/],
+  ['BASE_URL', 'http://billing.example.com', /BASE_URL must begin with https/],
+  ['BASE_URL', 'http://127.0.0.1:8080', /BASE_URL must begin with https/],
+  ['STRIPE_WEBHOOK_SECRET', undefined, /STRIPE_WEBHOOK_SECRET must be set/],
+  ['STRIPE_WEBHOOK_SECRET', '', /STRIPE_WEBHOOK_SECRET must be set/],
+  ['STRIPE_WEBHOOK_SECRET', 'secret', /STRIPE_WEBHOOK_SECRET must be set/],
+  ['STRIPE_API_BASE', 'http://127.0.0.1:12111', /STRIPE_API_BASE must not be set/],
+  ['SAVE_TEST_CARD', 'true', /SAVE_TEST_CARD must not be true/],
+  ['MASTER_SECRET', 'change-me-change-me-change-me-change-me', /MASTER_SECRET looks like/],
+  ['MASTER_SECRET', 'your-secret-key-base-hex-64-0123456789', /MASTER_SECRET looks like/],
+  ['MASTER_SECRET', '0'.repeat(64), /MASTER_SECRET looks like/],
+];
+
+describe('production mode', () => {
+  it('takes settings that are safe', () => {
+    assert.equal(readConfig(SAFE).baseUrl, SAFE.BASE_URL);
+  });
+
+  for (const [name, value, sentence] of UNSAFE) {
+    it(`refuses ${name}=${value ?? '(not set)'}`, () => {
+      assert.throws(() => readConfig({ ...SAFE, [name]: value }), sentence);
+    });
+  }
+
+  it('takes any random secret of the recommended length', () => {
+    for (let index = 0; index < 1_000; index += 1) {
+      readConfig({ ...SAFE, MASTER_SECRET: randomBytes(32).toString('hex') });
+    }
+  });
+
+  it('asks for nothing when it is off', () => {
+    const { PRODUCTION: _, BASE_URL: __, ...settings } = SAFE;
+    assert.equal(readConfig(settings).baseUrl, 'http://127.0.0.1:8080');
+  });
+
+  it('ends the start of an API and of a worker with the sentence', async () => {
+    for (const command of ['api', 'worker']) {
+      const env = { ...SAFE, BASE_URL: 'http://billing.example.com' };
+      await assert.rejects(farebox([command], { env }), /farebox: PRODUCTION is true, so BASE_URL/);
+    }
+  });
+});
