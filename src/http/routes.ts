@@ -4,6 +4,7 @@ import { ChargeBatchBody, ChargeBody, RefundBody } from '../schemas/charges.ts';
 import { TopUpBody } from '../schemas/consumers.ts';
 import { ToolBody, ToolChanges } from '../schemas/developers.ts';
 import { GrantBody } from '../schemas/grants.ts';
+import { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import { InvocationBody } from '../schemas/invocations.ts';
 import { VerifyBody } from '../schemas/receipts.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
@@ -22,6 +23,8 @@ import {
   INVOCATION_BYTES_MAX,
   postInvocation,
 } from './handlers/agents/invocations.ts';
+import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
+import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
 import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -41,6 +44,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
   csv('/v1/charges.csv', { role: 'developer', handle: exportCharges }),
   get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
   post('/v1/charges/:id/refund', { role: 'developer', body: RefundBody, handle: postChargeRefund }),
+  post('/v1/holds', { role: 'developer', body: HoldBody, handle: postHold }),
+  get('/v1/holds', { role: 'either', handle: getHolds }),
+  get('/v1/holds/:id', { role: 'either', handle: getHold }),
+  post('/v1/holds/:id/capture', { role: 'developer', body: CaptureBody, handle: postCapture }),
+  post('/v1/holds/:id/extend', { role: 'developer', body: ExtendBody, handle: postExtension }),
+  act('/v1/holds/:id/release', { role: 'developer', handle: postRelease }),
   post('/v1/receipts/verify', {
     role: 'either',
     body: VerifyBody,

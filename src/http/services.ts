@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
+import type { HoldLedger } from '../charging/hold-ledger.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
@@ -15,6 +16,7 @@ export interface Api extends ChargingDeps {
   /** For reads and rare writes; charges have connections of their own. */
   readonly database: Database;
   readonly batcher: ChargeBatcher;
+  readonly holds: HoldLedger;
   readonly receipts: ReceiptSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;

@@ -5,6 +5,7 @@
 import type { Logger } from 'pino';
 import { ChargeBatcher } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
+import type { HoldLedger } from '../charging/hold-ledger.ts';
 import { KeyUse } from '../charging/key-use.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
@@ -22,6 +23,7 @@ import {
   type ChargeDraft,
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
+import { postHoldEntries } from '../store/holds/post-hold-entries.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
@@ -82,6 +84,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
+    holds: holdLedger(database, receipts.activeKey),
     keys,
     keyUse,
     tools,
@@ -112,6 +115,25 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   };
 }
 
+function holdLedger(database: Database, receiptKey: number): HoldLedger {
+  return {
+    post: async (entry) => {
+      const [outcome] = await postHoldEntries(database, [entry], receiptKey, replayWindow());
+      if (!outcome) throw new Error('one entry asked, none decided');
+      return outcome;
+    },
+  };
+}
+
+function replayWindow(): ReplayWindow {
+  const now = Date.now();
+  return {
+    fromId: uuidFloor(now - REPLAY_DAYS * DAY_MS),
+    // A day for processes whose clocks are ahead of this one's.
+    toId: uuidFloor(now + DAY_MS),
+  };
+}
+
 type ChargeStatement<Outcome> = (
   connection: Connection,
   drafts: readonly ChargeDraft[],
@@ -130,12 +152,7 @@ function chargeBatcher(
     (drafts: readonly ChargeDraft[], onSent: () => void) =>
       ledger.connect((connection) => {
         onSent();
-        const now = Date.now();
-        return statement(connection, drafts, receiptKey, {
-          fromId: uuidFloor(now - REPLAY_DAYS * DAY_MS),
-          // A day for processes whose clocks are ahead of this one's.
-          toId: uuidFloor(now + DAY_MS),
-        });
+        return statement(connection, drafts, receiptKey, replayWindow());
       });
   return new ChargeBatcher({
     execute: send(postFittingCharges),

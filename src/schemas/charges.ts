@@ -7,7 +7,7 @@ import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts'
  * match is an additional property, and refused as such.
  */
 const METADATA_MEMBERS_MAX = 20;
-const Metadata = Type.Record(
+export const Metadata = Type.Record(
   Type.String({ pattern: '^[^\\u0000\\p{Cs}]{1,40}$' }),
   Type.Union([PlainText(500), Type.Number(), Type.Boolean(), Type.Null()]),
   { maxProperties: METADATA_MEMBERS_MAX, additionalProperties: false },

@@ -67,7 +67,7 @@ export function madeOf(
 
 type Refusal = Exclude<ChargeResult, { kind: 'charged' }>;
 
-function refusalOf(api: Api, refusal: Refusal): ApiError {
+export function refusalOf(api: Api, refusal: Refusal): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
       return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
