@@ -7,6 +7,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createAgentActivities } from '../../activities/agents.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
+import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
@@ -14,6 +15,7 @@ import { createProcessorActivities } from '../../activities/processor.ts';
 import { createReversalActivities } from '../../activities/reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
+import { HoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../stripe/calls.ts';
@@ -60,9 +62,13 @@ export async function runWorker(
   });
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const sweeper = new HoldSweeper(database, (error) =>
+    log.warn({ err: error }, 'expired holds could not be swept; they wait'),
+  );
   const stopping = new AbortController();
   const release = async () => {
     stopping.abort();
+    await sweeper.stop();
     await relay.stop();
     await temporal.close();
     await database.end();
@@ -94,6 +100,7 @@ export async function runWorker(
         }),
         ...createReversalActivities({ database, stripe }),
         ...createRollupActivities({ database }),
+        ...createHoldActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createReconciliationActivities({
           database,

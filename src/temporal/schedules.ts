@@ -27,10 +27,17 @@ export function schedulesOf(config: Config): readonly Schedule[] {
       summary: 'Earnings: move the tails into sums',
     },
     {
+      workflow: 'expireHolds',
+      // Workers sweep each second by themselves; this finds what they left.
+      everySeconds: 60,
+      catchUpSeconds: 10,
+      summary: 'Holds: give back what expired holds reserve',
+    },
+    {
       workflow: 'ensurePartitions',
       everySeconds: 86_400,
       catchUpSeconds: 86_400,
-      summary: 'Charges: make the partitions of the coming months',
+      summary: 'Charges and holds: make the partitions of the coming months',
     },
     {
       workflow: 'reconcileTopUps',

@@ -28,6 +28,15 @@ export const HOURS = 'the hours and the tail of earnings are what was charged';
 const DAYS = 'the days and all time of earnings are their hours';
 const PAID_BY = 'what top-ups paid and the tail of it are what charges took of their lots';
 
+/** A hold of 1 dollar: its state, what it holds, captured and in how many charges, and its key. */
+const hold = (values: string) => `
+  insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros,
+    expires_at, state, held_micros, captured_micros, captures, idempotency_hash, request_fingerprint)
+  select uuidv7(), ledger, id, 1, 'search', 1000000, 7000000, '2100-01-01Z', v.state, v.held,
+    v.captured, v.captures, v.key::int8, 1
+  from farebox.consumers, (values (${values})) as v (state, held, captured, captures, key)
+  where id = $1`;
+
 export const PLANTS: readonly Plant[] = [
   {
     what: 'a consumer that overspent',
@@ -193,7 +202,40 @@ export const PLANTS: readonly Plant[] = [
   {
     what: 'money that is held for nothing',
     statements: ['update farebox.consumers set held_micros = 1 where id = $1'],
-    finds: ({ consumer }) => [['held is what open disputes hold', `consumer ${consumer}`]],
+    finds: ({ consumer }) => [
+      ['held is what open disputes hold, but for what holds reserve', `consumer ${consumer}`],
+    ],
+  },
+  {
+    what: 'money that is reserved for no hold',
+    statements: ['update farebox.consumers set held_micros = 1, reserved_micros = 1 where id = $1'],
+    finds: ({ consumer }) => [['reserved is what open holds hold', `consumer ${consumer}`]],
+  },
+  {
+    what: 'an open hold that nothing is reserved for and no sweep looks at',
+    statements: [hold('0, 1000000, 0, 0, null')],
+    finds: ({ consumer }) => [
+      ['reserved is what open holds hold', `consumer ${consumer}`],
+      ['an open hold is looked at when it expires', 'expires at 2100-01-01 00:00:00+00'],
+    ],
+  },
+  {
+    what: 'a hold that captured what nobody was charged',
+    statements: [hold('1, 0, 1000000, 1, null')],
+    finds: () => [['what a hold captured is its charges', 'captured 1000000 in 1, charges 0 in 0']],
+  },
+  {
+    what: 'a charge of a hold that nobody placed',
+    statements: [
+      `update farebox.charges set origin = '\\x000000000000' || uuid_send(id)
+        where consumer_id = $1 and spent_micros = 2000000`,
+    ],
+    finds: ({ lastCharge }) => [['what a hold captured is its charges', `hold ${lastCharge}`]],
+  },
+  {
+    what: 'a key that placed two holds',
+    statements: [hold('2, 0, 0, 0, 7'), hold('2, 0, 0, 0, 7')],
+    finds: ({ consumer }) => [['an idempotency key placed one hold', `consumer ${consumer}`]],
   },
   {
     what: 'a lost dispute that took nothing of what it says',

@@ -103,6 +103,7 @@ describe('holds', () => {
     });
 
     it('refuses what a charge is refused for', async () => {
+      await release(api, account, (await place(api, account)).id);
       await api.changingNothing(async () => {
         assertError(await askHold(api, account, { apiKey: 'x' }), 401, 'invalid_api_key', 'apiKey');
         assertError(await askHold(api, account, { amount: 0 }), 400, 'invalid_amount', 'amount');
