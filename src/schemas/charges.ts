@@ -61,7 +61,11 @@ const chargeFields = {
 };
 
 /** A charge as lists have it, which know what became of it. */
-const listedFields = { ...chargeFields, refunded: Dollars('What of it went back, so far') };
+const listedFields = {
+  ...chargeFields,
+  refunded: Dollars('What of it went back, so far'),
+  holdId: Type.Optional(Type.String({ description: 'The hold that it was captured of' })),
+};
 
 export const ChargeAnswer = Type.Object({
   ...chargeFields,

@@ -124,7 +124,7 @@ export function refusalOf(api: Api, refusal: Refusal): ApiError {
 /** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
-  charge: Omit<StoredCharge, 'metadata' | 'refundedMicros'>,
+  charge: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
 ): object {
   const said = saidOf(charge);
   return {
@@ -139,7 +139,12 @@ export function wireCharge(
 
 /** The same, and what became of it. */
 export function listedCharge(api: Pick<Api, 'receipts'>, charge: StoredCharge): object {
-  return { ...wireCharge(api, charge), refunded: dollarsOf(asMicros(charge.refundedMicros)) };
+  const { holdId } = charge;
+  return {
+    ...wireCharge(api, charge),
+    refunded: dollarsOf(asMicros(charge.refundedMicros)),
+    ...(holdId === null ? {} : { holdId: wireId('hold', holdId) }),
+  };
 }
 
 export async function listCharges(
