@@ -18,6 +18,8 @@ import { CommandError, withLedger } from './ledger-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
+/** A process that has just started connects first, on a busy machine for seconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 interface ReconcileOptions {
   readonly json: boolean;
@@ -86,7 +88,8 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
   const temporal = createTemporalClient(readTemporalConfig(await environmentOf(dataDir)));
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    if (!(await temporal.isUp())) throw new CommandError('Temporal does not answer.');
+    if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
+      throw new CommandError('Temporal does not answer.');
     return await reconcileNow(temporal, signal);
   } catch (error) {
     if (!signal.aborted) throw error;

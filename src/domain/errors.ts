@@ -79,8 +79,18 @@ export class ApiError extends Error {
   }
 }
 
-/** The `type` member: a coarse class for clients that do not branch on every code. */
-export function errorTypeOf(code: ErrorCode): string {
+/** The values of the `type` member: coarse classes that a client can branch on without knowing every code. */
+export const ERROR_TYPES = [
+  'invalid_request_error',
+  'authentication_error',
+  'payment_error',
+  'idempotency_error',
+  'rate_limit_error',
+  'api_error',
+] as const;
+export type ErrorType = (typeof ERROR_TYPES)[number];
+
+export function errorTypeOf(code: ErrorCode): ErrorType {
   const status = ERRORS[code][0];
   if (code.startsWith('idempotency_')) return 'idempotency_error';
   if (status === 401) return 'authentication_error';

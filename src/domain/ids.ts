@@ -26,6 +26,11 @@ export function wireId(kind: IdKind, uuid: string): string {
   return `${PREFIXES[kind]}_${hexOf(uuid)}`;
 }
 
+/** What an id of the kind looks like, as a regular expression. */
+export function idPattern(kind: IdKind): string {
+  return `^${PREFIXES[kind]}_[0-9a-f]{32}$`;
+}
+
 /** A UUID's 32 digits. By slices, because each charge does it several times. */
 export function hexOf(uuid: string): string {
   return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;

@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { failureOf } from '../charging/flush-failure.ts';
 import { ApiError, errorTypeOf } from '../domain/errors.ts';
+import type { ErrorReply } from '../schemas/errors.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 
 export function answerErrors(log: Logger, docsUrl: string): Middleware {
@@ -75,7 +76,7 @@ function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   respondJson(ctx, { status: error.status, body, headers });
 }
 
-export function errorBody(error: ApiError, docsUrl: string, requestId: string): object {
+export function errorBody(error: ApiError, docsUrl: string, requestId: string): ErrorReply {
   const { param, facts } = error.details;
   return {
     error: {

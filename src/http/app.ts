@@ -4,7 +4,9 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
+import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
+import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
@@ -22,7 +24,10 @@ export function createApp(api: Api): Koa {
     { method: 'post', path: '/webhooks/stripe', middleware: postStripeWebhook(api) },
     { method: 'get', path: '/healthz', middleware: getHealth },
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
+    { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
+    { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    ...apiReferencePages(),
     { method: 'get', path: '/top-up', middleware: topUpPage },
     { method: 'get', path: '/top-up.js', middleware: topUpScript },
   ];
@@ -52,15 +57,26 @@ interface Route {
   readonly middleware: Middleware;
 }
 
-/** A path that a route names to the letter needs one look-up, not a walk over every route's pattern. */
+/**
+ * A path that a route names to the letter needs one look-up, not a walk over every route's pattern. It has the
+ * methods of its own alone: `GET /v1/charges/batch` does not ask for a charge called batch.
+ */
 function routeExact(routes: readonly Route[]): Middleware {
   const exact = new Map<string, Map<string, Middleware>>();
-  for (const [method, ofMethod] of Map.groupBy(routes, (route) => route.method.toUpperCase())) {
-    exact.set(method, new Map(ofMethod.map(({ path, middleware }) => [path, middleware])));
+  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+    exact.set(
+      path,
+      new Map(ofPath.map(({ method, middleware }) => [method.toUpperCase(), middleware])),
+    );
   }
   return (ctx, next) => {
-    const middleware = exact.get(ctx.req.method ?? '')?.get(ctx.req.url ?? '');
-    return middleware ? middleware(ctx, next) : next();
+    const byMethod = exact.get(ctx.req.url ?? '');
+    const middleware = byMethod?.get(ctx.req.method ?? '');
+    if (middleware) return middleware(ctx, next);
+    if (byMethod && !(ctx.req.method === 'HEAD' && byMethod.has('GET'))) {
+      throw methodNotAllowed([...byMethod.keys()]);
+    }
+    return next();
   };
 }
 
@@ -71,7 +87,13 @@ function refuseUnknown(router: Router): Middleware {
       .filter(({ path, regexp }) => path !== '' && regexp?.test(ctx.path))
       .flatMap((layer) => layer.methods);
     if (methods.length === 0) throw new ApiError('not_found', 'There is nothing at this path.');
-    const allow = [...new Set(methods)].join(', ');
-    throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { allow });
+    throw methodNotAllowed(methods);
   };
+}
+
+/** Whatever takes GET takes HEAD. */
+function methodNotAllowed(methods: readonly string[]): ApiError {
+  const known = methods.includes('GET') ? ['HEAD', ...methods] : methods;
+  const allow = [...new Set(known)].join(', ');
+  return new ApiError('method_not_allowed', `This path takes ${allow}.`, { allow });
 }

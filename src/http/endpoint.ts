@@ -1,11 +1,13 @@
 /**
- * A row of the table of routes, made into a Koa middleware: who may call, what the body must be, and the
- * handler, a function from a checked request to an answer. Handlers know nothing of Koa.
+ * A row of the table of routes, made into a Koa middleware: who may call, what the query and the body must
+ * be, and the handler, a function from a checked request to a reply. Handlers know nothing of Koa. The row's
+ * schemas hold the handler at compile time, the tests at every call, and the API reference.
  */
-import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context, Middleware } from 'koa';
-import type { Static, TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import type { Requester } from '../charging/batcher.ts';
+import type { ErrorCode } from '../domain/errors.ts';
+import { NoQuery } from '../schemas/shapes.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
@@ -13,104 +15,169 @@ import type { Api } from './services.ts';
 import { readJson } from './body.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
-import { requestIdOf, respondJson, type Answer } from './respond.ts';
+import type { OperationId } from './openapi/operations.ts';
+import { queryReader } from './query.ts';
+import { requestIdOf, respondJson, type Reply } from './respond.ts';
 import { bodyValidator } from './validation.ts';
 
-export type { Answer };
+export type { Reply };
 
 /** Far more than a request for one thing needs. */
 const BODY_BYTES_MAX = 64 * 1024;
 
-export interface Request<Body = unknown> extends Requester {
+export interface Request<Body = unknown, Query = unknown> extends Requester {
   /** Whose key it is; the route decides which kind of key is let in. */
   readonly caller: KeyOwner;
   readonly body: Body;
-  readonly query: ParsedUrlQuery;
+  readonly query: Query;
   readonly params: Readonly<Record<string, string>>;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
 }
 
-export interface Endpoint {
+/** The schema of the body for each status of success. */
+export type Replies = Readonly<Record<number, TSchema>>;
+
+type ReplyOf<R extends Replies> = {
+  [Status in keyof R & number]: Reply<Static<R[Status]>, Status>;
+}[keyof R & number];
+
+/** What the API reference and the tests read of a row. */
+export interface Contract {
+  readonly operation: OperationId;
+  readonly role: Role;
+  /** The schemas of the `:names` in the path. */
+  readonly params?: Readonly<Record<string, TSchema>>;
+  readonly query?: TObject;
+  readonly body?: TSchema;
+  readonly replies: Replies | 'csv';
+  /** The error codes of its own, beside those that follow from the rest of the row. */
+  readonly errors?: readonly ErrorCode[];
+  /** The Idempotency-Key header makes it happen once. */
+  readonly isIdempotent?: true;
+}
+
+export interface Endpoint extends Contract {
   readonly method: 'get' | 'post' | 'patch';
   readonly path: string;
+  /** A lost connection may leave its outcome unknown. */
+  readonly isWrite: boolean;
   readonly middleware: (api: Api) => Middleware;
 }
 
-type Handle<Body> = (api: Api, request: Request<Body>) => Promise<Answer>;
-
-interface Reading {
-  readonly role: Role;
-  readonly handle: Handle<undefined>;
+interface Reading<R extends Replies, Q extends TObject> extends Contract {
+  readonly query?: Q;
+  readonly replies: R;
+  readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
 }
 
-interface Exporting {
-  readonly role: Role;
-  readonly handle: (api: Api, request: Request<undefined>) => Export;
+interface Exporting<Q extends TObject> extends Omit<Contract, 'replies'> {
+  readonly query?: Q;
+  readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Export;
 }
 
-interface Writing<T extends TSchema> {
-  readonly role: Role;
-  readonly body: T;
+interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> extends Contract {
+  readonly body: B;
+  /** Checks less than `body`, where the handler checks the rest by itself. */
+  readonly accepts?: A;
+  readonly replies: R;
   readonly bodyBytesMax?: number;
-  /** It changes nothing, or says by itself what is not known. */
-  readonly isSafe?: true;
-  readonly handle: Handle<Static<T>>;
+  /** It changes nothing, or says by itself when an outcome is unknown. */
+  readonly reportsOutcome?: true;
+  readonly handle: (api: Api, request: Request<Static<A>>) => Promise<ReplyOf<R>>;
 }
 
-export function get(path: string, { role, handle }: Reading): Endpoint {
+export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
+  path: string,
+  { handle, ...contract }: Reading<R, Q>,
+): Endpoint {
+  const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
+    ...contract,
     method: 'get',
     path,
+    isWrite: false,
     middleware: (api) => async (ctx) => {
-      const caller = await authenticate(api, ctx.req, role);
-      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, undefined)));
+      const caller = await authenticate(api, ctx.req, contract.role);
+      const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
+      respondJson(ctx, await handle(api, request));
     },
   };
 }
 
 /** A list as a file. */
-export function csv(path: string, { role, handle }: Exporting): Endpoint {
+export function csv<Q extends TObject = typeof NoQuery>(
+  path: string,
+  { handle, ...contract }: Exporting<Q>,
+): Endpoint {
+  const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
+    ...contract,
+    replies: 'csv',
     method: 'get',
     path,
+    isWrite: false,
     middleware: (api) => async (ctx) => {
-      const caller = await authenticate(api, ctx.req, role);
-      await respondCsv(ctx, handle(api, new CheckedRequest(ctx, caller, undefined)), (error) =>
+      const caller = await authenticate(api, ctx.req, contract.role);
+      const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
+      await respondCsv(ctx, handle(api, request), (error) =>
         api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
       );
     },
   };
 }
 
-export function post<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
-  const validate = bodyValidator(route.body);
-  const handle = route.isSafe ? route.handle : orUnknown(route.handle);
+const readNoQuery = queryReader(NoQuery);
+
+export function post<B extends TSchema, R extends Replies, A extends TSchema = B>(
+  path: string,
+  {
+    handle: plain,
+    accepts,
+    bodyBytesMax = BODY_BYTES_MAX,
+    reportsOutcome,
+    ...contract
+  }: Writing<B, R, A>,
+): Endpoint {
+  const validate = bodyValidator((accepts ?? contract.body) as A);
+  const handle = reportsOutcome ? plain : orUnknown(plain);
   return {
+    ...contract,
     method: 'post',
     path,
+    isWrite: !reportsOutcome,
     middleware: (api) => async (ctx) => {
-      // The caller first: a stranger learns nothing, and nothing of his is parsed.
-      const found = authenticate(api, ctx.req, route.role);
+      // The caller first: a stranger learns nothing, and nothing of theirs is parsed.
+      const found = authenticate(api, ctx.req, contract.role);
       const caller = found instanceof Promise ? await found : found;
-      const body = validate(await readJson(ctx.req, route.bodyBytesMax ?? BODY_BYTES_MAX));
-      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body)));
+      if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
+      const body = validate(await readJson(ctx.req, bodyBytesMax));
+      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body, undefined)));
     },
   };
 }
 
 /** A POST's twin for what is there already: members that are left out stay as they are. */
-export function patch<T extends TSchema>(path: string, route: Writing<T>): Endpoint {
+export function patch<B extends TSchema, R extends Replies>(
+  path: string,
+  route: Writing<B, R>,
+): Endpoint {
   return { ...post(path, route), method: 'patch' };
 }
 
 /** A POST whose path says it all; a body is not read. */
-export function act(path: string, { role, handle }: Reading): Endpoint {
-  return { ...get(path, { role, handle: orUnknown(handle) }), method: 'post' };
+export function act<R extends Replies>(
+  path: string,
+  { handle, ...contract }: Reading<R, typeof NoQuery>,
+): Endpoint {
+  const route = get(path, { ...contract, handle: orUnknown(handle) });
+  return { ...route, method: 'post', isWrite: true };
 }
 
-/** A line that is lost while something is written leaves open whether it was. */
-function orUnknown<Body>(handle: Handle<Body>): Handle<Body> {
+/** A connection that is lost during a write leaves open whether it happened. */
+function orUnknown<Asked extends Request, R>(
+  handle: (api: Api, request: Asked) => Promise<R>,
+): (api: Api, request: Asked) => Promise<R> {
   return (api, request) =>
     handle(api, request).catch((error: unknown) => {
       throw writeErrorOf(error);
@@ -118,25 +185,23 @@ function orUnknown<Body>(handle: Handle<Body>): Handle<Body> {
 }
 
 /** What the hot path does not ask for is looked up when it is asked for. */
-class CheckedRequest<Body> implements Request<Body> {
+class CheckedRequest<Body, Query> implements Request<Body, Query> {
   readonly caller: KeyOwner;
   readonly body: Body;
+  readonly query: Query;
   readonly idempotencyKey: string | undefined;
   readonly #ctx: Context;
 
-  constructor(ctx: Context, caller: KeyOwner, body: Body) {
+  constructor(ctx: Context, caller: KeyOwner, body: Body, query: Query) {
     this.caller = caller;
     this.body = body;
+    this.query = query;
     this.idempotencyKey = idempotencyKeyOf(ctx.req);
     this.#ctx = ctx;
   }
 
   isAbandoned(): boolean {
     return this.#ctx.req.socket.destroyed;
-  }
-
-  get query(): ParsedUrlQuery {
-    return this.#ctx.query;
   }
 
   get params(): Readonly<Record<string, string>> {

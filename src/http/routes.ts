@@ -1,21 +1,29 @@
-/** The table of routes: what the service can be asked, and who may ask it. */
-import { AgentBody, IntentBody, ResolveBody } from '../schemas/agents.ts';
-import { ChargeBatchBody, ChargeBody, RefundBody } from '../schemas/charges.ts';
-import { TopUpBody } from '../schemas/consumers.ts';
-import { ToolBody, ToolChanges } from '../schemas/developers.ts';
-import { GrantBody } from '../schemas/grants.ts';
-import { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
-import { InvocationBody } from '../schemas/invocations.ts';
-import { VerifyBody } from '../schemas/receipts.ts';
-import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
-import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
-import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
-import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
-import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
-import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
-import { getEarnings } from './handlers/earnings/earnings.ts';
+/**
+ * The table of routes: what the service can be asked, who may ask it, and what it replies. The server, the
+ * tests and the OpenAPI document are made from it.
+ */
+import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
+import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
+import { BalanceReply, UsageReply } from '../schemas/balance.ts';
+import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
+import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
+import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
+import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
+import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
+import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
+import { GrantBody, GrantReply } from '../schemas/grants.ts';
+import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
+import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
+import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
+import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
+import { Id, PageQuery } from '../schemas/shapes.ts';
+import { Month, StatementReply } from '../schemas/statements.ts';
+import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
+import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
+import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
+import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
-import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
+import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
 import {
@@ -23,76 +31,365 @@ import {
   INVOCATION_BYTES_MAX,
   postInvocation,
 } from './handlers/agents/invocations.ts';
+import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
+import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
+import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
+import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
+import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
 import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
+
+const chargeParams = { id: Id('charge', 'The id of the charge.') };
+const holdParams = { id: Id('hold', 'The id of the hold.') };
+const grantParams = { id: Id('grant', 'The id of the grant.') };
+const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
+const toolParams = { id: Id('tool', 'The id of the tool.') };
+const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
+const monthParams = { month: Month };
 
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
-  post('/v1/charges', { role: 'developer', body: ChargeBody, isSafe: true, handle: postCharge }),
+  post('/v1/charges', {
+    operation: 'createCharge',
+    role: 'developer',
+    body: ChargeBody,
+    replies: { 201: ChargeReply },
+    errors: [
+      'invalid_api_key',
+      'invalid_amount',
+      'unknown_tool',
+      'tool_archived',
+      'insufficient_balance',
+      'idempotency_key_in_use',
+      'outcome_unknown',
+    ],
+    isIdempotent: true,
+    reportsOutcome: true,
+    handle: postCharge,
+  }),
   post('/v1/charges/batch', {
+    operation: 'createChargeBatch',
     role: 'developer',
     body: ChargeBatchBody,
+    accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
-    isSafe: true,
+    replies: { 200: ChargeBatchReply },
+    reportsOutcome: true,
     handle: postChargeBatch,
   }),
-  get('/v1/charges', { role: 'developer', handle: listCharges }),
-  csv('/v1/charges.csv', { role: 'developer', handle: exportCharges }),
-  get('/v1/charges/:id', { role: 'developer', handle: getCharge }),
-  post('/v1/charges/:id/refund', { role: 'developer', body: RefundBody, handle: postChargeRefund }),
-  post('/v1/holds', { role: 'developer', body: HoldBody, handle: postHold }),
-  get('/v1/holds', { role: 'either', handle: getHolds }),
-  get('/v1/holds/:id', { role: 'either', handle: getHold }),
-  post('/v1/holds/:id/capture', { role: 'developer', body: CaptureBody, handle: postCapture }),
-  post('/v1/holds/:id/extend', { role: 'developer', body: ExtendBody, handle: postExtension }),
-  act('/v1/holds/:id/release', { role: 'developer', handle: postRelease }),
+  get('/v1/charges', {
+    operation: 'listCharges',
+    role: 'developer',
+    query: ChargesQuery,
+    replies: { 200: ChargesReply },
+    handle: listCharges,
+  }),
+  csv('/v1/charges.csv', {
+    operation: 'exportCharges',
+    role: 'developer',
+    query: ChargesFileQuery,
+    handle: exportCharges,
+  }),
+  get('/v1/charges/:id', {
+    operation: 'getCharge',
+    role: 'developer',
+    params: chargeParams,
+    replies: { 200: DeveloperChargeReply },
+    errors: ['not_found'],
+    handle: getCharge,
+  }),
+  post('/v1/charges/:id/refund', {
+    operation: 'refundCharge',
+    role: 'developer',
+    params: chargeParams,
+    body: RefundBody,
+    replies: { 201: RefundReply },
+    errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found'],
+    isIdempotent: true,
+    handle: postChargeRefund,
+  }),
+  // Holds
+  post('/v1/holds', {
+    operation: 'createHold',
+    role: 'developer',
+    body: HoldBody,
+    replies: { 201: PlacedHoldReply },
+    errors: [
+      'invalid_api_key',
+      'invalid_amount',
+      'unknown_tool',
+      'tool_archived',
+      'insufficient_balance',
+    ],
+    isIdempotent: true,
+    handle: postHold,
+  }),
+  get('/v1/holds', {
+    operation: 'listHolds',
+    role: 'either',
+    query: HoldsQuery,
+    replies: { 200: HoldsReply },
+    handle: getHolds,
+  }),
+  get('/v1/holds/:id', {
+    operation: 'getHold',
+    role: 'either',
+    params: holdParams,
+    replies: { 200: ListedHold },
+    errors: ['hold_not_found'],
+    handle: getHold,
+  }),
+  post('/v1/holds/:id/capture', {
+    operation: 'captureHold',
+    role: 'developer',
+    params: holdParams,
+    body: CaptureBody,
+    replies: { 201: CaptureReply },
+    errors: [
+      'invalid_amount',
+      'exceeds_hold',
+      'insufficient_balance',
+      'hold_not_found',
+      'hold_closed',
+    ],
+    isIdempotent: true,
+    handle: postCapture,
+  }),
+  post('/v1/holds/:id/extend', {
+    operation: 'extendHold',
+    role: 'developer',
+    params: holdParams,
+    body: ExtendBody,
+    replies: { 200: HoldReply },
+    errors: ['hold_not_found', 'hold_closed'],
+    isIdempotent: true,
+    handle: postExtension,
+  }),
+  act('/v1/holds/:id/release', {
+    operation: 'releaseHold',
+    role: 'developer',
+    params: holdParams,
+    replies: { 200: HoldReply },
+    errors: ['hold_not_found', 'hold_closed'],
+    handle: postRelease,
+  }),
   post('/v1/receipts/verify', {
+    operation: 'verifyReceipt',
     role: 'either',
     body: VerifyBody,
-    isSafe: true,
+    replies: { 200: VerifyReply },
+    reportsOutcome: true,
     handle: verifyReceipt,
   }),
-  get('/v1/receipts/keys', { role: 'developer', handle: getReceiptKeys }),
+  get('/v1/receipts/keys', {
+    operation: 'listReceiptKeys',
+    role: 'developer',
+    replies: { 200: ReceiptKeysReply },
+    handle: getReceiptKeys,
+  }),
   // Consumers (section 4.1)
-  get('/v1/balance', { role: 'consumer', handle: getBalance }),
-  get('/v1/usage', { role: 'consumer', handle: getUsage }),
-  csv('/v1/usage.csv', { role: 'consumer', handle: exportUsage }),
-  post('/v1/top-up', { role: 'consumer', body: TopUpBody, handle: postTopUp }),
-  get('/v1/top-up', { role: 'consumer', handle: listTopUps }),
-  get('/v1/top-up/:id', { role: 'consumer', handle: getTopUp }),
-  post('/v1/checkout', { role: 'consumer', body: TopUpBody, handle: postCheckout }),
+  get('/v1/balance', {
+    operation: 'getBalance',
+    role: 'consumer',
+    replies: { 200: BalanceReply },
+    handle: getBalance,
+  }),
+  get('/v1/usage', {
+    operation: 'listUsage',
+    role: 'consumer',
+    query: UsageQuery,
+    replies: { 200: UsageReply },
+    handle: getUsage,
+  }),
+  csv('/v1/usage.csv', {
+    operation: 'exportUsage',
+    role: 'consumer',
+    query: UsageFileQuery,
+    handle: exportUsage,
+  }),
+  post('/v1/top-up', {
+    operation: 'createTopUp',
+    role: 'consumer',
+    body: TopUpBody,
+    replies: { 201: TopUpReply, 202: TopUpReply },
+    errors: [
+      'invalid_amount',
+      'card_declined',
+      'authentication_required',
+      'card_expired',
+      'payment_failed',
+      'no_saved_card',
+      'consent_required',
+      'consent_ceiling_reached',
+    ],
+    isIdempotent: true,
+    handle: postTopUp,
+  }),
+  get('/v1/top-up', {
+    operation: 'listTopUps',
+    role: 'consumer',
+    query: PageQuery,
+    replies: { 200: TopUpsReply },
+    handle: listTopUps,
+  }),
+  get('/v1/top-up/:id', {
+    operation: 'getTopUp',
+    role: 'consumer',
+    params: topUpParams,
+    replies: { 200: TopUpRecord },
+    errors: ['not_found'],
+    handle: getTopUp,
+  }),
+  post('/v1/checkout', {
+    operation: 'createCheckout',
+    role: 'consumer',
+    body: TopUpBody,
+    replies: { 201: CheckoutReply, 202: CheckoutReply },
+    errors: ['invalid_amount', 'payment_failed'],
+    isIdempotent: true,
+    handle: postCheckout,
+  }),
   // Developers (section 4.2)
-  get('/v1/earnings', { role: 'developer', handle: getEarnings }),
-  csv('/v1/earnings.csv', { role: 'developer', handle: exportEarnings }),
-  post('/v1/tools', { role: 'developer', body: ToolBody, handle: postTool }),
-  get('/v1/tools', { role: 'developer', handle: getTools }),
-  patch('/v1/tools/:id', { role: 'developer', body: ToolChanges, handle: patchTool }),
-  get('/v1/top-ups', { role: 'developer', handle: getDeveloperTopUps }),
+  get('/v1/earnings', {
+    operation: 'getEarnings',
+    role: 'developer',
+    query: EarningsQuery,
+    replies: { 200: EarningsReply },
+    handle: getEarnings,
+  }),
+  csv('/v1/earnings.csv', {
+    operation: 'exportEarnings',
+    role: 'developer',
+    query: EarningsFileQuery,
+    handle: exportEarnings,
+  }),
+  post('/v1/tools', {
+    operation: 'createTool',
+    role: 'developer',
+    body: ToolBody,
+    replies: { 201: ToolReply },
+    errors: ['invalid_amount', 'tool_exists'],
+    handle: postTool,
+  }),
+  get('/v1/tools', {
+    operation: 'listTools',
+    role: 'developer',
+    query: ToolsQuery,
+    replies: { 200: ToolsReply },
+    handle: getTools,
+  }),
+  patch('/v1/tools/:id', {
+    operation: 'updateTool',
+    role: 'developer',
+    params: toolParams,
+    body: ToolChanges,
+    replies: { 200: ChangedToolReply },
+    errors: ['invalid_amount', 'not_found'],
+    handle: patchTool,
+  }),
+  get('/v1/top-ups', {
+    operation: 'listDeveloperTopUps',
+    role: 'developer',
+    query: PageQuery,
+    replies: { 200: DeveloperTopUpsReply },
+    handle: getDeveloperTopUps,
+  }),
   // Either role
-  csv('/v1/statements/:month.csv', { role: 'either', handle: exportStatement }),
-  get('/v1/statements/:month', { role: 'either', handle: getStatement }),
+  csv('/v1/statements/:month.csv', {
+    operation: 'exportStatement',
+    role: 'either',
+    params: monthParams,
+    errors: ['invalid_request'],
+    handle: exportStatement,
+  }),
+  get('/v1/statements/:month', {
+    operation: 'getStatement',
+    role: 'either',
+    params: monthParams,
+    replies: { 200: StatementReply },
+    errors: ['invalid_request'],
+    handle: getStatement,
+  }),
   // Agents, legacy (section 4.4)
-  post('/register', { role: 'legacy', body: AgentBody, handle: postAgent }),
-  post('/resolve', { role: 'legacy', body: ResolveBody, isSafe: true, handle: postResolve }),
+  post('/register', {
+    operation: 'registerAgent',
+    role: 'legacy',
+    body: AgentBody,
+    replies: { 201: AgentReply },
+    errors: ['agent_exists'],
+    handle: postAgent,
+  }),
+  post('/resolve', {
+    operation: 'resolveAgents',
+    role: 'legacy',
+    body: ResolveBody,
+    replies: { 200: ResolveReply },
+    reportsOutcome: true,
+    handle: postResolve,
+  }),
   post('/intent/preview', {
+    operation: 'previewIntent',
     role: 'legacy',
     body: IntentBody,
-    isSafe: true,
+    replies: { 200: IntentReply },
+    reportsOutcome: true,
     handle: postIntentPreview,
   }),
-  post('/grant', { role: 'legacy', body: GrantBody, handle: postGrant }),
-  get('/grant/:id', { role: 'legacy', handle: getGrant }),
-  act('/grant/:id/revoke', { role: 'legacy', handle: postGrantRevocation }),
+  post('/grant', {
+    operation: 'createGrant',
+    role: 'legacy',
+    body: GrantBody,
+    replies: { 201: GrantReply },
+    errors: ['not_found'],
+    isIdempotent: true,
+    handle: postGrant,
+  }),
+  get('/grant/:id', {
+    operation: 'getGrant',
+    role: 'legacy',
+    params: grantParams,
+    replies: { 200: GrantReply },
+    errors: ['not_found'],
+    handle: getGrant,
+  }),
+  act('/grant/:id/revoke', {
+    operation: 'revokeGrant',
+    role: 'legacy',
+    params: grantParams,
+    replies: { 200: GrantReply },
+    errors: ['not_found', 'grant_not_active'],
+    handle: postGrantRevocation,
+  }),
   post('/invoke', {
+    operation: 'invokeAgent',
     role: 'legacy',
     body: InvocationBody,
     bodyBytesMax: INVOCATION_BYTES_MAX,
+    replies: { 200: InvocationReply, 202: InvocationReply },
+    errors: ['not_found', 'grant_not_active'],
+    isIdempotent: true,
     handle: postInvocation,
   }),
-  get('/invoke/:id', { role: 'legacy', handle: getInvocation }),
-  get('/receipts/:id', { role: 'legacy', handle: getInvocationReceipt }),
+  get('/invoke/:id', {
+    operation: 'getInvocation',
+    role: 'legacy',
+    params: invocationParams,
+    replies: { 200: InvocationReply },
+    errors: ['not_found'],
+    handle: getInvocation,
+  }),
+  get('/receipts/:id', {
+    operation: 'getInvocationReceipt',
+    role: 'legacy',
+    params: invocationParams,
+    replies: { 200: InvocationReceiptReply },
+    errors: ['not_found'],
+    handle: getInvocationReceipt,
+  }),
 ];

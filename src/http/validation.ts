@@ -24,6 +24,11 @@ function invalid(error: ErrorObject | undefined): ApiError {
       param: path.slice(1),
     });
   }
+  if (path === '/apiKey') {
+    return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
+      param: 'apiKey',
+    });
+  }
   if (path === '' && error?.keyword === 'type') {
     return new ApiError('invalid_request', 'The body must be a JSON object.');
   }

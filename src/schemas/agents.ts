@@ -1,48 +1,55 @@
-/** Wire shapes of agents and their discovery (legacy, specification section 4.4). */
+/** Schemas of agents and their discovery (legacy, specification section 4.4). */
 import { Type, type Static } from 'typebox';
-import { PlainText, PrintableText, Timestamp } from './shapes.ts';
+import { Closed, PlainText, PrintableText, Text, Timestamp } from './shapes.ts';
 
 const LIST_ITEMS_MAX = 50;
 
 /** What an agent can do, or is asked for: `translate`, `weather.forecast`, `book a table`. */
-const Names = Type.Array(PrintableText(100), { maxItems: LIST_ITEMS_MAX });
+const Names = Type.Array(PrintableText(100, 'weather.forecast'), { maxItems: LIST_ITEMS_MAX });
 
 const agentFields = {
   id: Type.String({
     pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$',
-    description: 'Chosen by who registers it; 1 to 100 letters, digits and . _ : -',
+    description: 'An id of your choice: 1 to 100 letters, digits and . _ : -',
+    examples: ['weather'],
   }),
-  name: PrintableText(100),
+  name: PrintableText(100, 'Weather'),
   protocol: Type.String({
     pattern: '^[a-z0-9-]{1,30}$',
-    description: 'Such as `mcp`, `a2a` or `http`; 1 to 30 small letters, digits and -',
+    description:
+      'How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -',
+    examples: ['http'],
   }),
   endpoint: Type.String({
     pattern: '^[^\\s\\p{C}]{1,2000}$',
-    description: 'An http(s) URL on a public address, without credentials',
+    description: 'An http or https URL on a public address, without credentials.',
+    examples: ['https://weather.example.com/invoke'],
   }),
 };
 
 export const AgentBody = Type.Object({
   ...agentFields,
-  description: Type.Optional(PlainText(2_000)),
+  description: Type.Optional(PlainText(2_000, 'Forecasts the weather.')),
   capabilities: Type.Optional(Names),
   intents: Type.Optional(Names),
 });
 export type AgentBody = Static<typeof AgentBody>;
 
-export const AgentAnswer = Type.Object({
+export const AgentReply = Closed({
   ...agentFields,
-  description: Type.String(),
+  description: Text('What the agent does.', 'Forecasts the weather.'),
   capabilities: Names,
   intents: Names,
   createdAt: Timestamp,
 });
+export type AgentReply = Static<typeof AgentReply>;
 
 const QUERY = {
   pattern: '^(?=[\\s\\S]*\\S)[^\\u0000\\p{Cs}]*$',
+  minLength: 1,
   maxLength: 1_000,
-  description: 'What is looked for, in words; 1 to 1,000 characters, not all of them blank',
+  description: 'What you are looking for, in words: 1 to 1,000 characters, not all blank.',
+  examples: ['weather forecast'],
 };
 
 export const TOP_K_MAX = 50;
@@ -54,7 +61,9 @@ export const ResolveBody = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: TOP_K_MAX,
-      description: `At most so many results; left out, ${TOP_K_DEFAULT}`,
+      default: TOP_K_DEFAULT,
+      description: 'The largest number of results.',
+      examples: [5],
     }),
   ),
 });
@@ -63,27 +72,29 @@ export type ResolveBody = Static<typeof ResolveBody>;
 export const IntentBody = Type.Object({ query: Type.String(QUERY) });
 export type IntentBody = Static<typeof IntentBody>;
 
-const Share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
+const Share = (description: string, example: number) =>
+  Type.Number({ minimum: 0, maximum: 1, description, examples: [example] });
 
-const Intent = Type.Object({
-  name: Type.String({
-    description:
-      'The intent or capability, of those that agents registered, that fits best; `unknown` when none ' +
-      'has a word of the query',
-  }),
-  confidence: Share('0 for `unknown`, 1 for the same words'),
+const Intent = Closed({
+  name: Text(
+    'The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.',
+    'weather.forecast',
+  ),
+  confidence: Share('0 for `unknown`, 1 for the same words.', 1),
 });
 
-export const ResolveAnswer = Type.Object({
+export const ResolveReply = Closed({
   results: Type.Array(
-    Type.Object({
-      agentId: Type.String(),
-      score: Share('How much of the query is in the agent, its name counting most'),
-      protocol: Type.String(),
+    Closed({
+      agentId: Text('The id of the agent.', 'weather'),
+      score: Share('How much of the query the agent matches. Its name counts most.', 0.92),
+      protocol: Text('How the agent is called.', 'http'),
     }),
-    { maxItems: TOP_K_MAX, description: 'The best first' },
+    { maxItems: TOP_K_MAX, description: 'The best first.' },
   ),
   intent: Intent,
 });
+export type ResolveReply = Static<typeof ResolveReply>;
 
-export const IntentAnswer = Type.Object({ intent: Intent });
+export const IntentReply = Closed({ intent: Intent });
+export type IntentReply = Static<typeof IntentReply>;

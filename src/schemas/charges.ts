@@ -1,6 +1,18 @@
-/** Wire shapes of charging (specification section 4.3) and of charge lists. */
+/** Schemas of charges, their batches, lists and refunds (specification sections 2 and 4.3). */
 import { Type, type Static } from 'typebox';
-import { Dollars, PageMarks, PlainText, Timestamp, ToolName } from './shapes.ts';
+import { ErrorReply } from './errors.ts';
+import {
+  Closed,
+  Dollars,
+  Id,
+  pageMarks,
+  pageParameters,
+  PlainText,
+  Text,
+  timeRange,
+  Timestamp,
+  ToolName,
+} from './shapes.ts';
 
 /**
  * Flat, so that it has no depth; small, so that a charge stays small. A name that the pattern does not
@@ -10,15 +22,26 @@ const METADATA_MEMBERS_MAX = 20;
 export const Metadata = Type.Record(
   Type.String({ pattern: '^[^\\u0000\\p{Cs}]{1,40}$' }),
   Type.Union([PlainText(500), Type.Number(), Type.Boolean(), Type.Null()]),
-  { maxProperties: METADATA_MEMBERS_MAX, additionalProperties: false },
+  {
+    maxProperties: METADATA_MEMBERS_MAX,
+    additionalProperties: false,
+    description: `Up to ${METADATA_MEMBERS_MAX} members of your own, with names of up to 40 characters, kept with the charge.`,
+    examples: [{ requestId: 'r-17' }],
+  },
 );
 
-/** `apiKey` is checked by hand: missing or not a string it is a bad key (401), not a malformed body. */
+const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
+
+/** Missing, or not a string, `apiKey` is a bad key (401) and not a malformed body. */
 export const ChargeBody = Type.Object({
-  apiKey: Type.Optional(Type.Unknown({ description: "The consumer's key" })),
+  apiKey: Type.Optional(
+    Text("The consumer's key. Without a valid one the charge is refused.", 'fare_ck_live_...'),
+  ),
   tool: ToolName,
   amount: Type.Optional(
-    Dollars("What is charged; left out, the tool's price. At most 1,000,000, to six decimals"),
+    Dollars(
+      "Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.",
+    ),
   ),
   metadata: Type.Optional(Metadata),
 });
@@ -26,72 +49,116 @@ export type ChargeBody = Static<typeof ChargeBody>;
 
 export const BATCH_CHARGES_MAX = 1_000;
 
-/** Each member is checked by itself, so that one that is malformed does not fail its neighbours. */
-export const ChargeBatchBody = Type.Object({
-  charges: Type.Array(Type.Unknown(), { minItems: 1, maxItems: BATCH_CHARGES_MAX }),
-});
-export type ChargeBatchBody = Static<typeof ChargeBatchBody>;
-
-/** A member: the single call's body, with its idempotency key in it. */
+/** A member of a batch: the body of a single charge, and its idempotency key. */
 export const BatchedCharge = Type.Object({
   ...ChargeBody.properties,
-  idempotencyKey: Type.Optional(Type.String()),
+  idempotencyKey: Type.Optional(Text('The Idempotency-Key of this charge.', 'call-17')),
 });
 
+const MEMBERS = { minItems: 1, maxItems: BATCH_CHARGES_MAX };
+
+export const ChargeBatchBody = Type.Object({ charges: Type.Array(BatchedCharge, MEMBERS) });
+
+/** Each member is checked by itself, so that one that is malformed does not fail its neighbours. */
+export const ChargeBatchEnvelope = Type.Object({ charges: Type.Array(Type.Unknown(), MEMBERS) });
+export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
+
 export const RefundBody = Type.Object({
-  amount: Type.Optional(Dollars('At most what is left of the charge; left out, all of that')),
+  amount: Type.Optional(
+    Dollars('Dollars to give back. Default: all of the charge that is not refunded yet.'),
+  ),
 });
 export type RefundBody = Static<typeof RefundBody>;
 
-export const RefundAnswer = Type.Object({
-  id: Type.String(),
-  chargeId: Type.String(),
-  amount: Dollars('What went back'),
-  refunded: Dollars('Of the charge, by this refund and those before it'),
+export const RefundReply = Closed({
+  id: Id('chargeRefund', 'The id of the refund.'),
+  chargeId: Id('charge', 'The charge that was refunded.'),
+  amount: Dollars('Dollars that this refund gave back.'),
+  refunded: Dollars('Dollars that all refunds of the charge gave back so far.'),
   createdAt: Timestamp,
 });
+export type RefundReply = Static<typeof RefundReply>;
 
 const chargeFields = {
-  id: Type.String(),
-  tool: Type.String(),
-  amount: Dollars('What was charged'),
-  developerId: Type.String(),
-  receipt: Type.String(),
+  id: Id('charge', 'The id of the charge.'),
+  tool: Text('The name of the tool.', 'search'),
+  amount: Dollars('Dollars charged.'),
+  developerId: Id('developer', 'The developer who made the charge.'),
+  receipt: Text('The signed receipt. `POST /v1/receipts/verify` checks it.', RECEIPT),
   createdAt: Timestamp,
 };
+const consumerId = Id('consumer', 'The consumer who was charged.');
 
-/** A charge as lists have it, which know what became of it. */
+export const ChargeReply = Closed({
+  ...chargeFields,
+  consumerId,
+  balance: Dollars("The consumer's balance after this charge.", 9.95),
+});
+export type ChargeReply = Static<typeof ChargeReply>;
+
 const listedFields = {
   ...chargeFields,
-  refunded: Dollars('What of it went back, so far'),
-  holdId: Type.Optional(Type.String({ description: 'The hold that it was captured of' })),
+  refunded: Dollars('Dollars of the charge that were refunded so far.', 0),
+  holdId: Type.Optional(
+    Id('hold', 'The hold that the charge was captured from, if there was one.'),
+  ),
 };
 
-export const ChargeAnswer = Type.Object({
-  ...chargeFields,
-  consumerId: Type.String(),
-  balance: Dollars("The consumer's balance after this charge"),
-});
+/** A charge in a consumer's list (specification section 2, Charge). */
+export const ListedCharge = Closed(listedFields);
+export type ListedCharge = Static<typeof ListedCharge>;
 
-/** Specification section 2, Charge. */
-export const UsageAnswer = Type.Object({
-  charges: Type.Array(Type.Object(listedFields)),
-  total: Dollars('Of all charges that match the filter, not of the page, less the refunds that do'),
-  ...PageMarks,
-});
-
-const DeveloperCharge = Type.Object({
+/** A charge as its developer sees it. */
+export const DeveloperChargeReply = Closed({
   ...listedFields,
-  consumerId: Type.String(),
-  metadata: Type.Union([Metadata, Type.Null()]),
+  consumerId,
+  metadata: Type.Union([Metadata, Type.Null()], {
+    description: 'The metadata of the charge, or null.',
+    examples: [{ requestId: 'r-17' }],
+  }),
 });
+export type DeveloperChargeReply = Static<typeof DeveloperChargeReply>;
 
-export const ChargesAnswer = Type.Object({ charges: Type.Array(DeveloperCharge), ...PageMarks });
-export const DeveloperChargeAnswer = DeveloperCharge;
+const chargeFilter = {
+  ...timeRange,
+  tool: Type.Optional(Text('Only charges of this tool.', 'search')),
+};
+const developerFilter = {
+  ...chargeFilter,
+  consumerId: Type.Optional(Id('consumer', 'Only charges of this consumer.')),
+};
 
-/** In the order of the request: the single call's body and status each. */
-export const ChargeBatchAnswer = Type.Object({
-  results: Type.Array(
-    Type.Object({ status: Type.Integer(), replayed: Type.Optional(Type.Literal(true)) }),
+export const UsageQuery = Closed({ ...pageParameters, ...chargeFilter });
+export type UsageQuery = Static<typeof UsageQuery>;
+export const UsageFileQuery = Closed(chargeFilter);
+export type UsageFileQuery = Static<typeof UsageFileQuery>;
+
+export const ChargesQuery = Closed({ ...pageParameters, ...developerFilter });
+export type ChargesQuery = Static<typeof ChargesQuery>;
+export const ChargesFileQuery = Closed(developerFilter);
+export type ChargesFileQuery = Static<typeof ChargesFileQuery>;
+
+export const ChargesReply = Closed({ charges: Type.Array(DeveloperChargeReply), ...pageMarks });
+export type ChargesReply = Static<typeof ChargesReply>;
+
+/** A member that was charged: what the single call answers, with its status. */
+const ChargedMember = Closed({
+  status: Type.Literal(201),
+  replayed: Type.Optional(
+    Type.Literal(true, { description: 'The idempotency key had made this charge before.' }),
   ),
+  ...ChargeReply.properties,
 });
+/** A member that was not charged: the error that the single call answers, with its status. */
+const RefusedMember = Closed({
+  status: Type.Integer({ minimum: 400, maximum: 599, examples: [402] }),
+  ...ErrorReply.properties,
+});
+export type BatchMember = Static<typeof ChargedMember> | Static<typeof RefusedMember>;
+
+export const ChargeBatchReply = Closed({
+  results: Type.Array(Type.Union([ChargedMember, RefusedMember]), {
+    description: 'One result for each charge, in the order of the request.',
+  }),
+});
+export type ChargeBatchReply = Static<typeof ChargeBatchReply>;

@@ -1,41 +1,56 @@
-/** Wire shapes of grants (legacy, specification section 4.4). */
+/** Schemas of grants (legacy, specification section 4.4). */
 import { Type, type Static } from 'typebox';
 import { GRANT_STATUSES, GRANT_TYPES } from '../domain/grant.ts';
-import { PlainText, PrintableText, Timestamp } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  Id,
+  PlainText,
+  PrintableText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 const CALLER_ID_MAX = 200;
 const USES_MAX = 1_000_000;
 /** Longer than any agent's id: what names nothing is not found, rather than malformed. */
-export const AgentReference = PlainText(1_000);
+export const AgentReference = PlainText(1_000, 'weather');
 
 export const GrantBody = Type.Object({
-  callerId: PrintableText(CALLER_ID_MAX),
+  callerId: PrintableText(CALLER_ID_MAX, 'assistant-7'),
   targetAgentId: AgentReference,
-  type: Type.Enum(GRANT_TYPES),
+  type: Word(GRANT_TYPES, 'How often the grant can be used.'),
   expiresAt: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'ISO 8601, at most 30 days ahead; left out, a day ahead. A `session` needs it',
+      description:
+        'When it expires, in ISO 8601: at most 30 days ahead. Default: a day ahead. A `session` needs it.',
+      examples: ['2026-12-01T00:00:00.000Z'],
     }),
   ),
   maxUses: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: USES_MAX,
-      description: 'For `limited` alone, which needs it',
+      description:
+        'How many invocations may use it. Only a `limited` grant takes it, and needs it.',
+      examples: [5],
     }),
   ),
 });
 export type GrantBody = Static<typeof GrantBody>;
 
-export const GrantAnswer = Type.Object({
-  id: Type.String(),
-  callerId: Type.String(),
-  targetAgentId: Type.String(),
-  type: Type.Enum(GRANT_TYPES),
-  status: Type.Enum(GRANT_STATUSES),
+export const GrantReply = Closed({
+  id: Id('grant', 'The id of the grant.'),
+  callerId: Text('Who may invoke, by a name of your own.', 'assistant-7'),
+  targetAgentId: Text('The agent that may be invoked.', 'weather'),
+  type: Word(GRANT_TYPES, 'How often it can be used.'),
+  status: Word(GRANT_STATUSES, 'The state of the grant.'),
   createdAt: Timestamp,
-  expiresAt: Timestamp,
-  uses: Type.Integer({ minimum: 0, description: 'How many invocations it has let through' }),
-  maxUses: Type.Optional(Type.Integer({ description: 'Of a `limited` grant' })),
+  expiresAt: TimeOf('When it expires.', '2026-11-22T09:16:13.669Z'),
+  uses: Count('How many invocations have used it.', 0),
+  maxUses: Type.Optional(Count('How many invocations may use a `limited` grant.', 5)),
 });
+export type GrantReply = Static<typeof GrantReply>;

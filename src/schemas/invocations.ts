@@ -1,63 +1,92 @@
-/** Wire shapes of invocations and their receipts (legacy, specification section 4.4). */
+/** Schemas of invocations and their receipts (legacy, specification section 4.4). */
 import { Type, type Static } from 'typebox';
 import { INVOCATION_ERRORS, INVOCATION_STATUSES } from '../domain/invocation.ts';
 import { AgentReference } from './grants.ts';
-import { PrintableText, Timestamp } from './shapes.ts';
+import { Closed, Count, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 const CAPABILITY_MAX = 200;
 
 export const InvocationBody = Type.Object({
   targetAgentId: AgentReference,
-  grantId: Type.String(),
-  capability: PrintableText(CAPABILITY_MAX),
+  grantId: Text('The grant to use.', 'gnt_01a1fd6455e57aa3b31e95f51a48130e'),
+  capability: PrintableText(CAPABILITY_MAX, 'weather.forecast'),
   payload: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'What the capability takes; goes to the agent as it is',
+    description: 'What the capability takes. The agent receives it unchanged.',
+    examples: [{ city: 'Oslo' }],
   }),
 });
 export type InvocationBody = Static<typeof InvocationBody>;
 
-const Failure = Type.Object({
-  code: Type.String({ description: `One of ${Object.keys(INVOCATION_ERRORS).join(', ')}` }),
-  message: Type.String(),
+const Failure = Closed({
+  code: Text(`One of ${Object.keys(INVOCATION_ERRORS).join(', ')}.`, 'agent_unavailable'),
+  message: Text('The reason, for people.', 'The agent did not answer in time.'),
 });
-const Sha256 = (description: string) => Type.String({ pattern: '^[0-9a-f]{64}$', description });
+const Sha256 = (description: string) =>
+  Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description,
+    examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+  });
 
-export const InvocationAnswer = Type.Object({
-  id: Type.String(),
-  status: Type.Enum(INVOCATION_STATUSES),
-  targetAgentId: Type.String(),
-  grantId: Type.String(),
-  capability: Type.String(),
-  attempts: Type.Integer({ minimum: 0, description: 'How often the agent was called' }),
-  result: Type.Optional(Type.Unknown({ description: 'What the agent answered; once `succeeded`' })),
-  error: Type.Optional(Failure),
-  lastError: Type.Optional({ ...Failure, description: 'What the last attempt met, while it runs' }),
-  createdAt: Timestamp,
-  completedAt: Type.Union([Timestamp, Type.Null()]),
-});
-
-const receiptFields = {
-  developerId: Type.String({ description: 'Whose key signs: of the account that invoked' }),
-  callerId: Type.String({ description: 'As the grant names the caller' }),
-  targetAgentId: Type.String(),
-  grantId: Type.String(),
-  capability: Type.String(),
-  status: Type.Enum(['succeeded', 'failed']),
-  requestSha256: Sha256(
-    'Of the JSON of {targetAgentId, grantId, capability, payload}, in this order and without blanks',
+export const InvocationReply = Closed({
+  id: Id('invocation', 'The id of the invocation.'),
+  status: {
+    ...Word(INVOCATION_STATUSES, 'The state of the invocation.'),
+    examples: ['succeeded'],
+  },
+  targetAgentId: Text('The agent.', 'weather'),
+  grantId: Id('grant', 'The grant that allowed it.'),
+  capability: Text('What the agent was asked to do.', 'weather.forecast'),
+  attempts: Count('How many times the agent was called.', 1),
+  result: Type.Optional(
+    Type.Unknown({
+      description: 'What the agent answered, once it has `succeeded`.',
+      examples: [{ forecast: 'sunny' }],
+    }),
   ),
-  resultSha256: Type.Union([Sha256('Of the JSON of `result`, without blanks'), Type.Null()], {
-    description: 'Null for one that failed',
+  error: Type.Optional({ ...Failure, description: 'Why it failed, once it has `failed`.' }),
+  lastError: Type.Optional({
+    ...Failure,
+    description: 'What went wrong at the last attempt, while it goes on.',
   }),
   createdAt: Timestamp,
-  completedAt: Timestamp,
+  completedAt: Type.Union([TimeOf('When it ended.'), Type.Null()], {
+    description: 'When it ended, or null.',
+    examples: ['2026-11-21T09:16:14.021Z'],
+  }),
+});
+export type InvocationReply = Static<typeof InvocationReply>;
+
+const receiptFields = {
+  developerId: Id('developer', 'The account that invoked; its key signs.'),
+  callerId: Text('The caller, as the grant names it.', 'assistant-7'),
+  targetAgentId: Text('The agent.', 'weather'),
+  grantId: Id('grant', 'The grant that allowed it.'),
+  capability: Text('What the agent was asked to do.', 'weather.forecast'),
+  status: Word(['succeeded', 'failed'], 'How it ended.'),
+  requestSha256: Sha256(
+    'SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.',
+  ),
+  resultSha256: Type.Union([Sha256('SHA-256 of the result.'), Type.Null()], {
+    description: 'SHA-256 of the JSON of `result`, without blanks. Null when it failed.',
+    examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
+  }),
+  createdAt: Timestamp,
+  completedAt: TimeOf('When it ended.', '2026-11-21T09:16:14.021Z'),
 };
 
 /** What a receipt of an invocation says, as /v1/receipts/verify shows it. */
-export const SignedInvocation = Type.Object({ id: Type.String(), ...receiptFields });
-
-export const InvocationReceiptAnswer = Type.Object({
-  invocationId: Type.String(),
-  receipt: Type.String({ description: 'Signed; /v1/receipts/verify says whether it holds' }),
+export const SignedInvocation = Closed({
+  id: Id('invocation', 'The id of the invocation.'),
   ...receiptFields,
 });
+
+export const InvocationReceiptReply = Closed({
+  invocationId: Id('invocation', 'The id of the invocation.'),
+  receipt: Text(
+    'The signed receipt. `POST /v1/receipts/verify` checks it.',
+    'hmac_sha256.1.eyJpZCI6Imludl8wMWEx.S_fwtwsOLfxpQ8Dt',
+  ),
+  ...receiptFields,
+});
+export type InvocationReceiptReply = Static<typeof InvocationReceiptReply>;

@@ -1,44 +1,53 @@
-/** Wire shapes of receipts: what they say, and the keys to verify them by. */
+/** Schemas of receipts: whether one holds, what it says, and the keys that verify it. */
 import { Type, type Static } from 'typebox';
 import { SignedInvocation } from './invocations.ts';
-import { Dollars, Timestamp } from './shapes.ts';
+import { Closed, Dollars, Id, Text, Timestamp } from './shapes.ts';
+
+const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 
 export const VerifyBody = Type.Object({
   receipt: Type.String({
     maxLength: 4_000,
-    description: 'As a charge or an invocation returned it',
+    description: 'The receipt, as a charge or an invocation returned it.',
+    examples: [RECEIPT],
   }),
 });
 export type VerifyBody = Static<typeof VerifyBody>;
 
-/**
- * `charge` or, of such a receipt, `invocation`. Of a receipt that does not hold nothing is shown: nobody
- * vouches for what it says.
- */
-export const VerifyAnswer = Type.Object({
-  valid: Type.Boolean(),
-  keyId: Type.Union([Type.String(), Type.Null()]),
+const ReceiptCharge = Closed({
+  id: Id('charge', 'The id of the charge.'),
+  consumerId: Id('consumer', 'The consumer who was charged.'),
+  developerId: Id('developer', 'The developer who made the charge.'),
+  tool: Text('The name of the tool.', 'search'),
+  amount: Dollars('Dollars charged.'),
+  createdAt: Timestamp,
+});
+
+/** Of a receipt that does not hold nothing is shown: nobody vouches for what it says. */
+export const VerifyReply = Closed({
+  valid: Type.Boolean({ description: 'Whether the receipt is genuine.', examples: [true] }),
+  keyId: Type.Union([Type.String(), Type.Null()], {
+    description: 'The key that signed it. Null when the receipt is not valid.',
+    examples: ['1'],
+  }),
   charge: Type.Optional(
-    Type.Union([
-      Type.Object({
-        id: Type.String(),
-        consumerId: Type.String(),
-        developerId: Type.String(),
-        tool: Type.String(),
-        amount: Dollars('What was charged'),
-        createdAt: Timestamp,
-      }),
-      Type.Null(),
-    ]),
+    Type.Union([ReceiptCharge, Type.Null()], {
+      description: 'The charge that it is for. Null when the receipt is not valid.',
+    }),
   ),
   invocation: Type.Optional(SignedInvocation),
 });
+export type VerifyReply = Static<typeof VerifyReply>;
 
-export const ReceiptKeysAnswer = Type.Object({
+export const ReceiptKeysReply = Closed({
   keys: Type.Array(
-    Type.Object({
-      id: Type.String({ description: 'The key id in the receipt' }),
-      key: Type.String({ description: 'HMAC-SHA-256 key, base64url' }),
+    Closed({
+      id: Text('The id of the key, as receipts name it.', '1'),
+      key: Text(
+        'The HMAC-SHA-256 key, in base64url. It signs as well as it verifies: keep it secret.',
+        'xwF1v9uYQbS0yJm3n5cR7tKp2eLd8hGa4oZi6sWq0Vk',
+      ),
     }),
   ),
 });
+export type ReceiptKeysReply = Static<typeof ReceiptKeysReply>;

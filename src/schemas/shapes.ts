@@ -1,35 +1,111 @@
-/** Pieces that the wire's shapes are made of. */
-import { Type } from 'typebox';
+/** Building blocks of the schemas. Every leaf has an example, from which the API reference makes its own. */
+import { Type, type Static, type TObjectOptions, type TProperties } from 'typebox';
+import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
 
 export const TOOL_NAME_MAX = 100;
 
-/** Dollars as a JSON number; the exact bounds are checked where money is read (domain/money.ts). */
-export const Dollars = (description: string) => Type.Number({ description });
+/** An object with these members and no others: what a reply is, to the last member. */
+export const Closed = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
+  Type.Object(properties, { ...options, additionalProperties: false });
 
-export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+/** Dollars as a JSON number; the exact bounds are checked where money is read (domain/money.ts). */
+export const Dollars = (description: string, example = 0.05) =>
+  Type.Number({ description, examples: [example] });
+
+export const Count = (description: string, example = 3) =>
+  Type.Integer({ minimum: 0, description, examples: [example] });
+
+export const Text = (description: string, example: string) =>
+  Type.String({ description, examples: [example] });
+
+/** One of these words. */
+export const Word = <const T extends readonly string[]>(words: T, description: string) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: words, description, examples: [words[0]] });
+
+export const TimeOf = (description: string, example = '2026-11-21T09:16:13.669Z') =>
+  Type.String({ format: 'date-time', description, examples: [example] });
+
+export const Timestamp = TimeOf('When it was made, in UTC.');
+
+/** Any id of the kind; the example is one that could be. */
+export const Id = (kind: IdKind, description: string) =>
+  Type.String({
+    pattern: idPattern(kind),
+    description,
+    examples: [wireId(kind, '01a1fd64-55e5-7aa3-b31e-95f51a48130e')],
+  });
 
 /**
  * Any printable text with something to be seen in it: no control characters, separators of lines, halves
  * of a surrogate pair, or marks of writing direction, which would reorder what stands beside it. Joiners
  * stay: emoji and some scripts are written with them.
  */
-export const PrintableText = (maxLength: number) =>
+export const PrintableText = (maxLength: number, example = 'search') =>
   Type.String({
+    minLength: 1,
+    maxLength,
     pattern:
       '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
       `[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}]{1,${maxLength}}$`,
-    description: `Printable text of 1 to ${maxLength} characters`,
+    description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
+    examples: [example],
   });
 
 export const ToolName = PrintableText(TOOL_NAME_MAX);
 
 /** Text that Postgres can store: no NUL, no half of a surrogate pair. */
-export const PlainText = (maxLength: number) =>
-  Type.String({ maxLength, pattern: '^[^\\u0000\\p{Cs}]*$' });
+export const PlainText = (maxLength: number, example = 'Searches the web.') =>
+  Type.String({ maxLength, pattern: '^[^\\u0000\\p{Cs}]*$', examples: [example] });
 
-export const PageMarks = {
-  hasMore: Type.Boolean(),
+const LIMIT_MAX = 100;
+export const LIMIT_DEFAULT = 50;
+
+/** The query parameters of every list. */
+export const pageParameters = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMIT_MAX,
+      default: LIMIT_DEFAULT,
+      description: `How many items a page has, from 1 to ${LIMIT_MAX}.`,
+      examples: [20],
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ description: 'The `nextCursor` of the previous page. Omit it for the first.' }),
+  ),
+};
+
+/** The members of every list beside its items. */
+export const pageMarks = {
+  hasMore: Type.Boolean({ description: 'Whether another page follows.', examples: [false] }),
   nextCursor: Type.Union([Type.String(), Type.Null()], {
-    description: 'Give it as `cursor` for the next page; null on the last one',
+    description: 'Send it as `cursor` to get the next page. Null on the last page.',
+    examples: [null],
   }),
 };
+
+/** A date or a time with its zone, both ISO 8601; http/query.ts checks the form. */
+const TimeBound = (description: string, example: string) =>
+  Type.Union([Type.String({ format: 'date' }), Type.String({ format: 'date-time' })], {
+    description,
+    examples: [example],
+  });
+
+/** The query parameters of everything that can be limited to a time. */
+export const timeRange = {
+  from: Type.Optional(
+    TimeBound('Only what happened at or after this date or time, in ISO 8601.', '2026-11-01'),
+  ),
+  to: Type.Optional(
+    TimeBound('Only what happened before this date or time, in ISO 8601.', '2026-12-01'),
+  ),
+};
+
+export const PageQuery = Closed(pageParameters);
+export type PageQuery = Static<typeof PageQuery>;
+
+const TimeQuery = Closed(timeRange);
+export type TimeQuery = Static<typeof TimeQuery>;
+
+export const NoQuery = Closed({});

@@ -40,8 +40,8 @@ import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 export interface TemporalClient {
   readonly client: Client;
   readonly taskQueue: string;
-  /** Whether the server answers now. */
-  isUp(): Promise<boolean>;
+  /** Whether the server answers within `timeoutMs`, by default a second: enough over a connection in use. */
+  isUp(timeoutMs?: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -81,9 +81,9 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
   return {
     client,
     taskQueue: config.taskQueue,
-    isUp: () =>
+    isUp: (timeoutMs = PROBE_TIMEOUT_MS) =>
       connection
-        .withDeadline(Date.now() + PROBE_TIMEOUT_MS, () => client.workflowService.getSystemInfo({}))
+        .withDeadline(Date.now() + timeoutMs, () => client.workflowService.getSystemInfo({}))
         .then(
           () => true,
           () => false,

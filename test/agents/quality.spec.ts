@@ -1,6 +1,6 @@
 /** How well agents are found, measured over HTTP on a labelled set. */
 import assert from 'node:assert/strict';
-import { IntentAnswer, ResolveAnswer } from '../../src/schemas/agents.ts';
+import { IntentReply, ResolveReply } from '../../src/schemas/agents.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { labelledAgents, labelledQueries, type LabelledQuery } from './labelled.ts';
@@ -28,7 +28,7 @@ describe('finding agents', () => {
   const find = async (labelled: LabelledQuery): Promise<Found> => {
     const body = { query: labelled.query, topK: 5 };
     const answer = await call(api, 'POST', '/resolve', { headers, body });
-    const { results } = bodyOf(answer, 200, ResolveAnswer);
+    const { results } = bodyOf(answer, 200, ResolveReply);
     const rank = results.findIndex(({ agentId }) => labelled.right.includes(agentId)) + 1;
     return { ...labelled, rank };
   };
@@ -73,7 +73,7 @@ describe('finding agents', () => {
   ] as const) {
     it(`takes "${query}" for ${intent}`, async () => {
       const answer = await call(api, 'POST', '/intent/preview', { headers, body: { query } });
-      const found = bodyOf(answer, 200, IntentAnswer).intent;
+      const found = bodyOf(answer, 200, IntentReply).intent;
       assert.deepEqual(wordsOf(found.name), wordsOf(intent));
       assert.ok(found.confidence >= 0.5, `confidence ${found.confidence}`);
     });
@@ -82,7 +82,7 @@ describe('finding agents', () => {
   for (const query of ['quantum chromodynamics', 'xyzzy', 'Wo ist der Bahnhof?', 'ottters']) {
     it(`is not confident about "${query}"`, async () => {
       const answer = await call(api, 'POST', '/intent/preview', { headers, body: { query } });
-      assert.ok(bodyOf(answer, 200, IntentAnswer).intent.confidence <= 0.35);
+      assert.ok(bodyOf(answer, 200, IntentReply).intent.confidence <= 0.35);
     });
   }
 });

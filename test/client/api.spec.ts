@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
 import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { read } from '../support/http.ts';
 
 interface Usage {
   readonly charges: { id: string; receipt: string; amount: number }[];
@@ -10,7 +11,7 @@ interface Usage {
 
 describe('client: against the API', () => {
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
   let farebox: Farebox;
 
   before(async () => {
@@ -122,8 +123,7 @@ describe('client: against the API', () => {
     assert.equal(charge.amount, 0.25);
   });
 
-  it('takes the money of each call once while the API is killed and started again', async function () {
-    this.timeout(90_000);
+  it('takes the money of each call once while the API is killed and started again', async () => {
     const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
     try {
       await chargeThroughKills(api);

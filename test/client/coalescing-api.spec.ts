@@ -9,12 +9,13 @@ import {
   type Server,
   type Stack,
 } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { read } from '../support/http.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const CONCURRENT = 256;
 
-function chargeAll(farebox: Farebox, account: Account, amount: number) {
+function chargeAll(farebox: Farebox, account: TestAccount, amount: number) {
   return Array.from({ length: CONCURRENT }, () =>
     farebox.charge({ apiKey: account.consumerKey, tool: 'search', amount }),
   );
@@ -28,7 +29,7 @@ describe('client: concurrent charges against the API', () => {
   });
   after(() => stack?.stop());
 
-  const balanceOf = async (account: Account, api = stack.api) =>
+  const balanceOf = async (account: TestAccount, api = stack.api) =>
     (await read<{ balance: number }>(`${api.url}/v1/balance`, account.consumerKey)).balance;
 
   it('take the money of each once, in few requests', async () => {
@@ -83,8 +84,7 @@ describe('client: concurrent charges against the API', () => {
     assert.equal(await balanceOf(account), 7);
   });
 
-  it('take the money of each once while the API is killed and started again', async function () {
-    this.timeout(90_000);
+  it('take the money of each once while the API is killed and started again', async () => {
     const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
     try {
       await chargeThroughKills(api);

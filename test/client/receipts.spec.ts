@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Farebox, type FareboxOptions, type ReceiptKey } from '@farebox/client';
 import { startApi, startStack, type Stack } from '../support/stack.ts';
-import { createAccount, read, type Account } from './account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { read } from '../support/http.ts';
 import { CountingProxy } from './counting-proxy.ts';
 
 const NOT_VALID = { valid: false, charge: null };
@@ -13,7 +14,7 @@ const [OLD_SECRET, NEW_SECRET] = [1, 2].map(() => randomBytes(32).toString('base
 
 describe('client: receipts', () => {
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
   let receipt: string;
 
   before(async () => {
@@ -26,12 +27,12 @@ describe('client: receipts', () => {
   const client = (options: FareboxOptions = {}, { developerKey } = account) =>
     new Farebox({ secretKey: developerKey, baseUrl: stack.api.url, ...options });
 
-  const charged = async (of: Account, options: FareboxOptions = {}) => {
+  const charged = async (of: TestAccount, options: FareboxOptions = {}) => {
     const request = { apiKey: of.consumerKey, tool: 'search', amount: 0.25 };
     return (await client(options, of).charge(request)).receipt;
   };
 
-  const keysOf = async ({ developerKey }: Account) => {
+  const keysOf = async ({ developerKey }: TestAccount) => {
     const url = `${stack.api.url}/v1/receipts/keys`;
     return (await read<{ keys: ReceiptKey[] }>(url, developerKey)).keys;
   };

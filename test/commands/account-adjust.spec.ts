@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import {
   createTestDatabase,
@@ -11,12 +11,11 @@ import {
   type TestDatabase,
 } from '../support/stack.ts';
 
-describe('farebox account adjust', function () {
-  this.timeout(60_000);
+describe('farebox account adjust', () => {
   let database: TestDatabase;
   let sql: Client;
   let env: Environment;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     database = await createTestDatabase();
@@ -25,8 +24,8 @@ describe('farebox account adjust', function () {
     await sql.connect();
     account = await createAccount(env, 10);
   });
-  afterEach(() => proveBooks(env, { processor: false }));
   after(async () => {
+    await proveBooks(env, { processor: false });
     await sql?.end();
     await database?.drop();
   });

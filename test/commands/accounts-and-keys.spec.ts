@@ -5,8 +5,7 @@ import { createTestDatabase, farebox, type TestDatabase } from '../support/stack
 
 type Printed = Readonly<Record<string, string | null>>;
 
-describe('farebox account and key', function () {
-  this.timeout(60_000);
+describe('farebox account and key', () => {
   let database: TestDatabase;
   let env: { readonly env: Readonly<Record<string, string>> };
 

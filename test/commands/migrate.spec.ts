@@ -8,8 +8,7 @@ import { createTestDatabase, farebox, until, type TestDatabase } from '../suppor
 const TYPES: Readonly<Record<number, string>> = { 2: 'Keyword', 4: 'Double', 5: 'Bool' };
 const DAY_SECONDS = 86_400;
 
-describe('farebox migrate', function () {
-  this.timeout(90_000);
+describe('farebox migrate', () => {
   const namespace = `test-migrate-${process.pid}`;
   let database: TestDatabase;
   let connection: Connection;

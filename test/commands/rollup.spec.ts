@@ -1,7 +1,7 @@
 /** `farebox rollup rebuild`: whatever became of the sums, they are again what the charges say. */
 import assert from 'node:assert/strict';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../store/earnings-desk.ts';
+import { openEarningsDesk, type EarningsDesk, type Party } from '../support/earnings-desk.ts';
 import { proveBooks } from '../support/books.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 

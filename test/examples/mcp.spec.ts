@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { createAccount, read, type Account } from '../client/account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { read } from '../support/http.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
@@ -56,7 +57,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 describe('example: a paid MCP tool server', () => {
   let stack: Stack | undefined;
   let fareboxUrl: string;
-  let owner: Account;
+  let owner: TestAccount;
   let server: { child: ChildProcess; url: URL } | undefined;
 
   before(async () => {
@@ -81,7 +82,7 @@ describe('example: a paid MCP tool server', () => {
     return client;
   }
 
-  const balanceOf = async ({ consumerKey }: Account) =>
+  const balanceOf = async ({ consumerKey }: TestAccount) =>
     (await read<{ balance: number }>(`${fareboxUrl}/v1/balance`, consumerKey)).balance;
 
   for (const mode of ['legacy', 'auto'] as const) {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { echo, startAgent } from '../support/agents.ts';
-import { openAgentDesk, type AgentDesk } from '../workflows/agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../support/agent-desk.ts';
 import { inRealTime } from './real-time.ts';
 
 /** The longest pause between attempts, and what chance may add to it. */

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { ChargeAnswer, DeveloperChargeAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply, DeveloperChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 describe('the end of an API process', () => {
   let api: TestApi;
@@ -60,14 +60,14 @@ describe('the end of an API process', () => {
 
     const committed = (await stored())[1];
     const answer = await charge(api, 'job first');
-    const replay = bodyOf(answer, 201, ChargeAnswer);
+    const replay = bodyOf(answer, 201, ChargeReply);
     assert.equal(answer.headers.get('idempotency-replayed'), 'true');
     assert.equal(replay.id, wireId('charge', committed?.id ?? ''));
     assert.equal(replay.balance, Number(committed?.balance) / 1e6);
     const { receipt } = bodyOf(
       await call(api, 'GET', `/v1/charges/${replay.id}`, { key: account.developerKey }),
       200,
-      DeveloperChargeAnswer,
+      DeveloperChargeReply,
     );
     assert.equal(replay.receipt, receipt);
     // What it had not sent to Postgres yet was never made, and is made now, once.

@@ -7,11 +7,11 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { wireId } from '../../src/domain/ids.ts';
-import { Random } from '../simulation/random.ts';
+import { Random } from '../support/random.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import type { Answer } from '../support/http.ts';
-import { askCapture, askHold, askRelease, keyed } from '../http/holds/hold-requests.ts';
+import { askCapture, askHold, askRelease, keyed } from '../support/hold-requests.ts';
 import {
   startApi,
   startStack,

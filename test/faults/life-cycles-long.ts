@@ -2,23 +2,21 @@
  * Every order of the events of every life cycle of a top-up: `bin/farebox exec node test/faults/life-cycles-long.ts`.
  * SEED chooses which are told twice or never; a number behind it goes on from there.
  */
-import { randomInt } from 'node:crypto';
-import { Random } from '../simulation/random.ts';
+import { Random, SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { openDesk } from '../workflows/top-up-desk.ts';
+import { openDesk } from '../support/top-up-desk.ts';
 import { allOrders, live } from './life-cycles.ts';
 
 const AT_ONCE = 10;
 const CHUNK = 100;
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
 const print = (text: string) => process.stdout.write(`${text}\n`);
-print(`SEED=${seed}`);
+print(`SEED=${SEED}`);
 await mochaGlobalSetup();
 try {
   const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
   await desk.startWorker();
-  const orders = allOrders(new Random(seed));
+  const orders = allOrders(new Random(SEED));
   for (let at = Number(process.argv[2] ?? 0); at < orders.length; at += CHUNK) {
     await live(desk, orders.slice(at, at + CHUNK), AT_ONCE);
     print(`${Math.min(at + CHUNK, orders.length)} of ${orders.length} orders: the books are right`);

@@ -7,10 +7,10 @@ import type { Stripe } from 'stripe';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
-import type { Random } from '../simulation/random.ts';
+import type { Random } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { until } from '../support/stack.ts';
-import type { Consumer, TopUpDesk } from '../workflows/top-up-desk.ts';
+import type { Consumer, TopUpDesk } from '../support/top-up-desk.ts';
 
 const DOLLARS = 25;
 const CREDITED = { status: 'completed', dollars: DOLLARS } as const;
@@ -172,7 +172,7 @@ export async function live(
   };
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, liveOn));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
-  await until(async () => (await desk.waitingEvents()) === 0, { timeoutMs: 60_000 });
+  await until(async () => (await desk.waitingEvents()) === 0);
   const { differing } = await reconcileNow(desk.temporal, AbortSignal.timeout(600_000));
   assert.equal(differing, 0);
   for (const { consumer, topUp, order } of lives) {
@@ -188,7 +188,7 @@ export async function live(
 
 async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<Life> {
   const consumer = await desk.newConsumer();
-  const life: Life = { consumer, topUp: await open(desk, consumer) };
+  const life: Life = { consumer, topUp: await desk.checkout(consumer, DOLLARS) };
   const acts: readonly Act[] = LIFE_CYCLES[name].acts;
   const events: (() => Promise<string>)[] = acts.flatMap(({ tells }) =>
     tells.map((type) => () => findEvent(desk, life, type)),
@@ -212,17 +212,6 @@ async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<
   }
   await happen();
   return life;
-}
-
-/** Asked for until it can be paid: a busy machine may take longer than a request waits. */
-function open(desk: TopUpDesk, consumer: Consumer): Promise<TopUp> {
-  return until(
-    async () => {
-      const result = await desk.request(consumer, 'checkout', DOLLARS, 'once');
-      return result.kind === 'pending' && result.topUp.sessionUrl !== null && result.topUp;
-    },
-    { timeoutMs: 60_000 },
-  );
 }
 
 async function findEvent(desk: TopUpDesk, life: Life, type: EventType): Promise<string> {

@@ -4,12 +4,11 @@
  * the end the ledger holds exactly the charges that were answered, and every payment is credited, once.
  */
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
-import { createAccount, type Account } from '../client/account.ts';
-import { Random } from '../simulation/random.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { Random, SEED } from '../support/random.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, pay } from '../support/payments.ts';
@@ -64,7 +63,7 @@ async function run(rounds: number, seed: number): Promise<void> {
   await site.close();
 }
 
-async function storedCharges(site: Site, { consumerId }: Account): Promise<Set<string>> {
+async function storedCharges(site: Site, { consumerId }: TestAccount): Promise<Set<string>> {
   const { rows } = await site.inSql((sql) =>
     sql.query<{ id: string }>('select id from farebox.charges where consumer_id = $1', [
       uuidOf('consumer', consumerId),
@@ -76,12 +75,12 @@ async function storedCharges(site: Site, { consumerId }: Account): Promise<Set<s
 /** A consumer that opens checkouts and pays them; what is away is left for the next time. */
 class PersistentPayments {
   readonly #site: Site;
-  readonly #account: Account;
+  readonly #account: TestAccount;
   readonly #random: Random;
   readonly #paid = new Set<string>();
   #isStopped = false;
 
-  constructor(site: Site, account: Account, random: Random) {
+  constructor(site: Site, account: TestAccount, random: Random) {
     this.#site = site;
     this.#account = account;
     this.#random = random;
@@ -113,7 +112,7 @@ class PersistentPayments {
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '20' },
-    seed: { type: 'string', default: process.env['SEED'] ?? String(randomInt(2 ** 32)) },
+    seed: { type: 'string', default: String(SEED) },
   },
 });
 print(`SEED=${values.seed} --rounds ${values.rounds}`);

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { createAccount, type Account } from '../client/account.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
@@ -22,7 +22,7 @@ import {
   type Environment,
   type Server,
 } from '../support/stack.ts';
-import { startOwnPostgres, startOwnTemporal } from './own-servers.ts';
+import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 import { gate, installGates, request, type Step } from './steps.ts';
 
 const BOTH = ['before', 'unanswered'] as const;
@@ -203,7 +203,7 @@ export async function openGround(): Promise<Ground> {
     return tookMs;
   }
 
-  const topUp = (way: Way, account: Account) =>
+  const topUp = (way: Way, account: TestAccount) =>
     way === 'checkout' ? checkout(api, account) : direct(api, account);
 
   /** An operator who refunds, or a bank that disputes; each asks until it knows that it is done. */
@@ -224,7 +224,7 @@ export async function openGround(): Promise<Ground> {
     return topUpId;
   }
 
-  const statusOf = async (account: Account) =>
+  const statusOf = async (account: TestAccount) =>
     (await topUpsOf(api, account).catch(() => []))[0]?.status;
 
   /** Nobody has anything left to do about it, nor to hear of it. */
@@ -241,7 +241,7 @@ export async function openGround(): Promise<Ground> {
     );
   }
 
-  const balance = (account: Account) => balanceOf(api, account).catch(() => undefined);
+  const balance = (account: TestAccount) => balanceOf(api, account).catch(() => undefined);
 
   async function onlyPaymentOf(topUpId: string): Promise<Payment> {
     const { payments } = (await control(simulator, 'payments')) as { payments: Payment[] };
@@ -283,12 +283,12 @@ interface Payment {
 }
 
 /** A consumer who wants to top up once, and asks with one key until he is told how it ended. */
-async function direct(api: Server, { consumerKey }: Account): Promise<string> {
+async function direct(api: Server, { consumerKey }: TestAccount): Promise<string> {
   const answer = await persistently(api, '/v1/top-up', consumerKey, (status) => status === 201);
   return answer.topUpId;
 }
 
-async function checkout(api: Server, { consumerKey }: Account): Promise<string> {
+async function checkout(api: Server, { consumerKey }: TestAccount): Promise<string> {
   const path = '/v1/checkout';
   const answer = await persistently(api, path, consumerKey, (_, body) => Boolean(body.sessionUrl));
   const { topUpId, sessionUrl } = answer;

@@ -1,12 +1,12 @@
 /** More charges than a process lets wait: those past the bound are refused at once, and nothing else suffers. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer, ChargeBatchAnswer } from '../../src/schemas/charges.ts';
+import { ChargeReply, ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { until } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 /** Two lanes of 5,000 (src/processes/api.ts), of which a consumer has one; in flight are up to 200 more. */
 const FITS = 5_000 + 200;
@@ -24,7 +24,7 @@ describe('more charges than can wait', () => {
     api = await startTestApi();
     account = await api.createAccount(10);
     neighbour = await accountInOtherLane();
-    for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeAnswer);
+    for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeReply);
   });
   after(() => api?.stop());
 
@@ -48,7 +48,7 @@ describe('more charges than can wait', () => {
       key: account.developerKey,
       body: { charges: Array.from({ length: BATCH }, () => member) },
     });
-    return bodyOf(answer, 200, ChargeBatchAnswer).results.map(({ status }) => status);
+    return bodyOf(answer, 200, ChargeBatchReply).results.map(({ status }) => status);
   }
 
   it('refuses what is past the bound at once, and charges others meanwhile', async () => {
@@ -67,7 +67,7 @@ describe('more charges than can wait', () => {
     assert.ok(refused);
     assertError(refused, 503, 'service_unavailable');
     assert.equal(refused.headers.get('retry-after'), '1');
-    bodyOf(await charge(neighbour), 201, ChargeAnswer);
+    bodyOf(await charge(neighbour), 201, ChargeReply);
     assert.equal((await call(api, 'GET', '/readyz')).status, 200);
     await held.release();
 
@@ -82,7 +82,7 @@ describe('more charges than can wait', () => {
   });
 
   it('takes charges again when there is room', async () => {
-    bodyOf(await charge(account), 201, ChargeAnswer);
+    bodyOf(await charge(account), 201, ChargeReply);
   });
 
   it('leaves the books whole', () => proveBooks(api.env, { processor: false }));

@@ -10,7 +10,7 @@ import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
-import { openDesk, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
 import { inRealTime } from './real-time.ts';
 
 /** The longest pause between attempts, and the attempts themselves. */

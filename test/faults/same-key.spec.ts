@@ -1,12 +1,12 @@
 /** One idempotency key sent several times at once, wherever it arrives: one charge, the same answer for all. */
 import assert from 'node:assert/strict';
-import { ChargeBatchAnswer } from '../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call } from '../support/http.ts';
 import type { Server } from '../support/stack.ts';
-import { holdConsumer } from './locks.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 
 interface Result {
   readonly status: number;
@@ -50,7 +50,7 @@ describe('the same key at the same time', () => {
       key: account.developerKey,
       body: { charges },
     });
-    return bodyOf(answer, 200, ChargeBatchAnswer).results;
+    return bodyOf(answer, 200, ChargeBatchReply).results;
   };
 
   /** Sends on both processes, each with its statement waiting for the consumer before either may go on. */

@@ -1,7 +1,7 @@
 /** A whole site that can be harmed: two APIs, a worker, Postgres and Temporal, and a list of what may happen. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import type { Random } from '../simulation/random.ts';
+import type { Random } from '../support/random.ts';
 import {
   startApi,
   startStack,
@@ -9,7 +9,7 @@ import {
   type Environment,
   type Server,
 } from '../support/stack.ts';
-import { startOwnPostgres, startOwnTemporal } from './own-servers.ts';
+import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 
 export interface Site {
   readonly env: Environment;

@@ -1,9 +1,9 @@
 /** Each path that a grant and an invocation can take, for record.ts. */
-import { InvocationAnswer } from '../../src/schemas/invocations.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { echo } from '../support/agents.ts';
 import { bodyOf } from '../support/http.ts';
 import { until } from '../support/stack.ts';
-import type { AgentDesk } from '../workflows/agent-desk.ts';
+import type { AgentDesk } from '../support/agent-desk.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
@@ -73,7 +73,7 @@ export const AGENT_PATHS: Readonly<Record<string, (desk: AgentDesk) => Promise<s
     const body = { targetAgentId: 'again', grantId, capability: 'translate', payload: {} };
     const ask = async () => {
       const answer = await desk.post('/invoke', body, { 'idempotency-key': 'again' });
-      return bodyOf(answer, answer.status, InvocationAnswer).id;
+      return bodyOf(answer, answer.status, InvocationReply).id;
     };
     const workflow = desk.workflow('invocation', await ask());
     await workflow.terminate();

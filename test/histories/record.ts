@@ -14,8 +14,8 @@ import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
 import { reconcileNow } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
-import { openAgentDesk } from '../workflows/agent-desk.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../workflows/top-up-desk.ts';
+import { openAgentDesk } from '../support/agent-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
@@ -135,9 +135,7 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
     });
     const result = await desk.request(await desk.newConsumer(), 'checkout', 25);
     if (!('topUp' in result)) throw new Error(result.kind);
-    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl, {
-      timeoutMs: 60_000,
-    });
+    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl);
     await desk.pay(url);
     return result.topUp;
   },

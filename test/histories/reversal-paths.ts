@@ -3,7 +3,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
-import type { TopUpDesk } from '../workflows/top-up-desk.ts';
+import type { TopUpDesk } from '../support/top-up-desk.ts';
 
 /** Each returns the top-up when its last run is under way, or over. */
 export const REVERSAL_PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<TopUp>>> = {
@@ -42,7 +42,7 @@ export const REVERSAL_PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promis
       const query = `WorkflowId = "${desk.workflow(topUp.id).workflowId}" and Stuck = true`;
       return (await desk.temporal.client.workflow.count(query)).count === 1;
     };
-    await until(isStuck, { timeoutMs: 60_000 });
+    await until(isStuck);
     await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
     await desk.workflow(topUp.id).executeUpdate('retry');
     return topUp;

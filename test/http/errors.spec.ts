@@ -34,6 +34,7 @@ describe('errors', () => {
     ['PATCH', '/v1/tools', 'POST, HEAD, GET'],
     ['OPTIONS', '/v1/earnings', 'HEAD, GET'],
     ['GET', '/v1/checkout', 'POST'],
+    ['GET', '/v1/charges/batch', 'POST'],
     ['POST', '/v1/charges/chg_1', 'HEAD, GET'],
   ] as const) {
     it(`answers method_not_allowed for ${method} ${path}`, async () => {

@@ -6,15 +6,15 @@ import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
-import { AgentAnswer } from '../../src/schemas/agents.ts';
-import { ChargeAnswer } from '../../src/schemas/charges.ts';
-import { ToolsAnswer } from '../../src/schemas/developers.ts';
-import { PlacedHoldAnswer } from '../../src/schemas/holds.ts';
-import { GrantAnswer } from '../../src/schemas/grants.ts';
-import { InvocationAnswer } from '../../src/schemas/invocations.ts';
+import { AgentReply } from '../../src/schemas/agents.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { ToolsReply } from '../../src/schemas/tools.ts';
+import { PlacedHoldReply } from '../../src/schemas/holds.ts';
+import { GrantReply } from '../../src/schemas/grants.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { askHold } from './holds/hold-requests.ts';
+import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 
 interface Row {
@@ -166,9 +166,9 @@ describe('tenancy', () => {
     );
     const tools = await call(api, 'GET', '/v1/tools', { key: owner.developerKey });
     owned = {
-      tool: bodyOf(tools, 200, ToolsAnswer).tools[0]?.id ?? '',
-      charge: bodyOf(answer, 201, ChargeAnswer).id,
-      hold: bodyOf(held, 201, PlacedHoldAnswer).id,
+      tool: bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '',
+      charge: bodyOf(answer, 201, ChargeReply).id,
+      hold: bodyOf(held, 201, PlacedHoldReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       ...(await invokeAgent()),
     };
@@ -237,11 +237,11 @@ describe('tenancy', () => {
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
       call(api, 'POST', path, { headers: serviceKey(owner.legacyKey), body });
-    bodyOf(await post('/register', agentBody), 201, AgentAnswer);
+    bodyOf(await post('/register', agentBody), 201, AgentReply);
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const granted = await post('/grant', { ...grantBody, expiresAt });
-    const grant = bodyOf(granted, 201, GrantAnswer).id;
-    const { id } = bodyOf(await post('/invoke', invocationBody(grant)), 202, InvocationAnswer);
+    const grant = bodyOf(granted, 201, GrantReply).id;
+    const { id } = bodyOf(await post('/invoke', invocationBody(grant)), 202, InvocationReply);
     await api.sql.query(
       `update farebox.invocations set status = 'succeeded', ended_at = now(), result = '1',
          result_hash = sha256('1')`,
@@ -268,7 +268,7 @@ describe('tenancy', () => {
     const grant = await call(api, 'GET', `/grant/${owned.grant}`, {
       headers: serviceKey(owner.legacyKey),
     });
-    const { status, uses } = bodyOf(grant, 200, GrantAnswer);
+    const { status, uses } = bodyOf(grant, 200, GrantReply);
     assert.deepEqual([status, uses], ['active', 1]);
   });
 

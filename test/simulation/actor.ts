@@ -19,8 +19,8 @@ import {
   type Developer,
   type MadeCharge,
 } from './model.ts';
-import type { Random } from './random.ts';
-import type { ChargeAnswer, Service } from './service.ts';
+import type { Random } from '../support/random.ts';
+import type { ChargeReply, Service } from './service.ts';
 
 export interface World {
   readonly service: Service;
@@ -147,19 +147,19 @@ export class Actor {
     this.#service.count('batch');
 
     const decided = [...news, twice].map((request, index) =>
-      this.#service.decisionOf(request, answers[index] as ChargeAnswer),
+      this.#service.decisionOf(request, answers[index] as ChargeReply),
     );
     for (const consumer of this.consumers) {
       consumer.settle(decided.filter(({ request }) => request.consumer === consumer));
     }
     const rest = answers.slice(decided.length);
     for (const [index, made] of mades.entries()) {
-      this.#assertReplay(made, rest[index] as ChargeAnswer);
+      this.#assertReplay(made, rest[index] as ChargeReply);
     }
     for (const answer of rest.slice(mades.length, -1)) {
       this.#assertRefusal(answer, 422, 'idempotency_key_reused');
     }
-    this.#assertRefusal(rest.at(-1) as ChargeAnswer, 400, 'invalid_amount');
+    this.#assertRefusal(rest.at(-1) as ChargeReply, 400, 'invalid_amount');
   }
 
   /** Many on both processes, now and then more than the balance covers: as many are made as fit. */
@@ -349,7 +349,7 @@ export class Actor {
   }
 
   /** Of a key that nobody used before: a replay means that an attempt without an answer made it. */
-  #fresh(request: ChargeRequest, answer: ChargeAnswer): Decision {
+  #fresh(request: ChargeRequest, answer: ChargeReply): Decision {
     if (answer.isReplay) {
       assert.ok(answer.wasUnknown, `${request.key} was made before it was sent`);
       this.#service.count('made by an attempt that was not answered');
@@ -357,14 +357,14 @@ export class Actor {
     return this.#service.decisionOf(request, answer);
   }
 
-  #assertReplay({ body }: MadeCharge, answer: ChargeAnswer): void {
+  #assertReplay({ body }: MadeCharge, answer: ChargeReply): void {
     assert.equal(answer.status, 201, JSON.stringify(answer.body));
     assert.ok(answer.isReplay);
     assert.deepEqual(answer.body, body);
     this.#service.count('replayed');
   }
 
-  #assertRefusal(answer: ChargeAnswer, status: number, code: string): void {
+  #assertRefusal(answer: ChargeReply, status: number, code: string): void {
     const { error } = answer.body as { error?: { code: string } };
     assert.deepEqual([answer.status, error?.code], [status, code]);
     this.#service.count(code);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Actor } from './actor.ts';
 import { microsOf, type Consumer, type Developer, type MadeCharge } from './model.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../support/random.ts';
 import type { Service } from './service.ts';
 
 interface Page {

@@ -2,8 +2,8 @@
  * `npm run test:simulation -- --operations 200000`: a run of any length, on servers of its own. Prints the
  * seed, with which the same steps can be taken again (`SEED=` or --seed), and what happened how often.
  */
-import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { simulate } from './simulation.ts';
 
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: {
     operations: { type: 'string', default: '20000' },
     kills: { type: 'string' },
-    seed: { type: 'string', default: process.env['SEED'] ?? String(randomInt(2 ** 32)) },
+    seed: { type: 'string', default: String(SEED) },
   },
 });
 const operations = Number(values.operations);

@@ -8,7 +8,7 @@ import { call, type Answer, type CallOptions } from '../support/http.ts';
 import { startApi, type Environment, type Server } from '../support/stack.ts';
 import type { ChargeBody, ChargeRequest, Decision, Developer } from './model.ts';
 import { dollarsOf } from './model.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../support/random.ts';
 
 export interface Decided extends Answer {
   /** Whether an attempt before this answer may have done it already. */
@@ -16,7 +16,7 @@ export interface Decided extends Answer {
 }
 
 /** How a member of a batch, or a single charge, was answered. */
-export interface ChargeAnswer {
+export interface ChargeReply {
   readonly status: number;
   readonly isReplay: boolean;
   readonly wasUnknown: boolean;
@@ -85,7 +85,7 @@ export class Service {
     return answer.body as T;
   }
 
-  async charge(random: Random, request: ChargeRequest): Promise<ChargeAnswer> {
+  async charge(random: Random, request: ChargeRequest): Promise<ChargeReply> {
     const { status, headers, body, wasUnknown } = await this.call(random, 'POST', '/v1/charges', {
       key: request.developer.developerKey,
       headers: { 'idempotency-key': request.key },
@@ -99,8 +99,8 @@ export class Service {
     random: Random,
     { developerKey }: Developer,
     requests: readonly ChargeRequest[],
-  ): Promise<ChargeAnswer[]> {
-    const answers = new Map<ChargeRequest, ChargeAnswer>();
+  ): Promise<ChargeReply[]> {
+    const answers = new Map<ChargeRequest, ChargeReply>();
     const unknown = new Set<ChargeRequest>();
     while (answers.size < requests.length) {
       const members = requests.filter((request) => !answers.has(request));
@@ -124,11 +124,11 @@ export class Service {
         answers.set(member, { status, isReplay: replayed === true, wasUnknown, body });
       }
     }
-    return requests.map((request) => answers.get(request) as ChargeAnswer);
+    return requests.map((request) => answers.get(request) as ChargeReply);
   }
 
   /** A charge whose key is new to the model; it may be the first attempt's that the answer is of. */
-  decisionOf(request: ChargeRequest, answer: ChargeAnswer): Decision {
+  decisionOf(request: ChargeRequest, answer: ChargeReply): Decision {
     if (answer.status === 402) {
       const { error } = answer.body as { error: { code: string; balance: number } };
       assert.equal(error.code, 'insufficient_balance');

@@ -15,7 +15,7 @@ import { startApi, startStack, type Stack } from '../support/stack.ts';
 import { Actor, RARE_STEPS, type World } from './actor.ts';
 import { compare } from './comparison.ts';
 import { Consumer, dollarsOf, type Developer } from './model.ts';
-import { Random } from './random.ts';
+import { Random } from '../support/random.ts';
 import { Service } from './service.ts';
 
 export interface SimulationOptions {

@@ -5,7 +5,7 @@ import { createStripe } from '../../src/stripe/calls.ts';
 import { recordWebhook, type WebhookDeps } from '../../src/stripe/webhook.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
-import { newPayer } from '../store/payer.ts';
+import { newPayer } from '../support/payer.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 
 const eventRow = row(

@@ -1,9 +1,11 @@
 /** Accounts made straight in the database, as `farebox account create` makes them, but quickly and many. */
 import { randomUUID } from 'node:crypto';
+import { readLedgerConfig } from '../../src/config.ts';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros, microsOfDollars } from '../../src/domain/money.ts';
 import { createAccounts } from '../../src/store/accounts/accounts.ts';
 import { createDatabase } from '../../src/store/database.ts';
+import type { Environment } from './stack.ts';
 
 /** Ids as on the wire, keys in plain text. */
 export interface TestAccount {
@@ -15,10 +17,23 @@ export interface TestAccount {
   readonly legacyKey: string;
 }
 
+/** With the settings of the environment, which name the database. */
+export async function createAccount(
+  env: Environment,
+  balanceDollars: number,
+): Promise<TestAccount> {
+  const config = readLedgerConfig(env);
+  const [account] = await createTestAccounts(config.databaseUrl, 1, balanceDollars, config);
+  return account as TestAccount;
+}
+
+const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined };
+
 export async function createTestAccounts(
   databaseUrl: string,
   count: number,
   balanceDollars: number,
+  settings: Parameters<typeof createAccounts>[2] = DEFAULTS,
 ): Promise<TestAccount[]> {
   const balance = asMicros(microsOfDollars(balanceDollars) ?? Number.NaN);
   const requested = Array.from({ length: count }, () => ({
@@ -27,11 +42,7 @@ export async function createTestAccounts(
   }));
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   try {
-    const result = await createAccounts(database, requested, {
-      keyPrefix: 'fare',
-      ledgerCount: 16,
-      consentCeiling: undefined,
-    });
+    const result = await createAccounts(database, requested, settings);
     if (result.kind !== 'created') throw new Error(`${result.email} is taken`);
     return result.accounts.map((account, index) => ({
       email: requested[index]?.email ?? '',

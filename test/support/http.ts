@@ -1,14 +1,16 @@
 /**
- * Calls to the API as any client makes them, and the two things that every answer is held to: the schema
- * of its success, and the one shape of errors.
+ * Calls to the API as any client makes them. Every reply is held to the table of routes: a status that its
+ * row names, a body that is that status's schema to the last member, and only error codes that the row has.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { Ajv, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { errorTypeOf, type ErrorCode } from '../../src/domain/errors.ts';
 import type { TestAccount } from './accounts.ts';
+import { assertInContract, assertShape } from './contract.ts';
+
+export { assertShape };
 
 export interface CallOptions {
   /** Sent as `Authorization: Bearer <key>`. */
@@ -44,11 +46,20 @@ export async function call(
   });
   const answer = await response.text();
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
-  return {
+  const received = {
     status: response.status,
     headers: response.headers,
     body: isJson && answer !== '' ? JSON.parse(answer) : answer,
   };
+  assertInContract(method, path, received);
+  return received;
+}
+
+/** What the service answers to a GET of the key's owner. */
+export async function read<Answer>(url: string, key: string): Promise<Answer> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return (await response.json()) as Answer;
 }
 
 /** Two cents for `search`, by the account's own developer key; a member that is undefined is left out. */
@@ -70,24 +81,12 @@ export async function exchange(server: { readonly url: string }, bytes: string):
   return text(socket);
 }
 
-const ajv = new Ajv({
-  strictTypes: false,
-  formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ },
-});
-const validators = new Map<TSchema, ValidateFunction>();
-
 /** The body of an answer that has this status and is exactly what the schema says. */
 export function bodyOf<T extends TSchema>(answer: Answer, status: number, schema: T): Static<T> {
   assert.equal(answer.status, status, JSON.stringify(answer.body));
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
   assertShape(answer.body, schema);
   return answer.body as Static<T>;
-}
-
-export function assertShape(body: unknown, schema: TSchema): void {
-  const validate = validators.get(schema) ?? ajv.compile(schema);
-  validators.set(schema, validate);
-  assert.ok(validate(body), `${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`);
 }
 
 /** The one shape of errors: each member, nothing else, and nothing of what was not asked for. */

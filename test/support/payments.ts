@@ -1,9 +1,11 @@
 /** What a consumer does to top up through the hosted page, and the simulator's controls. */
 import assert from 'node:assert/strict';
-import { BalanceAnswer, CheckoutAnswer, TopUpsAnswer } from '../../src/schemas/consumers.ts';
+import { randomUUID } from 'node:crypto';
+import { BalanceReply } from '../../src/schemas/balance.ts';
+import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call } from './http.ts';
-import type { Server } from './stack.ts';
+import { until, type Server } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
 type Consumer = Pick<TestAccount, 'consumerKey'>;
@@ -18,8 +20,17 @@ export async function openCheckout(
   { consumerKey }: Consumer,
   amount: number,
 ): Promise<OpenCheckout> {
-  const answer = await call(api, 'POST', '/v1/checkout', { key: consumerKey, body: { amount } });
-  const { topUpId, sessionUrl } = bodyOf(answer, 201, CheckoutAnswer);
+  const request = {
+    key: consumerKey,
+    headers: { 'idempotency-key': randomUUID() },
+    body: { amount },
+  };
+  // 202: on a busy machine a session takes longer to open than a request waits.
+  const answer = await until(async () => {
+    const now = await call(api, 'POST', '/v1/checkout', request);
+    return now.status !== 202 && now;
+  });
+  const { topUpId, sessionUrl } = bodyOf(answer, 201, CheckoutReply);
   assert.ok(sessionUrl);
   return { topUpId, sessionUrl };
 }
@@ -35,14 +46,14 @@ export async function pay(sessionUrl: string, card = '4242424242424242'): Promis
 }
 
 export async function balanceOf(api: At, { consumerKey }: Consumer): Promise<number> {
-  return bodyOf(await call(api, 'GET', '/v1/balance', { key: consumerKey }), 200, BalanceAnswer)
+  return bodyOf(await call(api, 'GET', '/v1/balance', { key: consumerKey }), 200, BalanceReply)
     .balance;
 }
 
 /** Ids and states of a consumer's top-ups, newest first. */
 export async function topUpsOf(api: At, { consumerKey }: Consumer) {
   const answer = await call(api, 'GET', '/v1/top-up?limit=100', { key: consumerKey });
-  return bodyOf(answer, 200, TopUpsAnswer).topUps;
+  return bodyOf(answer, 200, TopUpsReply).topUps;
 }
 
 /** The simulator's controls (simulator/controls/controls.ts): `GET`, or `POST` with a body. */

@@ -16,8 +16,8 @@ const page = (title: string, body: string) =>
 
 const CODES = page(
   'Error codes',
-  '<p>2xx is durable. Every 4xx but 409, and 503, did nothing. 409, 500 or a dropped line is not ' +
-    'known: the same request with the same <code>Idempotency-Key</code> resolves it.</p><dl>' +
+  '<p>2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped connection: unknown; ' +
+    'repeat the request with the same <code>Idempotency-Key</code> to find out.</p><dl>' +
     Object.entries(ERRORS)
       .map(([code, [status, meaning]]) => {
         const text = meaning.replace(/`([^`]+)`/g, '<code>$1</code>');

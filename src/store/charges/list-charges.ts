@@ -9,6 +9,9 @@ import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, timestampOf, type Connection } from '../database.ts';
 import { spentBefore } from '../balance/spent.ts';
 
+/** A member of the metadata: the schema of the request lets nothing else in. */
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+
 const StoredCharge = Type.Object({
   id: Type.String(),
   consumerId: Type.String(),
@@ -18,9 +21,9 @@ const StoredCharge = Type.Object({
   receiptKey: Type.Integer(),
   /** What of it has gone back. */
   refundedMicros: Type.Integer(),
-  /** The hold that it was captured of; null of a plain charge. */
+  /** The hold that it was captured from; null of a plain charge. */
   holdId: Type.Union([Type.String(), Type.Null()]),
-  metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+  metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
 });
 
 /** A charge as it was made; its time is in its id, its receipt is derived from these. */

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox';
 import type { Page } from '../charges/list-charges.ts';
+import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
 import { row, sql, type Connection } from '../database.ts';
 
 type Fragment = ReturnType<typeof sql.fragment>;
@@ -104,7 +105,7 @@ const AttributedTopUp = Type.Object({
   id: Type.String(),
   consumerId: Type.String(),
   amountMicros: Type.Integer(),
-  status: Type.String(),
+  status: Type.Enum(TOP_UP_STATUSES),
   createdAt: Type.String(),
   chargedMicros: Type.Integer(),
   charges: Type.Integer(),

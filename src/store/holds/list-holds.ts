@@ -1,14 +1,16 @@
 /** Holds as they are read: page by page, newest first, by the same two indexes as charges. */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { row, sql, type Connection } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 
-export interface ListedHold extends Hold {
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+
+export interface StoredHold extends Hold {
   readonly developerId: string;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly metadata: Record<string, Static<typeof Scalar>> | null;
 }
 
 /** Whose holds: a developer sees those that it placed, a consumer those on its balance. */
@@ -28,7 +30,7 @@ const holdRow = row(
     state: Type.Integer(),
     placedAt: Type.String(),
     expiresAt: Type.String(),
-    metadata: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+    metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
   }),
 );
 
@@ -47,7 +49,7 @@ export async function listHolds(
   owner: HoldOwner,
   status: HoldStatus | undefined,
   { limit, beforeId }: Page,
-): Promise<readonly ListedHold[]> {
+): Promise<readonly StoredHold[]> {
   const rows = await connection.any(sql.type(holdRow)`
     select ${columns} from farebox.holds
     where ${ownedBy(owner)}
@@ -55,18 +57,18 @@ export async function listHolds(
       and ${status === undefined ? sql.fragment`true` : ofStatus(status)}
     order by id desc limit ${limit}
   `);
-  return rows.map(holdOf) as ListedHold[];
+  return rows.map(holdOf) as StoredHold[];
 }
 
 export async function findHold(
   connection: Connection,
   owner: HoldOwner,
   id: string,
-): Promise<ListedHold | null> {
+): Promise<StoredHold | null> {
   const found = await connection.maybeOne(sql.type(holdRow)`
     select ${columns} from farebox.holds where ${ownedBy(owner)} and id = ${id}
   `);
-  return found && (holdOf(found) as ListedHold);
+  return found && (holdOf(found) as StoredHold);
 }
 
 function ownedBy(owner: HoldOwner) {

@@ -1,7 +1,7 @@
 /** Keys while they change: a revoked one stops everywhere within a second, a rolled one overlaps. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
@@ -29,14 +29,14 @@ describe('keys', () => {
   beforeEach(async () => {
     account = await api.createAccount(10);
     // Every process has both keys in memory.
-    for (const answer of await chargeEverywhere()) bodyOf(answer, 201, ChargeAnswer);
+    for (const answer of await chargeEverywhere()) bodyOf(answer, 201, ChargeReply);
   });
   after(() => api.stop());
 
   it('stop working on every process within a second of being revoked', async () => {
     const [payer, other] = [account, await api.createAccount(10)];
     const charged = { ...payer, developerKey: other.developerKey };
-    for (const answer of await chargeEverywhere(charged)) bodyOf(answer, 201, ChargeAnswer);
+    for (const answer of await chargeEverywhere(charged)) bodyOf(answer, 201, ChargeReply);
     await Promise.all(
       ['developer', 'consumer'].map(async (kind) => command('revoke', await idOf(kind))),
     );
@@ -55,7 +55,7 @@ describe('keys', () => {
     assert.equal(rolled.kind, 'developer');
     for (const developerKey of [rolled.key, account.developerKey]) {
       for (const answer of await chargeEverywhere({ ...account, developerKey })) {
-        bodyOf(answer, 201, ChargeAnswer);
+        bodyOf(answer, 201, ChargeReply);
       }
     }
     const { rows } = await api.sql.query<{ expires: Date }>(
@@ -65,7 +65,7 @@ describe('keys', () => {
     await until(() => Date.now() > Number(rows[0]?.expires));
     for (const answer of await chargeEverywhere()) assertError(answer, 401, 'invalid_secret_key');
     const renewed = { ...account, developerKey: rolled.key };
-    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeAnswer);
+    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeReply);
   });
 
   it('are replaced at once by a roll without an overlap', async () => {
@@ -73,14 +73,14 @@ describe('keys', () => {
     await aSecond();
     for (const answer of await chargeEverywhere()) assert.equal(answer.status, 401);
     const renewed = { ...account, consumerKey: rolled.key };
-    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeAnswer);
+    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeReply);
   });
 
   it('work as soon as they are made, beside those that there are', async () => {
     const { key } = await command('create', account.email, '--kind', 'developer');
     for (const developerKey of [key, account.developerKey]) {
       for (const answer of await chargeEverywhere({ ...account, developerKey })) {
-        bodyOf(answer, 201, ChargeAnswer);
+        bodyOf(answer, 201, ChargeReply);
       }
     }
   });

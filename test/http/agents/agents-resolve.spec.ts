@@ -1,6 +1,6 @@
 /** POST /resolve and /intent/preview: ranked, bounded, deterministic, and at a loss rather than in error. */
 import assert from 'node:assert/strict';
-import { IntentAnswer, ResolveAnswer } from '../../../src/schemas/agents.ts';
+import { IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -32,12 +32,12 @@ describe('POST /resolve', () => {
   const post = (path: string, body: unknown, { legacyKey } = owner) =>
     call(api, 'POST', path, { headers: { 'x-service-key': legacyKey }, body });
   const resolve = async (query: string, more: object = {}) =>
-    bodyOf(await post('/resolve', { query, ...more }), 200, ResolveAnswer);
+    bodyOf(await post('/resolve', { query, ...more }), 200, ResolveReply);
   const idsOf = async (query: string, more: object = {}) =>
     (await resolve(query, more)).results.map(({ agentId }) => agentId);
 
   const preview = async (query: string) =>
-    bodyOf(await post('/intent/preview', { query }), 200, IntentAnswer).intent;
+    bodyOf(await post('/intent/preview', { query }), 200, IntentReply).intent;
 
   it('weighs a name above what an agent offers, and that above its description', async () => {
     assert.deepEqual(await idsOf('otter'), ['named', 'wordy', 'offering', 'describing']);
@@ -85,7 +85,7 @@ describe('POST /resolve', () => {
 
   it('finds agents of every account', async () => {
     const answer = await post('/resolve', { query: 'sloth' }, stranger);
-    assert.equal(bodyOf(answer, 200, ResolveAnswer).results[0]?.agentId, 'mute');
+    assert.equal(bodyOf(answer, 200, ResolveReply).results[0]?.agentId, 'mute');
   });
 
   const lost = [

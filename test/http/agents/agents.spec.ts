@@ -1,6 +1,6 @@
 /** POST /register: an agent belongs to the account that registered it first, and every field has bounds. */
 import assert from 'node:assert/strict';
-import { AgentAnswer, ResolveAnswer } from '../../../src/schemas/agents.ts';
+import { AgentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -31,7 +31,7 @@ describe('POST /register', () => {
   const rowOf = async (id: string) =>
     (await api.sql.query('select * from farebox.agents where id = $1', [id])).rows[0] as unknown;
   const find = async (query: string) =>
-    bodyOf(await post('/resolve', { query }), 200, ResolveAnswer).results.map(
+    bodyOf(await post('/resolve', { query }), 200, ResolveReply).results.map(
       ({ agentId }) => agentId,
     );
 
@@ -42,7 +42,7 @@ describe('POST /register', () => {
       capabilities: ['find_otter', 'count otters'],
       intents: ['otter.find'],
     };
-    const { createdAt, ...rest } = bodyOf(await register(full), 201, AgentAnswer);
+    const { createdAt, ...rest } = bodyOf(await register(full), 201, AgentReply);
     assert.ok(Math.abs(Date.now() - Date.parse(createdAt)) < 60_000);
     assert.deepEqual(rest, full);
   });
@@ -51,20 +51,20 @@ describe('POST /register', () => {
     const { description, capabilities, intents } = bodyOf(
       await register({ id: 'bare' }),
       201,
-      AgentAnswer,
+      AgentReply,
     );
     assert.deepEqual([description, capabilities, intents], ['', [], []]);
   });
 
   it('lets the owner change everything but the id, and find it by what it is now', async () => {
-    const first = bodyOf(await register({ id: 'moving', name: 'Walrus Radar' }), 201, AgentAnswer);
+    const first = bodyOf(await register({ id: 'moving', name: 'Walrus Radar' }), 201, AgentReply);
     const changed = {
       id: 'moving',
       name: 'Narwhal Sonar',
       protocol: 'a2a',
       endpoint: 'http://narwhal.example.com/',
     };
-    const second = bodyOf(await register(changed), 201, AgentAnswer);
+    const second = bodyOf(await register(changed), 201, AgentReply);
     assert.deepEqual(second, {
       ...changed,
       description: '',
@@ -127,7 +127,7 @@ describe('POST /register', () => {
       description: `%_\\ ' OR 1=1; --\n\ttabs :* <-> 'quoted`,
       capabilities: [`it's | a & b:*`, '翻訳'],
     };
-    const { name, description, capabilities } = bodyOf(await register(odd), 201, AgentAnswer);
+    const { name, description, capabilities } = bodyOf(await register(odd), 201, AgentReply);
     assert.deepEqual({ id: odd.id, name, description, capabilities }, odd);
     assert.deepEqual(await find('ТЕСТ'), [odd.id]);
     assert.deepEqual(await find('jaudo'), [odd.id]);
@@ -162,7 +162,7 @@ describe('POST /register', () => {
   for (const [field, atBound, ...refused] of bounds) {
     it(`takes ${field} up to its bound`, async () => {
       const id = field === 'id' ? atBound : `bound-${field}`;
-      bodyOf(await register({ id, [field]: atBound }), 201, AgentAnswer);
+      bodyOf(await register({ id, [field]: atBound }), 201, AgentReply);
     });
     for (const value of refused) {
       const shown = JSON.stringify(value);
@@ -201,8 +201,8 @@ describe('POST /register', () => {
         body: { ...minimal, id: 'local', endpoint },
       });
     try {
-      bodyOf(await answerTo('http://127.0.0.1:9000/mcp'), 201, AgentAnswer);
-      bodyOf(await answerTo('http://localhost:9000/mcp'), 201, AgentAnswer);
+      bodyOf(await answerTo('http://127.0.0.1:9000/mcp'), 201, AgentReply);
+      bodyOf(await answerTo('http://localhost:9000/mcp'), 201, AgentReply);
       assertError(await answerTo('http://u:p@localhost/'), 400, 'invalid_request', 'endpoint');
       assertError(await answerTo('file:///etc/passwd'), 400, 'invalid_request', 'endpoint');
     } finally {

@@ -1,7 +1,7 @@
 /** Grants over HTTP: who may make, see and revoke one, and when it can no longer be used. */
 import assert from 'node:assert/strict';
-import { AgentAnswer } from '../../../src/schemas/agents.ts';
-import { GrantAnswer } from '../../../src/schemas/grants.ts';
+import { AgentReply } from '../../../src/schemas/agents.ts';
+import { GrantReply } from '../../../src/schemas/grants.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
@@ -38,13 +38,13 @@ describe('grants', () => {
 
   async function register(account: TestAccount, id: string): Promise<void> {
     const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };
-    bodyOf(await post('/register', body, account), 201, AgentAnswer);
+    bodyOf(await post('/register', body, account), 201, AgentReply);
   }
 
   /** The sample of the specification, but for the agent. */
   const oneTime = { callerId: 'agent_alice', targetAgentId: 'target', type: 'one_time' };
   const made = async (changes: object = {}, account = maker) =>
-    bodyOf(await post('/grant', { ...oneTime, ...changes }, account), 201, GrantAnswer);
+    bodyOf(await post('/grant', { ...oneTime, ...changes }, account), 201, GrantReply);
   const countOf = async (): Promise<number> => {
     const { rows } = await api.sql.query<{ count: string }>('select count(*) from farebox.grants');
     return Number(rows[0]?.count);
@@ -123,7 +123,7 @@ describe('grants', () => {
           post('/grant', oneTime, maker, { 'idempotency-key': 'raced' }),
         ),
       );
-      const ids = answers.map((answer) => bodyOf(answer, 201, GrantAnswer).id);
+      const ids = answers.map((answer) => bodyOf(answer, 201, GrantReply).id);
       assert.equal(new Set(ids).size, 1);
       assert.equal(await countOf(), before + 1);
       const replayed = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
@@ -134,12 +134,12 @@ describe('grants', () => {
       const before = await countOf();
       const key = { 'idempotency-key': 'short' };
       const body = { ...oneTime, expiresAt: inMs(700) };
-      const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantAnswer);
-      await until(async () => bodyOf(await get(id), 200, GrantAnswer).status === 'expired');
+      const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantReply);
+      await until(async () => bodyOf(await get(id), 200, GrantReply).status === 'expired');
       assert.ok(Date.parse(expiresAt) <= Date.now());
       const again = await post('/grant', body, maker, key);
       assert.equal(again.headers.get('idempotency-replayed'), 'true');
-      const replayed = bodyOf(again, 201, GrantAnswer);
+      const replayed = bodyOf(again, 201, GrantReply);
       assert.deepEqual([replayed.id, replayed.status], [id, 'expired']);
       const other = await post('/grant', { ...body, callerId: 'other' }, maker, key);
       assertError(other, 422, 'idempotency_key_reused');
@@ -149,18 +149,18 @@ describe('grants', () => {
 
     it('refuses another grant under the same key, and takes it of another account', async () => {
       const key = { 'idempotency-key': 'shared' };
-      bodyOf(await post('/grant', oneTime, maker, key), 201, GrantAnswer);
+      bodyOf(await post('/grant', oneTime, maker, key), 201, GrantReply);
       const other = { ...oneTime, callerId: 'other' };
       assertError(await post('/grant', other, maker, key), 422, 'idempotency_key_reused');
-      bodyOf(await post('/grant', other, caller, key), 201, GrantAnswer);
+      bodyOf(await post('/grant', other, caller, key), 201, GrantReply);
     });
   });
 
   describe('GET /grant/:id', () => {
     it('shows a grant to who made it and to who owns the agent that it names as caller', async () => {
       const grant = await made({ callerId: 'calling-agent' });
-      assert.deepEqual(bodyOf(await get(grant.id), 200, GrantAnswer), grant);
-      assert.deepEqual(bodyOf(await get(grant.id, caller), 200, GrantAnswer), grant);
+      assert.deepEqual(bodyOf(await get(grant.id), 200, GrantReply), grant);
+      assert.deepEqual(bodyOf(await get(grant.id, caller), 200, GrantReply), grant);
     });
 
     it('shows it to nobody else, not even to who owns the target', async () => {
@@ -178,7 +178,7 @@ describe('grants', () => {
 
     it('shows that a grant has expired, though no workflow has said so', async () => {
       const { id } = await made({ expiresAt: inMs(700) });
-      const status = async () => bodyOf(await get(id), 200, GrantAnswer).status;
+      const status = async () => bodyOf(await get(id), 200, GrantReply).status;
       assert.equal(await status(), 'active');
       await until(async () => (await status()) === 'expired');
       assertError(await post(`/grant/${id}/revoke`), 409, 'grant_not_active', undefined, {
@@ -199,21 +199,21 @@ describe('grants', () => {
       const grant = await made();
       for (const _ of ['once', 'again']) {
         const answer = await post(`/grant/${grant.id}/revoke`);
-        assert.deepEqual(bodyOf(answer, 200, GrantAnswer), { ...grant, status: 'revoked' });
+        assert.deepEqual(bodyOf(answer, 200, GrantReply), { ...grant, status: 'revoked' });
       }
-      assert.equal(bodyOf(await get(grant.id), 200, GrantAnswer).status, 'revoked');
+      assert.equal(bodyOf(await get(grant.id), 200, GrantReply).status, 'revoked');
     });
 
     it('does not mind a body', async () => {
       const { id } = await made();
-      bodyOf(await post(`/grant/${id}/revoke`, { why: 'it was stolen' }), 200, GrantAnswer);
+      bodyOf(await post(`/grant/${id}/revoke`, { why: 'it was stolen' }), 200, GrantReply);
     });
 
     it('is for who made the grant alone', async () => {
       const { id } = await made({ callerId: 'calling-agent' });
       assertError(await post(`/grant/${id}/revoke`, undefined, caller), 404, 'not_found');
       assertError(await post(`/grant/${id}/revoke`, undefined, callee), 404, 'not_found');
-      assert.equal(bodyOf(await get(id), 200, GrantAnswer).status, 'active');
+      assert.equal(bodyOf(await get(id), 200, GrantReply).status, 'active');
     });
 
     it('finds nothing by what is no id', async () => {

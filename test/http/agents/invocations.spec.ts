@@ -3,9 +3,9 @@
  * becomes of them is in test/workflows.
  */
 import assert from 'node:assert/strict';
-import { AgentAnswer } from '../../../src/schemas/agents.ts';
-import { GrantAnswer } from '../../../src/schemas/grants.ts';
-import { InvocationAnswer } from '../../../src/schemas/invocations.ts';
+import { AgentReply } from '../../../src/schemas/agents.ts';
+import { GrantReply } from '../../../src/schemas/grants.ts';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
@@ -49,12 +49,12 @@ describe('invocations while Temporal is away', () => {
 
   async function register(account: TestAccount, id: string): Promise<void> {
     const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };
-    bodyOf(await post('/register', body, account), 201, AgentAnswer);
+    bodyOf(await post('/register', body, account), 201, AgentReply);
   }
 
   async function grant(changes: object = {}): Promise<string> {
     const body = { callerId: 'alice', targetAgentId: 'target', type: 'one_time', ...changes };
-    return bodyOf(await post('/grant', body), 201, GrantAnswer).id;
+    return bodyOf(await post('/grant', body), 201, GrantReply).id;
   }
 
   async function countsOf(grantId: string): Promise<{ uses: number; invocations: number }> {
@@ -71,7 +71,7 @@ describe('invocations while Temporal is away', () => {
     const startedAt = performance.now();
     const answer = await post('/invoke', invocation(grantId));
     assert.ok(performance.now() - startedAt < 5_000);
-    const { id, createdAt, ...rest } = bodyOf(answer, 202, InvocationAnswer);
+    const { id, createdAt, ...rest } = bodyOf(answer, 202, InvocationReply);
     assert.match(id, /^inv_[0-9a-f]{32}$/);
     assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
     const { payload: _, ...asked } = invocation(grantId);
@@ -79,7 +79,7 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
     const headers = { 'x-service-key': maker.legacyKey };
     const shown = await call(api, 'GET', `/invoke/${id}`, { headers });
-    assert.deepEqual(bodyOf(shown, 200, InvocationAnswer), answer.body);
+    assert.deepEqual(bodyOf(shown, 200, InvocationReply), answer.body);
     assertError(await call(api, 'GET', `/receipts/${id}`, { headers }), 404, 'not_found');
   });
 
@@ -89,7 +89,7 @@ describe('invocations while Temporal is away', () => {
       Array.from({ length: 50 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),
     );
     const [won, ...more] = answers.filter(({ status }) => status === 202);
-    bodyOf(won as Answer, 202, InvocationAnswer);
+    bodyOf(won as Answer, 202, InvocationReply);
     assert.deepEqual(more, []);
     for (const answer of answers) {
       if (answer !== won) assertError(answer, 409, 'grant_not_active', 'grantId');
@@ -128,7 +128,7 @@ describe('invocations while Temporal is away', () => {
     const key = { 'idempotency-key': 'raced' };
     const ask = (_: unknown, n: number) => post('/invoke', invocation(grantId), maker, key, n % 2);
     const answers = await Promise.all(Array.from({ length: 10 }, ask));
-    const ids = answers.map((answer) => bodyOf(answer, 202, InvocationAnswer).id);
+    const ids = answers.map((answer) => bodyOf(answer, 202, InvocationReply).id);
     assert.equal(new Set(ids).size, 1);
     assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
     const replayed = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
@@ -138,7 +138,7 @@ describe('invocations while Temporal is away', () => {
   it('refuse a key that has named another one, and use no grant for it', async () => {
     const [first, second] = [await grant(), await grant()];
     const key = { 'idempotency-key': 'shared' };
-    bodyOf(await post('/invoke', invocation(first), maker, key), 202, InvocationAnswer);
+    bodyOf(await post('/invoke', invocation(first), maker, key), 202, InvocationReply);
     const others = [
       { ...invocation(first), capability: 'other' },
       { ...invocation(first), payload: { text: 'Hello', to: 'de' } },
@@ -168,7 +168,7 @@ describe('invocations while Temporal is away', () => {
 
   it('take a grant of whoever made it, or owns the agent that it names as caller', async () => {
     const byCaller = await grant({ callerId: 'calling-agent' });
-    const own = bodyOf(await post('/invoke', invocation(byCaller), caller), 202, InvocationAnswer);
+    const own = bodyOf(await post('/invoke', invocation(byCaller), caller), 202, InvocationReply);
     const headers = { 'x-service-key': maker.legacyKey };
     assertError(await call(api, 'GET', `/invoke/${own.id}`, { headers }), 404, 'not_found');
     const notNamed = await grant();
@@ -181,8 +181,8 @@ describe('invocations while Temporal is away', () => {
 
   it('refuse a grant that is revoked, used, or for another agent, and make nothing', async () => {
     const [revoked, used, other] = [await grant(), await grant(), await grant()];
-    bodyOf(await post(`/grant/${revoked}/revoke`), 200, GrantAnswer);
-    bodyOf(await post('/invoke', invocation(used)), 202, InvocationAnswer);
+    bodyOf(await post(`/grant/${revoked}/revoke`), 200, GrantReply);
+    bodyOf(await post('/invoke', invocation(used)), 202, InvocationReply);
     const answers = [
       await post('/invoke', invocation(revoked)),
       await post('/invoke', invocation(used)),
@@ -224,7 +224,7 @@ describe('invocations while Temporal is away', () => {
   it('take a payload of up to 256 KiB, of any text', async () => {
     const text = `\u0000 \ud800 🦦 ${'x'.repeat(200_000)}`;
     const body = { ...invocation(await grant()), payload: { text, '': { a: [1e21, -0, 'b'] } } };
-    bodyOf(await post('/invoke', body), 202, InvocationAnswer);
+    bodyOf(await post('/invoke', body), 202, InvocationReply);
     const large = { ...body, payload: { text: 'x'.repeat(270_000) } };
     assertError(await post('/invoke', large), 413, 'payload_too_large');
   });

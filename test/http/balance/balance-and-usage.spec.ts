@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../../src/store/database.ts';
 import { recordReversals } from '../../../src/store/top-ups/reversals.ts';
-import { ChargeAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { dispute } from '../../store/payer.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
+import { dispute } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -18,7 +18,7 @@ describe('GET /v1/balance', () => {
   after(() => api.stop());
 
   const balanceOf = async (account: TestAccount) =>
-    bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceAnswer);
+    bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply);
 
   it('says what can be spent, and by whom', async () => {
     const account = await api.createAccount(12.345678);
@@ -86,7 +86,7 @@ describe('GET /v1/usage', () => {
         { ...account, developerKey },
         { amount: 0.1, tool: n < 4 ? 'search' : 'read', metadata: { secret: 'of the developer' } },
       );
-      ids.unshift(bodyOf(answer, 201, ChargeAnswer).id);
+      ids.unshift(bodyOf(answer, 201, ChargeReply).id);
     }
     await charge(api, account, { amount: 100 });
   });
@@ -94,7 +94,7 @@ describe('GET /v1/usage', () => {
 
   const get = (query: string) =>
     call(api, 'GET', `/v1/usage${query}`, { key: account.consumerKey });
-  const usage = async (query = '') => bodyOf(await get(query), 200, UsageAnswer);
+  const usage = async (query = '') => bodyOf(await get(query), 200, UsageReply);
 
   it('lists the charges of all developers newest first, and their total', async () => {
     const { charges, total, hasMore } = await usage();

@@ -1,9 +1,11 @@
 /** Refunds beside everything else that moves the same money: charges, top-ups and rollups, in two processes. */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
-import { ChargeAnswer, RefundAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { EarningsAnswer, ToolsAnswer } from '../../../src/schemas/developers.ts';
+import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
+import { UsageReply } from '../../../src/schemas/balance.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
+import { ToolsReply } from '../../../src/schemas/tools.ts';
 import { findAccount } from '../../../src/store/accounts/accounts.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
@@ -14,14 +16,13 @@ import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge, type Answer } from '../../support/http.ts';
 
 const FIRST = 60;
-const asCharge = (answer: Answer) => bodyOf(answer, 201, ChargeAnswer);
+const asCharge = (answer: Answer) => bodyOf(answer, 201, ChargeReply);
 const range = (count: number) => Array.from({ length: count }, (_, n) => n);
 /** In micros, so that the sum is exact. */
 const sum = (items: readonly { readonly amount: number }[]) =>
   items.reduce((total, { amount }) => total + Math.round(amount * 1e6), 0);
 
-describe('refunds of charges beside other traffic', function () {
-  this.timeout(60_000);
+describe('refunds of charges beside other traffic', () => {
   let api: TestApi;
   let database: Database;
   let consumer: TestAccount;
@@ -53,23 +54,22 @@ describe('refunds of charges beside other traffic', function () {
 
     const back = refunds
       .filter(({ status }) => status === 201)
-      .map((answer) => bodyOf(answer, 201, RefundAnswer));
+      .map((answer) => bodyOf(answer, 201, RefundReply));
     assert.ok(back.length > FIRST && back.length < 240, `${back.length} of 240 refunds`);
     const made = [...first, ...charges.filter(({ status }) => status === 201).map(asCharge)];
     const netMicros = sum(made) - sum(back);
     const net = netMicros / 1e6;
     const shown = {
-      balance: bodyOf(await read('/v1/balance', consumer.consumerKey), 200, BalanceAnswer).balance,
-      usage: bodyOf(await read('/v1/usage', consumer.consumerKey), 200, UsageAnswer).total,
-      earned: bodyOf(await read('/v1/earnings', developer.developerKey), 200, EarningsAnswer)
-        .byTool,
+      balance: bodyOf(await read('/v1/balance', consumer.consumerKey), 200, BalanceReply).balance,
+      usage: bodyOf(await read('/v1/usage', consumer.consumerKey), 200, UsageReply).total,
+      earned: bodyOf(await read('/v1/earnings', developer.developerKey), 200, EarningsReply).byTool,
     };
     assert.deepEqual(shown, {
       balance: (20e6 - netMicros) / 1e6,
       usage: net,
       earned: { search: net },
     });
-    const { tools } = bodyOf(await read('/v1/tools', developer.developerKey), 200, ToolsAnswer);
+    const { tools } = bodyOf(await read('/v1/tools', developer.developerKey), 200, ToolsReply);
     assert.deepEqual(
       tools.map(({ totalCharges, totalRevenue }) => [totalCharges, totalRevenue]),
       [[made.length, net]],

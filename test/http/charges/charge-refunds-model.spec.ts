@@ -7,16 +7,15 @@ import * as fc from 'fast-check';
 import type { Static, TSchema } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { ChargeAnswer, RefundAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
+import { UsageReply } from '../../../src/schemas/balance.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { DeveloperTopUpsReply } from '../../../src/schemas/top-ups.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
+import { ToolsReply } from '../../../src/schemas/tools.ts';
 import {
-  DeveloperTopUpsAnswer,
-  EarningsAnswer,
-  ToolsAnswer,
-} from '../../../src/schemas/developers.ts';
-import {
-  ConsumerStatementAnswer,
-  DeveloperStatementAnswer,
+  ConsumerStatementReply,
+  DeveloperStatementReply,
 } from '../../../src/schemas/statements.ts';
 import { findAccount } from '../../../src/store/accounts/accounts.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
@@ -77,8 +76,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom({ do: 'rollUp' }, { do: 'rebuild' }) },
 );
 
-describe('charges and their refunds', function () {
-  this.timeout(120_000);
+describe('charges and their refunds', () => {
   let api: TestApi;
   let database: Database;
 
@@ -118,7 +116,7 @@ describe('charges and their refunds', function () {
         const amount = micros / 1e6;
         const answer = await charge(api, { ...consumer, developerKey }, { tool, amount });
         if (micros > books.balance(consumerId)) return assert.equal(answer.status, 402);
-        const { id } = bodyOf(answer, 201, ChargeAnswer);
+        const { id } = bodyOf(answer, 201, ChargeReply);
         return books.charge({ id, consumerId, developerId, tool, micros });
       }
       case 'refund': {
@@ -159,7 +157,7 @@ describe('charges and their refunds', function () {
       return assertError(answer, 400, 'refund_exceeds_charge', param, facts);
     }
     books.refund(made, micros);
-    const { amount, refunded } = bodyOf(answer, 201, RefundAnswer);
+    const { amount, refunded } = bodyOf(answer, 201, RefundReply);
     assert.deepEqual([amount, refunded], [micros / 1e6, made.refunded / 1e6]);
   }
 
@@ -169,14 +167,14 @@ describe('charges and their refunds', function () {
 
   /** Everything that the account reads, as consumer and as developer. */
   async function shownTo({ consumerKey, developerKey }: TestAccount): Promise<Figures> {
-    const { balance } = await read('/v1/balance', consumerKey, BalanceAnswer);
-    const { charges, total } = await read('/v1/usage?limit=100', consumerKey, UsageAnswer);
-    const { totalEarnings, byTool } = await read('/v1/earnings', developerKey, EarningsAnswer);
-    const { tools } = await read('/v1/tools', developerKey, ToolsAnswer);
-    const { topUps } = await read('/v1/top-ups?limit=100', developerKey, DeveloperTopUpsAnswer);
+    const { balance } = await read('/v1/balance', consumerKey, BalanceReply);
+    const { charges, total } = await read('/v1/usage?limit=100', consumerKey, UsageReply);
+    const { totalEarnings, byTool } = await read('/v1/earnings', developerKey, EarningsReply);
+    const { tools } = await read('/v1/tools', developerKey, ToolsReply);
+    const { topUps } = await read('/v1/top-ups?limit=100', developerKey, DeveloperTopUpsReply);
     const month = `/v1/statements/${new Date().toISOString().slice(0, 7)}`;
-    const { closingBalance } = await read(month, consumerKey, ConsumerStatementAnswer);
-    const { closingEarnings } = await read(month, developerKey, DeveloperStatementAnswer);
+    const { closingBalance } = await read(month, consumerKey, ConsumerStatementReply);
+    const { closingEarnings } = await read(month, developerKey, DeveloperStatementReply);
     return {
       balance,
       usage: total,

@@ -1,17 +1,17 @@
 /** Giving charges back: how much, to whom, how often, and what is shown of it everywhere afterwards. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
 import {
-  ChargeAnswer,
-  ChargesAnswer,
-  DeveloperChargeAnswer,
-  RefundAnswer,
-  UsageAnswer,
+  ChargeReply,
+  ChargesReply,
+  DeveloperChargeReply,
+  RefundReply,
 } from '../../../src/schemas/charges.ts';
+import { UsageReply } from '../../../src/schemas/balance.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
-import { dispute, processorId } from '../../store/payer.ts';
+import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
@@ -40,7 +40,7 @@ describe('POST /v1/charges/:id/refund', () => {
   const made = async (amount: number, tool = 'search') => {
     const { developerKey } = developer;
     const answer = await charge(api, { ...consumer, developerKey }, { amount, tool });
-    return bodyOf(answer, 201, ChargeAnswer);
+    return bodyOf(answer, 201, ChargeReply);
   };
   const ask = (
     id: string,
@@ -52,21 +52,21 @@ describe('POST /v1/charges/:id/refund', () => {
     return call(server, 'POST', `/v1/charges/${id}/refund`, { key, body, headers });
   };
   const refund = async (id: string, body: unknown = {}) =>
-    bodyOf(await ask(id, body), 201, RefundAnswer);
+    bodyOf(await ask(id, body), 201, RefundReply);
   const balance = async () =>
-    bodyOf(await call(api, 'GET', '/v1/balance', { key: consumer.consumerKey }), 200, BalanceAnswer)
+    bodyOf(await call(api, 'GET', '/v1/balance', { key: consumer.consumerKey }), 200, BalanceReply)
       .balance;
   const usage = async (query = '') =>
     bodyOf(
       await call(api, 'GET', `/v1/usage${query}`, { key: consumer.consumerKey }),
       200,
-      UsageAnswer,
+      UsageReply,
     );
   const single = async (id: string) =>
     bodyOf(
       await call(api, 'GET', `/v1/charges/${id}`, { key: developer.developerKey }),
       200,
-      DeveloperChargeAnswer,
+      DeveloperChargeReply,
     );
 
   it('gives all of it back when no amount is named, to be spent at once', async () => {
@@ -116,7 +116,7 @@ describe('POST /v1/charges/:id/refund', () => {
     for (const answer of answers.filter(({ status }) => status !== 201)) {
       assertError(answer, 400, 'refund_exceeds_charge', 'amount', { refundable: 0.01 });
     }
-    const totals = refunds.map((answer) => bodyOf(answer, 201, RefundAnswer).refunded);
+    const totals = refunds.map((answer) => bodyOf(answer, 201, RefundReply).refunded);
     assert.equal(new Set(totals).size, 33);
     assert.equal(Math.max(...totals), 0.99);
     assert.equal(await balance(), 9.99);
@@ -177,12 +177,12 @@ describe('POST /v1/charges/:id/refund', () => {
     it('is made once, and answers the same to the same', async () => {
       const { id } = await made(1);
       const first = await ask(id, { amount: 0.5 }, key('once'));
-      const body = bodyOf(first, 201, RefundAnswer);
+      const body = bodyOf(first, 201, RefundReply);
       assert.equal(first.headers.get('idempotency-replayed'), null);
       await refund(id, { amount: 0.25 });
       for (const server of api.processes) {
         const again = await ask(id, { amount: 0.5 }, key('once'), server);
-        assert.deepEqual(bodyOf(again, 201, RefundAnswer), body);
+        assert.deepEqual(bodyOf(again, 201, RefundReply), body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
       }
       assert.equal(await balance(), 9.75);
@@ -190,13 +190,13 @@ describe('POST /v1/charges/:id/refund', () => {
 
     it('answers the same when nothing is left any more', async () => {
       const { id } = await made(1);
-      const first = bodyOf(await ask(id, {}, key('all')), 201, RefundAnswer);
-      assert.deepEqual(bodyOf(await ask(id, {}, key('all')), 201, RefundAnswer), first);
+      const first = bodyOf(await ask(id, {}, key('all')), 201, RefundReply);
+      assert.deepEqual(bodyOf(await ask(id, {}, key('all')), 201, RefundReply), first);
     });
 
     it('refuses another amount under the same key', async () => {
       const { id } = await made(1);
-      bodyOf(await ask(id, { amount: 0.5 }, key('half')), 201, RefundAnswer);
+      bodyOf(await ask(id, { amount: 0.5 }, key('half')), 201, RefundReply);
       await api.changingNothing(async () => {
         for (const body of [{ amount: 0.25 }, { amount: 2 }, {}]) {
           assertError(await ask(id, body, key('half')), 422, 'idempotency_key_reused');
@@ -211,7 +211,7 @@ describe('POST /v1/charges/:id/refund', () => {
           ask(id, { amount: 0.01 }, key('race'), api.processes[n % 2]),
         ),
       );
-      const ids = answers.map((answer) => bodyOf(answer, 201, RefundAnswer).id);
+      const ids = answers.map((answer) => bodyOf(answer, 201, RefundReply).id);
       assert.equal(new Set(ids).size, 1);
       const replays = answers.filter(({ headers }) => headers.get('idempotency-replayed'));
       assert.equal(replays.length, 19);
@@ -221,7 +221,7 @@ describe('POST /v1/charges/:id/refund', () => {
     it('belongs to one charge', async () => {
       const [one, other] = [await made(1), await made(1)];
       const ids = await Promise.all(
-        [one, other].map(async ({ id }) => bodyOf(await ask(id, {}, key('k')), 201, RefundAnswer)),
+        [one, other].map(async ({ id }) => bodyOf(await ask(id, {}, key('k')), 201, RefundReply)),
       );
       assert.notEqual(ids[0]?.id, ids[1]?.id);
     });
@@ -230,7 +230,7 @@ describe('POST /v1/charges/:id/refund', () => {
       const { id } = await made(1);
       const tooMuch = await ask(id, { amount: 2 }, key('again'));
       assertError(tooMuch, 400, 'refund_exceeds_charge', 'amount', { refundable: 1 });
-      bodyOf(await ask(id, { amount: 1 }, key('again')), 201, RefundAnswer);
+      bodyOf(await ask(id, { amount: 1 }, key('again')), 201, RefundReply);
     });
 
     it('finds out what became of a refund whose line to the database broke', async () => {
@@ -249,7 +249,7 @@ describe('POST /v1/charges/:id/refund', () => {
       });
       await holder.end();
       const again = await ask(id, {}, key('lost'));
-      assert.equal(bodyOf(again, 201, RefundAnswer).amount, 1);
+      assert.equal(bodyOf(again, 201, RefundReply).amount, 1);
       assert.equal(again.headers.get('idempotency-replayed'), null);
     });
   });
@@ -288,7 +288,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(total, 2.7);
     const listed = await call(api, 'GET', '/v1/charges', { key: developer.developerKey });
     assert.deepEqual(
-      bodyOf(listed, 200, ChargesAnswer).charges.map((c) => [c.tool, c.amount, c.refunded]),
+      bodyOf(listed, 200, ChargesReply).charges.map((c) => [c.tool, c.amount, c.refunded]),
       shown,
     );
   });
@@ -297,9 +297,9 @@ describe('POST /v1/charges/:id/refund', () => {
     const headers = { 'idempotency-key': 'charge once' };
     const { developerKey } = developer;
     const account = { ...consumer, developerKey };
-    const first = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeAnswer);
+    const first = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeReply);
     await refund(first.id);
-    const again = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeAnswer);
+    const again = bodyOf(await charge(api, account, { amount: 1 }, headers), 201, ChargeReply);
     assert.deepEqual(again, first);
     assert.equal(await balance(), 10);
   });

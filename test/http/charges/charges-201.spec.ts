@@ -1,8 +1,8 @@
 /** A charge that is made: the receipt, the amount, the price, and what a tool or metadata may be. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer, DeveloperChargeAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { VerifyAnswer } from '../../../src/schemas/receipts.ts';
+import { ChargeReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
@@ -19,11 +19,11 @@ describe('POST /v1/charges: 201', () => {
 
   const made = async (
     ...args: Parameters<typeof charge> extends [unknown, ...infer Rest] ? Rest : never
-  ) => bodyOf(await charge(api, ...args), 201, ChargeAnswer);
+  ) => bodyOf(await charge(api, ...args), 201, ChargeReply);
 
   async function balanceOf({ consumerKey }: TestAccount): Promise<number> {
     const answer = await call(api, 'GET', '/v1/balance', { key: consumerKey });
-    return bodyOf(answer, 200, BalanceAnswer).balance;
+    return bodyOf(answer, 200, BalanceReply).balance;
   }
 
   it('charges the consumer and answers with exactly what was charged', async () => {
@@ -32,7 +32,7 @@ describe('POST /v1/charges: 201', () => {
       key: developer.developerKey,
       body: { apiKey: consumer.consumerKey, tool: 'search', amount: 0.1 },
     });
-    const { id, receipt, createdAt, ...rest } = bodyOf(answer, 201, ChargeAnswer);
+    const { id, receipt, createdAt, ...rest } = bodyOf(answer, 201, ChargeReply);
     assert.match(id, /^chg_[0-9a-f]{32}$/);
     assert.match(receipt, /^hmac_sha256\.1\.[\w-]+\.[\w-]{43}$/);
     assert.ok(Math.abs(Date.now() - Date.parse(createdAt)) < 60_000);
@@ -51,7 +51,7 @@ describe('POST /v1/charges: 201', () => {
     const { receipt, id, tool, amount, consumerId, developerId, createdAt } = await made(account);
     for (const key of [account.consumerKey, account.developerKey]) {
       const answer = await call(api, 'POST', '/v1/receipts/verify', { key, body: { receipt } });
-      assert.deepEqual(bodyOf(answer, 200, VerifyAnswer), {
+      assert.deepEqual(bodyOf(answer, 200, VerifyReply), {
         valid: true,
         keyId: '1',
         charge: { id, consumerId, developerId, tool, amount, createdAt },
@@ -109,7 +109,7 @@ describe('POST /v1/charges: 201', () => {
     it(`takes a tool named ${JSON.stringify(tool.slice(0, 40))}`, async () => {
       const { id } = await made(account, { tool });
       const answer = await call(api, 'GET', `/v1/charges/${id}`, { key: account.developerKey });
-      assert.equal(bodyOf(answer, 200, DeveloperChargeAnswer).tool, tool);
+      assert.equal(bodyOf(answer, 200, DeveloperChargeReply).tool, tool);
     });
   }
 
@@ -126,7 +126,7 @@ describe('POST /v1/charges: 201', () => {
     it(`keeps metadata as it was sent: ${JSON.stringify(each).slice(0, 60)}`, async () => {
       const { id } = await made(account, { metadata: each });
       const answer = await call(api, 'GET', `/v1/charges/${id}`, { key: account.developerKey });
-      assert.deepEqual(bodyOf(answer, 200, DeveloperChargeAnswer).metadata, each);
+      assert.deepEqual(bodyOf(answer, 200, DeveloperChargeReply).metadata, each);
     });
   }
 
@@ -135,7 +135,7 @@ describe('POST /v1/charges: 201', () => {
     const { consumerKey: apiKey, developerKey: key } = account;
     const rawBody = `{"apiKey":"${apiKey}","tool":"search","amount":1,"extra":${deep},"__proto__":{"amount":5}}`;
     const answer = await call(api, 'POST', '/v1/charges', { key, rawBody });
-    assert.equal(bodyOf(answer, 201, ChargeAnswer).amount, 1);
+    assert.equal(bodyOf(answer, 201, ChargeReply).amount, 1);
   });
 
   for (const type of [
@@ -145,14 +145,14 @@ describe('POST /v1/charges: 201', () => {
   ]) {
     it(`takes a body of type ${type}`, async () => {
       const answer = await charge(api, account, {}, { 'content-type': type });
-      bodyOf(answer, 201, ChargeAnswer);
+      bodyOf(answer, 201, ChargeReply);
     });
   }
 
   for (const scheme of ['Bearer ', 'bearer ', 'BEARER  ']) {
     it(`takes a key after ${JSON.stringify(scheme)}`, async () => {
       const headers = { authorization: scheme + account.developerKey };
-      bodyOf(await charge(api, account, {}, headers), 201, ChargeAnswer);
+      bodyOf(await charge(api, account, {}, headers), 201, ChargeReply);
     });
   }
 });

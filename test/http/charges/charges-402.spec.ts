@@ -1,7 +1,7 @@
 /** The balance is never overspent: not by a micro-dollar, and not by two hundred charges at once. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
@@ -16,7 +16,7 @@ describe('POST /v1/charges: 402', () => {
 
   async function balanceOf(account: TestAccount): Promise<number> {
     const answer = await call(api, 'GET', '/v1/balance', { key: account.consumerKey });
-    return bodyOf(answer, 200, BalanceAnswer).balance;
+    return bodyOf(answer, 200, BalanceReply).balance;
   }
 
   function assertInsufficient(answer: Answer, balance: number, required: number): void {
@@ -37,7 +37,7 @@ describe('POST /v1/charges: 402', () => {
   it('refuses a balance that is one micro-dollar short', async () => {
     const account = await api.createAccount(0.999999);
     assertInsufficient(await charge(api, account, { amount: 1 }), 0.999999, 1);
-    bodyOf(await charge(api, account, { amount: 0.999999 }), 201, ChargeAnswer);
+    bodyOf(await charge(api, account, { amount: 0.999999 }), 201, ChargeReply);
     assertInsufficient(await charge(api, account, { amount: 0.000001 }), 0, 0.000001);
   });
 
@@ -49,7 +49,7 @@ describe('POST /v1/charges: 402', () => {
   it('charges a smaller amount after a larger one was refused', async () => {
     const account = await api.createAccount(1);
     assertInsufficient(await charge(api, account, { amount: 1.5 }), 1, 1.5);
-    assert.equal(bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeAnswer).balance, 0);
+    assert.equal(bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeReply).balance, 0);
   });
 
   it('refuses the price of a tool that the balance does not cover', async () => {
@@ -69,7 +69,7 @@ describe('POST /v1/charges: 402', () => {
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 100);
     // Each left another balance behind: 0.99, 0.98 and so on down to nothing.
-    const balances = made.map((answer) => bodyOf(answer, 201, ChargeAnswer).balance);
+    const balances = made.map((answer) => bodyOf(answer, 201, ChargeReply).balance);
     assert.deepEqual(
       balances.toSorted((a, b) => b - a),
       Array.from({ length: 100 }, (_, n) => (99 - n) / 100),

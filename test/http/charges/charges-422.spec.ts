@@ -1,7 +1,7 @@
 /** `Idempotency-Key`: it names one charge, of one consumer by one developer, whatever is sent how often. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge, exchange } from '../../support/http.ts';
@@ -30,7 +30,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     await api.changingNothing(async () => {
       for (const process of api.processes) {
         const again = await charge(process, account, {}, { 'idempotency-key': key });
-        assert.deepEqual(bodyOf(again, 201, ChargeAnswer), first.body);
+        assert.deepEqual(bodyOf(again, 201, ChargeReply), first.body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
       }
     });
@@ -44,7 +44,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
   for (const [what, changes] of Object.entries(others)) {
     it(`refuses the key of a charge for ${what}`, async () => {
       const key = newKey();
-      bodyOf(await keyed(key, { tool: 'other' }), 201, ChargeAnswer);
+      bodyOf(await keyed(key, { tool: 'other' }), 201, ChargeReply);
       const answer = await api.changingNothing(() => keyed(key, changes));
       assertError(answer, 422, 'idempotency_key_reused');
     });
@@ -54,7 +54,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     const body = { name: 'priced', price: 0.02 };
     await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
     const key = newKey();
-    bodyOf(await keyed(key, { tool: 'priced', amount: undefined }), 201, ChargeAnswer);
+    bodyOf(await keyed(key, { tool: 'priced', amount: undefined }), 201, ChargeReply);
     assertError(await keyed(key, { tool: 'priced' }), 422, 'idempotency_key_reused');
   });
 
@@ -71,7 +71,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     );
     await until(async () => {
       const answer = await charge(api, developer, priced);
-      return bodyOf(answer, 201, ChargeAnswer).amount === 0.9;
+      return bodyOf(answer, 201, ChargeReply).amount === 0.9;
     });
     assert.deepEqual((await keyed(key, priced, developer)).body, first.body);
   });
@@ -86,7 +86,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
       { ...account, consumerKey: other.consumerKey },
     ];
     const ids = new Set<string>();
-    for (const pair of pairs) ids.add(bodyOf(await keyed(key, {}, pair), 201, ChargeAnswer).id);
+    for (const pair of pairs) ids.add(bodyOf(await keyed(key, {}, pair), 201, ChargeReply).id);
     assert.equal(ids.size, pairs.length);
   });
 
@@ -97,7 +97,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     await api.sql.query('update farebox.consumers set credited_micros = 20000 where id = $1', [
       poor.consumerId.slice('cns_'.length),
     ]);
-    assert.equal(bodyOf(await keyed(key, {}, poor), 201, ChargeAnswer).balance, 0);
+    assert.equal(bodyOf(await keyed(key, {}, poor), 201, ChargeReply).balance, 0);
   });
 
   it('makes one charge of eight at once on two processes, and answers all of them alike', async () => {
@@ -115,7 +115,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
       await until(async () => (await waitingForLocks()) === 2);
       await lock.query('commit');
       const answers = await Promise.all(asked);
-      const bodies = answers.map((answer) => bodyOf(answer, 201, ChargeAnswer));
+      const bodies = answers.map((answer) => bodyOf(answer, 201, ChargeReply));
       for (const body of bodies) assert.deepEqual(body, bodies[0]);
       const first = answers.filter(({ headers }) => headers.get('idempotency-replayed') === null);
       assert.equal(first.length, 1);
@@ -131,7 +131,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
 
   it('takes any visible text of 1 to 255 characters, commas and all', async () => {
     for (const key of ['1', '~', 'a, b', '"quoted"', 'k'.repeat(255)]) {
-      bodyOf(await keyed(key), 201, ChargeAnswer);
+      bodyOf(await keyed(key), 201, ChargeReply);
     }
   });
 

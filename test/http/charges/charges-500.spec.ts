@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { Client } from 'pg';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -30,7 +30,7 @@ describe('POST /v1/charges when the database fails', () => {
       await unlock();
     });
     const again = await charge(api, account, {}, headers);
-    bodyOf(again, 201, ChargeAnswer);
+    bodyOf(again, 201, ChargeReply);
     assert.equal(again.headers.get('idempotency-replayed'), null);
   });
 
@@ -59,8 +59,8 @@ describe('POST /v1/charges when the database fails', () => {
     await once(socket, 'close');
     await call(api, 'GET', '/healthz');
     await unlock();
-    bodyOf(await first, 201, ChargeAnswer);
-    bodyOf(await charge(api, account), 201, ChargeAnswer);
+    bodyOf(await first, 201, ChargeReply);
+    bodyOf(await charge(api, account), 201, ChargeReply);
     assert.equal(await countOf('farebox.charges', 'tool', 'abandoned'), 0);
   });
 

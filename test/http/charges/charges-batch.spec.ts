@@ -1,7 +1,8 @@
 /** Many charges in one request: each answered as if it had been sent alone, in the order of the request. */
 import assert from 'node:assert/strict';
+import type { Static } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts';
-import { ChargeAnswer, ChargeBatchAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply, ChargeBatchReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import {
@@ -23,7 +24,7 @@ interface Result {
 }
 
 function resultsOf(answer: Answer): readonly Result[] {
-  return bodyOf(answer, 200, ChargeBatchAnswer).results;
+  return bodyOf(answer, 200, ChargeBatchReply).results;
 }
 
 function assertMember(
@@ -76,7 +77,8 @@ describe('POST /v1/charges/batch', () => {
         [402, undefined],
       ],
     );
-    assertShape(results[0], ChargeAnswer);
+    const { status: _, ...charged } = results[0] as Static<typeof ChargeReply> & { status: number };
+    assertShape(charged, ChargeReply);
     const facts = { balance: 0.4, required: 0.5, shortfall: 0.1, topUpUrl: `${api.url}/top-up` };
     assertMember(answer, results[1], 'insufficient_balance', undefined, facts);
   });
@@ -129,7 +131,7 @@ describe('POST /v1/charges/batch', () => {
 
   it('shares its keys with single charges', async () => {
     const single = await charge(api, account, {}, { 'idempotency-key': 'shared' });
-    const { id } = bodyOf(single, 201, ChargeAnswer);
+    const { id } = bodyOf(single, 201, ChargeReply);
     const answer = await post([
       member({ idempotencyKey: 'shared' }),
       member({ idempotencyKey: 'shared', amount: 0.03 }),

@@ -1,11 +1,7 @@
 /** The developer's charges: newest first, page by page, filtered, and each by its id. */
 import assert from 'node:assert/strict';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
-import {
-  ChargeAnswer,
-  ChargesAnswer,
-  DeveloperChargeAnswer,
-} from '../../../src/schemas/charges.ts';
+import { ChargeReply, ChargesReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -33,7 +29,7 @@ describe('GET /v1/charges', () => {
         { ...developer, consumerKey: payer.consumerKey },
         { amount: n / 100, tool: n > 5 ? 'late' : 'early', metadata: { n } },
       );
-      const { id, createdAt } = bodyOf(answer, 201, ChargeAnswer);
+      const { id, createdAt } = bodyOf(answer, 201, ChargeReply);
       made.unshift({ id, createdAt });
       await until(() => Date.now() > Date.parse(createdAt), { intervalMs: 1 });
     }
@@ -42,7 +38,7 @@ describe('GET /v1/charges', () => {
 
   const get = (query: string, who = developer) =>
     call(api, 'GET', `/v1/charges${query}`, { key: who.developerKey });
-  const list = async (query = '') => bodyOf(await get(query), 200, ChargesAnswer);
+  const list = async (query = '') => bodyOf(await get(query), 200, ChargesReply);
   const idsOf = async (query: string) => (await list(query)).charges.map(({ id }) => id);
   const ids = (from: number, to: number) => made.slice(from, to).map(({ id }) => id);
 
@@ -71,7 +67,7 @@ describe('GET /v1/charges', () => {
     const answer = await call(api, 'GET', `/v1/charges/${first?.id}`, {
       key: developer.developerKey,
     });
-    assert.deepEqual(bodyOf(answer, 200, DeveloperChargeAnswer), first);
+    assert.deepEqual(bodyOf(answer, 200, DeveloperChargeReply), first);
   });
 
   it('shows every charge once on the way through its pages', async () => {
@@ -100,7 +96,7 @@ describe('GET /v1/charges', () => {
     bodyOf(
       await charge(api, { ...other, developerKey: developer.developerKey }, { tool: 'meanwhile' }),
       201,
-      ChargeAnswer,
+      ChargeReply,
     );
     assert.deepEqual(await idsOf(`?limit=100&cursor=${nextCursor}`), ids(3, 7));
   });

@@ -1,6 +1,7 @@
 /** Exports: the rows of the JSON lists under the same filters, all of them. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer, ChargesAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
+import { ChargeReply, ChargesReply } from '../../../src/schemas/charges.ts';
+import { UsageReply } from '../../../src/schemas/balance.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -39,7 +40,7 @@ describe('exports', () => {
     ];
     for (const query of queries) {
       const list = await call(api, 'GET', `/v1/charges${query}`, { key: developer.developerKey });
-      const { charges } = bodyOf(list, 200, ChargesAnswer);
+      const { charges } = bodyOf(list, 200, ChargesReply);
       assert.deepEqual(await csv(`/v1/charges.csv${query}`, developer.developerKey), [
         ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
         ...charges.map(({ id, createdAt, tool, amount, refunded, consumerId, metadata }) => [
@@ -58,7 +59,7 @@ describe('exports', () => {
   it('of usage have what the list has, under every filter of it', async () => {
     for (const query of ['', '?tool=-1', '?from=2026-01-01', '?to=2026-01-01']) {
       const list = await call(api, 'GET', `/v1/usage${query}`, { key: consumer.consumerKey });
-      const { charges } = bodyOf(list, 200, UsageAnswer);
+      const { charges } = bodyOf(list, 200, UsageReply);
       assert.deepEqual(await csv(`/v1/usage.csv${query}`, consumer.consumerKey), [
         ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
         ...charges.map(({ id, createdAt, tool, amount, refunded, developerId }) => [
@@ -77,7 +78,7 @@ describe('exports', () => {
     const key = developer.developerKey;
     await charge(api, developer, { tool: '=cmd', amount: 0.2 });
     const list = await call(api, 'GET', '/v1/charges', { key });
-    const { charges } = bodyOf(list, 200, ChargesAnswer);
+    const { charges } = bodyOf(list, 200, ChargesReply);
     for (const [query, digits, rest] of [
       ['', 10, 'T00:00:00.000Z'],
       ['?interval=day&from=2026-01-01', 10, 'T00:00:00.000Z'],
@@ -153,7 +154,7 @@ describe('exports', () => {
 
   it('leave the books and the next charge as they were', async () => {
     await api.changingNothing(() => csv('/v1/charges.csv', developer.developerKey));
-    bodyOf(await charge(api, developer), 201, ChargeAnswer);
+    bodyOf(await charge(api, developer), 201, ChargeReply);
   });
 });
 

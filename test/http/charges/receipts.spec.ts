@@ -1,8 +1,8 @@
 /** Receipts over HTTP: anybody with a key may ask whether one holds; developers get keys to check alone. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
-import { ReceiptKeysAnswer, VerifyAnswer } from '../../../src/schemas/receipts.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -15,7 +15,7 @@ describe('/v1/receipts', () => {
   before(async () => {
     api = await startTestApi();
     account = await api.createAccount(10);
-    receipt = bodyOf(await charge(api, account), 201, ChargeAnswer).receipt;
+    receipt = bodyOf(await charge(api, account), 201, ChargeReply).receipt;
   });
   after(() => api.stop());
 
@@ -25,13 +25,13 @@ describe('/v1/receipts', () => {
     bodyOf(
       await call(api, 'GET', '/v1/receipts/keys', { key: developerKey }),
       200,
-      ReceiptKeysAnswer,
+      ReceiptKeysReply,
     ).keys;
 
   it('says what a receipt says, to whoever holds it', async () => {
     const stranger = await api.createAccount(0);
     for (const key of [account.consumerKey, stranger.consumerKey, stranger.developerKey]) {
-      const { valid, keyId, charge } = bodyOf(await verify({ receipt }, key), 200, VerifyAnswer);
+      const { valid, keyId, charge } = bodyOf(await verify({ receipt }, key), 200, VerifyReply);
       assert.deepEqual([valid, keyId], [true, '1']);
       assert.deepEqual([charge?.tool, charge?.amount], ['search', 0.02]);
     }
@@ -53,7 +53,7 @@ describe('/v1/receipts', () => {
       'x'.repeat(4_000),
     ];
     for (const forgery of forgeries) {
-      assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyAnswer), {
+      assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply), {
         valid: false,
         keyId: null,
         charge: null,

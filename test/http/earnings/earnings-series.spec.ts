@@ -1,6 +1,6 @@
 /** What a developer earned within hours and days of UTC, rolled up or not. */
 import assert from 'node:assert/strict';
-import { EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import {
   DAY_MS,
@@ -8,7 +8,7 @@ import {
   openEarningsDesk,
   type EarningsDesk,
   type Party,
-} from '../../store/earnings-desk.ts';
+} from '../../support/earnings-desk.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
@@ -50,7 +50,7 @@ describe('GET /v1/earnings, in time', () => {
 
   const get = (query: string) =>
     call(api, 'GET', `/v1/earnings?${query}`, { key: developer.developerKey });
-  const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsAnswer);
+  const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsReply);
   const total = async (query: string) => (await earnings(query)).totalEarnings;
 
   // Before anything is rolled up, and after: nobody can tell.
@@ -149,7 +149,7 @@ describe('GET /v1/earnings, in time', () => {
     const [stranger] = await desk.parties(1);
     const query = '/v1/earnings?interval=day&from=2026-03-09&to=2026-03-14';
     const answer = await call(api, 'GET', query, { key: (stranger as Party).developerKey });
-    const { totalEarnings, series } = bodyOf(answer, 200, EarningsAnswer);
+    const { totalEarnings, series } = bodyOf(answer, 200, EarningsReply);
     assert.equal(totalEarnings, 0);
     assert.ok(series?.every(({ charges }) => charges === 0));
     const refused = await call(api, 'GET', query, { key: developer.consumerKey });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { postCharges } from '../../../src/store/charges/post-charges.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -24,7 +24,7 @@ describe('GET /v1/earnings', () => {
   after(() => api.stop());
 
   const earnings = async ({ developerKey } = developer) =>
-    bodyOf(await call(api, 'GET', '/v1/earnings', { key: developerKey }), 200, EarningsAnswer);
+    bodyOf(await call(api, 'GET', '/v1/earnings', { key: developerKey }), 200, EarningsReply);
 
   it('are nothing before the first charge', async () => {
     assert.deepEqual(await earnings(), {

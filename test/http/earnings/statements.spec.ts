@@ -4,15 +4,15 @@ import * as fc from 'fast-check';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';
 import { asMicros, decimalOf, microsOfDollars } from '../../../src/domain/money.ts';
 import {
-  ConsumerStatementAnswer,
-  DeveloperStatementAnswer,
+  ConsumerStatementReply,
+  DeveloperStatementReply,
 } from '../../../src/schemas/statements.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { newDraft, post } from '../../store/charge-drafts.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../../store/earnings-desk.ts';
+import { newDraft, post } from '../../support/charge-drafts.ts';
+import { openEarningsDesk, type EarningsDesk, type Party } from '../../support/earnings-desk.ts';
 
 const NOW = new Date();
 const monthAt = (ahead: number): number =>
@@ -47,9 +47,9 @@ describe('/v1/statements/:month', () => {
 
   const get = (month: string, key: string) => call(api, 'GET', `/v1/statements/${month}`, { key });
   const ofConsumer = async ({ consumerKey }: TestAccount, month: string) =>
-    bodyOf(await get(month, consumerKey), 200, ConsumerStatementAnswer);
+    bodyOf(await get(month, consumerKey), 200, ConsumerStatementReply);
   const ofDeveloper = async ({ developerKey }: TestAccount, month: string) =>
-    bodyOf(await get(month, developerKey), 200, DeveloperStatementAnswer);
+    bodyOf(await get(month, developerKey), 200, DeveloperStatementReply);
   const rowsOf = async (month: string, key: string): Promise<string[][]> => {
     const { status, body } = await get(`${month}.csv`, key);
     assert.equal(status, 200);
@@ -163,7 +163,7 @@ describe('/v1/statements/:month', () => {
       ),
       { numRuns: 12 },
     );
-  }).timeout(120_000);
+  });
 
   it('counts every charge, though some that are close in time changed places', async () => {
     const [consumer] = (await desk.parties(1)) as [Party];

@@ -1,7 +1,7 @@
 /** Tools: registered once under their name, priced or not, and listed with what they earned. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
-import { ChangedToolAnswer, ToolAnswer, ToolsAnswer } from '../../../src/schemas/developers.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { ChangedToolReply, ToolReply, ToolsReply } from '../../../src/schemas/tools.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -21,14 +21,14 @@ describe('/v1/tools', () => {
 
   const post = (body: unknown) =>
     call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
-  const register = async (body: unknown) => bodyOf(await post(body), 201, ToolAnswer);
+  const register = async (body: unknown) => bodyOf(await post(body), 201, ToolReply);
   const list = async ({ developerKey } = account, query = '') =>
-    bodyOf(await call(api, 'GET', `/v1/tools${query}`, { key: developerKey }), 200, ToolsAnswer)
+    bodyOf(await call(api, 'GET', `/v1/tools${query}`, { key: developerKey }), 200, ToolsReply)
       .tools;
   const patch = (id: string, body: unknown, { developerKey } = account) =>
     call(api, 'PATCH', `/v1/tools/${id}`, { key: developerKey, body });
   const change = async (id: string, body: unknown) =>
-    bodyOf(await patch(id, body), 200, ChangedToolAnswer);
+    bodyOf(await patch(id, body), 200, ChangedToolReply);
   /** By name alone, so at the tool's price; what it came to, or the code of the refusal. */
   const priceAt = async (server: { readonly url: string }, tool: string) => {
     const { status, body } = await charge(server, account, { tool, amount: undefined });
@@ -81,7 +81,7 @@ describe('/v1/tools', () => {
     const [winner, ...more] = answers.filter(({ status }) => status === 201);
     assert.deepEqual([more.length, answers.filter(({ status }) => status === 409).length], [0, 7]);
     assert.ok(winner);
-    assert.equal((await list())[0]?.price, bodyOf(winner, 201, ToolAnswer).price);
+    assert.equal((await list())[0]?.price, bodyOf(winner, 201, ToolReply).price);
   });
 
   it('keeps the id of a name that was charged before it was registered', async () => {
@@ -127,7 +127,7 @@ describe('/v1/tools', () => {
       key: other.developerKey,
       body: { name: 'search', price: 2 },
     });
-    bodyOf(answer, 201, ToolAnswer);
+    bodyOf(answer, 201, ToolReply);
     assert.deepEqual(
       (await list(other)).map(({ price, totalCharges }) => [price, totalCharges]),
       [[2, 0]],
@@ -189,7 +189,7 @@ describe('/v1/tools', () => {
     const answer = await api.changingNothing(() => charge(here, account, byName));
     assertError(answer, 400, 'tool_archived', 'tool');
     const named = await charge(here, account, { tool: 'old', amount: 0.5 });
-    assert.equal(bodyOf(named, 201, ChargeAnswer).amount, 0.5);
+    assert.equal(bodyOf(named, 201, ChargeReply).amount, 0.5);
     await until(async () => (await priceAt(there ?? here, 'old')) === 'tool_archived');
     assertError(await post({ name: 'old', price: 2 }), 409, 'tool_exists');
     await change(id, { archived: false });

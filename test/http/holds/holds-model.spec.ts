@@ -7,19 +7,20 @@ import * as fc from 'fast-check';
 import type { Static, TSchema } from 'typebox';
 import { asMicros } from '../../../src/domain/money.ts';
 import { wireId } from '../../../src/domain/ids.ts';
-import { ChargeAnswer, RefundAnswer, UsageAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { DeveloperTopUpsAnswer, EarningsAnswer } from '../../../src/schemas/developers.ts';
+import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
+import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
+import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import {
-  CaptureAnswer,
-  HoldAnswer,
-  HoldsAnswer,
-  PlacedHoldAnswer,
+  CaptureReply,
+  HoldReply,
+  HoldsReply,
+  PlacedHoldReply,
 } from '../../../src/schemas/holds.ts';
 import {
-  ConsumerStatementAnswer,
-  DeveloperStatementAnswer,
+  ConsumerStatementReply,
+  DeveloperStatementReply,
 } from '../../../src/schemas/statements.ts';
+import { DeveloperTopUpsReply } from '../../../src/schemas/top-ups.ts';
 import { findAccount } from '../../../src/store/accounts/accounts.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -30,7 +31,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { ChargeBooks } from '../charge-books.ts';
-import { askCapture, askHold, askRelease } from './hold-requests.ts';
+import { askCapture, askHold, askRelease } from '../../support/hold-requests.ts';
 
 /** Few, so that they meet. */
 const ACCOUNTS = 2;
@@ -120,7 +121,7 @@ describe('holds beside charges and refunds', function () {
         const both = { ...consumer, developerKey: developer.developerKey };
         const answer = await charge(api, both, { amount: micros / 1e6 });
         if (micros > model.available(consumer)) return assert.equal(answer.status, 402);
-        const { id, balance } = bodyOf(answer, 201, ChargeAnswer);
+        const { id, balance } = bodyOf(answer, 201, ChargeReply);
         model.charge(id, consumer, developer, micros);
         return assert.equal(balance, model.available(consumer) / 1e6);
       }
@@ -130,7 +131,7 @@ describe('holds beside charges and refunds', function () {
         const both = { ...consumer, developerKey: developer.developerKey };
         const answer = await askHold(api, both, { amount: micros / 1e6 });
         if (micros > model.available(consumer)) return assert.equal(answer.status, 402);
-        const { id, balance } = bodyOf(answer, 201, PlacedHoldAnswer);
+        const { id, balance } = bodyOf(answer, 201, PlacedHoldReply);
         model.holds.push({ id, consumer, developer, left: micros, captured: 0, status: 'open' });
         return assert.equal(balance, model.available(consumer) / 1e6);
       }
@@ -146,7 +147,7 @@ describe('holds beside charges and refunds', function () {
           return assert.equal(answer.status, 409);
         }
         Object.assign(hold, { left: 0, status: 'released' });
-        return assert.equal(bodyOf(answer, 200, HoldAnswer).captured, hold.captured / 1e6);
+        return assert.equal(bodyOf(answer, 200, HoldReply).captured, hold.captured / 1e6);
       }
       case 'expire': {
         const hold = model.holds[step.hold % model.holds.length];
@@ -160,7 +161,7 @@ describe('holds beside charges and refunds', function () {
         if (!made || made.refunded === made.micros) return;
         const { developerKey: key } = model.developerOf(made.developerId);
         const answer = await call(api, 'POST', `/v1/charges/${made.id}/refund`, { key, body: {} });
-        bodyOf(answer, 201, RefundAnswer);
+        bodyOf(answer, 201, RefundReply);
         return books.refund(made, made.micros - made.refunded);
       }
       case 'rollUp':
@@ -181,7 +182,7 @@ describe('holds beside charges and refunds', function () {
     if (wanted > hold.left && over === 'reject') return assert.equal(answer.status, 402);
     const taken = over === 'cap' ? Math.min(wanted, hold.left) : wanted;
     if (taken - hold.left > model.available(hold.consumer)) return assert.equal(answer.status, 402);
-    const made = bodyOf(answer, 201, CaptureAnswer);
+    const made = bodyOf(answer, 201, CaptureReply);
     hold.left = final ? 0 : Math.max(hold.left - taken, 0);
     hold.captured += taken;
     if (hold.left === 0) hold.status = 'captured';
@@ -206,11 +207,11 @@ describe('holds beside charges and refunds', function () {
   }
 
   async function shownTo({ consumerKey, developerKey }: TestAccount): Promise<object> {
-    const { balance } = await read('/v1/balance', consumerKey, BalanceAnswer);
-    const { charges, total } = await read('/v1/usage?limit=100', consumerKey, UsageAnswer);
-    const { holds } = await read('/v1/holds?limit=100', consumerKey, HoldsAnswer);
-    const { totalEarnings } = await read('/v1/earnings', developerKey, EarningsAnswer);
-    const { topUps } = await read('/v1/top-ups?limit=100', developerKey, DeveloperTopUpsAnswer);
+    const { balance } = await read('/v1/balance', consumerKey, BalanceReply);
+    const { charges, total } = await read('/v1/usage?limit=100', consumerKey, UsageReply);
+    const { holds } = await read('/v1/holds?limit=100', consumerKey, HoldsReply);
+    const { totalEarnings } = await read('/v1/earnings', developerKey, EarningsReply);
+    const { topUps } = await read('/v1/top-ups?limit=100', developerKey, DeveloperTopUpsReply);
     const month = `/v1/statements/${new Date().toISOString().slice(0, 7)}`;
     return {
       balance,
@@ -220,8 +221,8 @@ describe('holds beside charges and refunds', function () {
       earnings: totalEarnings,
       topUps: new Map(topUps.map((topUp) => [topUp.id, [topUp.charged, topUp.charges]])),
       closing: [
-        (await read(month, consumerKey, ConsumerStatementAnswer)).closingBalance,
-        (await read(month, developerKey, DeveloperStatementAnswer)).closingEarnings,
+        (await read(month, consumerKey, ConsumerStatementReply)).closingBalance,
+        (await read(month, developerKey, DeveloperStatementReply)).closingEarnings,
       ],
     };
   }

@@ -1,7 +1,7 @@
 /** Holds over HTTP: placing, capturing, releasing and extending, each answer by its status. */
 import assert from 'node:assert/strict';
-import { BalanceAnswer } from '../../../src/schemas/consumers.ts';
-import { CaptureAnswer, HoldAnswer, PlacedHoldAnswer } from '../../../src/schemas/holds.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { CaptureReply, HoldReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
@@ -16,7 +16,7 @@ import {
   place,
   release,
   show,
-} from './hold-requests.ts';
+} from '../../support/hold-requests.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -39,7 +39,7 @@ describe('holds', () => {
   });
 
   const balance = async () =>
-    bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceAnswer)
+    bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply)
       .balance;
   const lifetimeMs = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string }) =>
     Date.parse(expiresAt) - Date.parse(createdAt);
@@ -128,11 +128,11 @@ describe('holds', () => {
     it('is placed once for an Idempotency-Key, in every process', async () => {
       const first = await askHold(api, account, {}, keyed('once'));
       assert.equal(first.headers.get('idempotency-replayed'), null);
-      const body = bodyOf(first, 201, PlacedHoldAnswer);
+      const body = bodyOf(first, 201, PlacedHoldReply);
       await place(api, account);
       for (const server of api.processes) {
         const again = await askHold(server, account, {}, keyed('once'));
-        assert.deepEqual(bodyOf(again, 201, PlacedHoldAnswer), body);
+        assert.deepEqual(bodyOf(again, 201, PlacedHoldReply), body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
       }
       assert.equal(await balance(), 8);
@@ -143,9 +143,9 @@ describe('holds', () => {
     });
 
     it('shows the hold as it is now when the key is sent again', async () => {
-      const { id } = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldAnswer);
+      const { id } = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldReply);
       await capture(api, account, id, { amount: 0.25 });
-      const again = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldAnswer);
+      const again = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldReply);
       assert.deepEqual(
         [again.id, again.status, again.captured, again.remaining, again.balance],
         [id, 'captured', 0.25, 0, 9],
@@ -153,7 +153,7 @@ describe('holds', () => {
     });
 
     it('has idempotency keys of its own: a charge may have the same', async () => {
-      const { id } = bodyOf(await askHold(api, account, {}, keyed('same')), 201, PlacedHoldAnswer);
+      const { id } = bodyOf(await askHold(api, account, {}, keyed('same')), 201, PlacedHoldReply);
       const charge = await call(api, 'POST', '/v1/charges', {
         key: account.developerKey,
         body: { apiKey: account.consumerKey, tool: 'search', amount: 1 },
@@ -285,7 +285,7 @@ describe('holds', () => {
       for (const server of api.processes) {
         const again = await askCapture(server, account, one.id, body, keyed('c'));
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
-        assert.deepEqual(bodyOf(again, 201, CaptureAnswer), bodyOf(first, 201, CaptureAnswer));
+        assert.deepEqual(bodyOf(again, 201, CaptureReply), bodyOf(first, 201, CaptureReply));
       }
       for (const changes of [{ amount: 0.25 }, { final: true }, { over: 'cap' }]) {
         const answer = await askCapture(api, account, one.id, { ...body, ...changes }, keyed('c'));
@@ -295,7 +295,7 @@ describe('holds', () => {
       assert.equal(onOther.headers.get('idempotency-replayed'), null);
       await release(api, account, one.id);
       const late = await askCapture(api, account, one.id, body, keyed('c'));
-      assert.equal(bodyOf(late, 201, CaptureAnswer).hold.status, 'released');
+      assert.equal(bodyOf(late, 201, CaptureReply).hold.status, 'released');
     });
 
     for (const [what, body, code, param] of [
@@ -348,7 +348,7 @@ describe('holds', () => {
 
   describe('POST /v1/holds/:id/extend', () => {
     const extend = async (id: string, expiresIn: number, headers = {}) =>
-      bodyOf(await askExtension(api, account, id, expiresIn, headers), 200, HoldAnswer);
+      bodyOf(await askExtension(api, account, id, expiresIn, headers), 200, HoldReply);
 
     it('counts from now, and never shortens', async () => {
       const hold = await place(api, account);
@@ -378,7 +378,7 @@ describe('holds', () => {
       await extend(id, 60);
       const again = await askExtension(api, account, id, 120, keyed('e'));
       assert.equal(again.headers.get('idempotency-replayed'), 'true');
-      assert.equal(bodyOf(again, 200, HoldAnswer).expiresAt, expiresAt);
+      assert.equal(bodyOf(again, 200, HoldReply).expiresAt, expiresAt);
       const other = await askExtension(api, account, id, 240, keyed('e'));
       assertError(other, 422, 'idempotency_key_reused');
     });

@@ -1,16 +1,16 @@
 /** Automatic top-ups as an owner sets them, a charge brings them about, and a consumer key sees them. */
 import assert from 'node:assert/strict';
-import { ChargeAnswer } from '../../../src/schemas/charges.ts';
-import { BalanceAnswer, TopUpsAnswer } from '../../../src/schemas/consumers.ts';
-import { createAccount, type Account } from '../../client/account.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { TopUpsReply } from '../../../src/schemas/top-ups.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
-describe('automatic top-ups', function () {
-  this.timeout(60_000);
+describe('automatic top-ups', () => {
   let stack: Stack;
-  let account: Account;
+  let account: TestAccount;
 
   before(async () => {
     stack = await startStack();
@@ -29,10 +29,10 @@ describe('automatic top-ups', function () {
       body: { apiKey: account.consumerKey, tool: 'search', amount },
     });
   const balance = async ({ consumerKey: key } = account) =>
-    bodyOf(await call(stack.api, 'GET', '/v1/balance', { key }), 200, BalanceAnswer);
+    bodyOf(await call(stack.api, 'GET', '/v1/balance', { key }), 200, BalanceReply);
   const topUps = async () => {
     const answer = await call(stack.api, 'GET', '/v1/top-up', { key: account.consumerKey });
-    return bodyOf(answer, 200, TopUpsAnswer).topUps;
+    return bodyOf(answer, 200, TopUpsReply).topUps;
   };
   async function autoTopUp(...args: readonly string[]): Promise<object> {
     const command = ['account', 'auto-top-up', account.consumerId, '--json', ...args];
@@ -42,7 +42,7 @@ describe('automatic top-ups', function () {
 
   it('are off until the owner sets them, and then come with the charge that leaves too little', async () => {
     assert.deepEqual(await autoTopUp(), { status: 'off', reason: null });
-    bodyOf(await charge(1), 201, ChargeAnswer);
+    bodyOf(await charge(1), 201, ChargeReply);
     assert.deepEqual(await autoTopUp(...ON), {
       status: 'on',
       reason: null,
@@ -50,7 +50,7 @@ describe('automatic top-ups', function () {
       amount: 20,
       ceiling: 50,
     });
-    bodyOf(await charge(5), 201, ChargeAnswer);
+    bodyOf(await charge(5), 201, ChargeReply);
     await until(async () => (await balance()).balance === 29);
     const [topUp] = await topUps();
     assert.deepEqual(
@@ -68,7 +68,7 @@ describe('automatic top-ups', function () {
       topUpUrl: `${stack.api.url}/top-up`,
     });
     await until(async () => (await balance()).balance === 35);
-    bodyOf(await charge(30), 201, ChargeAnswer);
+    bodyOf(await charge(30), 201, ChargeReply);
   });
 
   it('stop at their ceiling of the month, and the balance says why', async () => {
@@ -89,7 +89,7 @@ describe('automatic top-ups', function () {
   it('end when the owner switches them off', async () => {
     await autoTopUp(...ON);
     assert.deepEqual(await autoTopUp('--off'), { status: 'off', reason: null });
-    bodyOf(await charge(14), 201, ChargeAnswer);
+    bodyOf(await charge(14), 201, ChargeReply);
     assert.equal((await balance()).balance, 1);
     assert.equal((await topUps()).length, 1);
   });

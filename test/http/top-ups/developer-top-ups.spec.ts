@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { DeveloperTopUpsAnswer } from '../../../src/schemas/developers.ts';
+import { DeveloperTopUpsReply } from '../../../src/schemas/top-ups.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -32,7 +32,7 @@ describe('GET /v1/top-ups', () => {
   const get = (who: TestAccount, query = '') =>
     call(api, 'GET', `/v1/top-ups${query}`, { key: who.developerKey });
   const list = async (who: TestAccount, query = '') =>
-    bodyOf(await get(who, query), 200, DeveloperTopUpsAnswer);
+    bodyOf(await get(who, query), 200, DeveloperTopUpsReply);
   const charged = async (who: TestAccount) =>
     (await list(who)).topUps.map(({ id, charged, charges }) => ({ id, charged, charges }));
   const pay = (developer: TestAccount, amount: number, payer = consumer) =>

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { readStripeConfig } from '../../../src/config.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
 import {
-  CheckoutAnswer,
-  TopUpAnswer,
+  CheckoutReply,
+  TopUpReply,
   TopUpRecord,
-  TopUpsAnswer,
-} from '../../../src/schemas/consumers.ts';
+  TopUpsReply,
+} from '../../../src/schemas/top-ups.ts';
 import { farebox, startStack, type Stack } from '../../support/stack.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 import { control } from '../../support/payments.ts';
@@ -28,8 +28,7 @@ const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
   ),
 ];
 
-describe('top-ups over HTTP', function () {
-  this.timeout(60_000);
+describe('top-ups over HTTP', () => {
   let stack: Stack;
   let owner: Owner;
 
@@ -47,7 +46,7 @@ describe('top-ups over HTTP', function () {
     call(stack.api, 'POST', path, { key: owner.consumerKey, body: { amount }, headers });
   const read = (path: string): Promise<Answer> =>
     call(stack.api, 'GET', path, { key: owner.consumerKey });
-  const list = async () => bodyOf(await read('/v1/top-up?limit=100'), 200, TopUpsAnswer).topUps;
+  const list = async () => bodyOf(await read('/v1/top-up?limit=100'), 200, TopUpsReply).topUps;
 
   it('refuse what is not whole cents within bounds, and leave nothing behind', async () => {
     const before = await list();
@@ -60,10 +59,10 @@ describe('top-ups over HTTP', function () {
 
   it('take money from the saved card and say completed, once for a key', async () => {
     const headers = { 'Idempotency-Key': 'direct-1' };
-    const first = bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpAnswer);
+    const first = bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpReply);
     assert.equal(first.status, 'completed');
     assert.equal(first.balance, 12.34);
-    assert.deepEqual(bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpAnswer), first);
+    assert.deepEqual(bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpReply), first);
     assertError(await post('/v1/top-up', 12.35, headers), 422, 'idempotency_key_reused');
     const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
     assert.equal(record.method, 'direct');
@@ -73,9 +72,9 @@ describe('top-ups over HTTP', function () {
 
   it('open one checkout for a key, and show where to pay while it can be paid', async () => {
     const headers = { 'Idempotency-Key': 'checkout-1' };
-    const first = bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutAnswer);
+    const first = bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutReply);
     assert.match(first.sessionUrl ?? '', new RegExp(`^${stack.simulator.url}/`));
-    assert.deepEqual(bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutAnswer), first);
+    assert.deepEqual(bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutReply), first);
     const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
     assert.equal(record.status, 'pending');
     assert.equal(record.sessionUrl, first.sessionUrl);
@@ -114,12 +113,12 @@ describe('top-ups over HTTP', function () {
   it('come newest first, page by page', async () => {
     const all = await list();
     assert.ok(all.length >= 2);
-    const page = bodyOf(await read('/v1/top-up?limit=1'), 200, TopUpsAnswer);
+    const page = bodyOf(await read('/v1/top-up?limit=1'), 200, TopUpsReply);
     assert.deepEqual(page.topUps, all.slice(0, 1));
     const next = bodyOf(
       await read(`/v1/top-up?limit=1&cursor=${page.nextCursor}`),
       200,
-      TopUpsAnswer,
+      TopUpsReply,
     );
     assert.deepEqual(next.topUps, all.slice(1, 2));
   });

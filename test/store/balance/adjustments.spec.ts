@@ -5,7 +5,7 @@ import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { dispute, newPayer, processorId, type Payer } from '../payer.ts';
+import { dispute, newPayer, processorId, type Payer } from '../../support/payer.ts';
 
 describe('an adjustment', () => {
   let ledger: TestLedger;

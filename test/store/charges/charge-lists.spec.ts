@@ -18,7 +18,7 @@ import {
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { newConsumers, newDraft, post, type Consumer } from '../charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { nodesOf, plansOf } from '../query-plans.ts';
 
 const MINUTE_MS = 60_000;
@@ -138,7 +138,7 @@ describe('lists of charges', () => {
       }),
       { numRuns: 40 },
     );
-  }).timeout(120_000);
+  });
 
   it('of a rare tool are found without reading what else is in their hours', async () => {
     const hours = Array.from({ length: 12 }, (_, n) => 60 * n);
@@ -162,7 +162,7 @@ describe('lists of charges', () => {
       .filter((node) => node['Relation Name']?.startsWith('charges'))
       .reduce((n, node) => n + (node['Rows Removed by Filter'] ?? 0) * node['Actual Loops'], 0);
     assert.ok(inVain < 11 * 12, `${inVain} charges were read in vain`);
-  }).timeout(60_000);
+  });
 
   it('are summed for a consumer between any two instants, though some changed places', async () => {
     const anyJittered = fc.array(fc.tuple(anyCharge, fc.integer({ min: -4, max: 4 })), {
@@ -185,7 +185,7 @@ describe('lists of charges', () => {
       }),
       { numRuns: 60 },
     );
-  }).timeout(120_000);
+  });
 
   for (const [interval, lengthMs] of [
     ['hour', HOUR_MS],
@@ -210,7 +210,7 @@ describe('lists of charges', () => {
         }),
         { numRuns: 25 },
       );
-    }).timeout(120_000);
+    });
   }
 });
 

@@ -8,7 +8,13 @@ import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { newConsumers, newDraft, newKey, post, type Consumer } from '../charge-drafts.ts';
+import {
+  newConsumers,
+  newDraft,
+  newKey,
+  post,
+  type Consumer,
+} from '../../support/charge-drafts.ts';
 
 const HOUR_MS = 3_600_000;
 const BALANCE = 20;

@@ -11,7 +11,7 @@ import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
 import { createTestDatabase, until, type TestDatabase } from '../../support/stack.ts';
-import { newConsumers, newDraft, post, type Consumer } from '../charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { blocksOf, partitionsRead, plansOf } from '../query-plans.ts';
 
 const NOVEMBER = Date.UTC(2026, 10, 21);
@@ -103,7 +103,7 @@ describe('the partitions of charges', () => {
     await until(async () => (await client.query(waits)).rowCount);
     await client.query('rollback');
     assert.deepEqual(await patient, { made: BOTH, putOff: [] });
-  }).timeout(60_000);
+  });
 
   it('take over what fell into the rest before they were made', async () => {
     const consumer = await consumerOf();

@@ -14,7 +14,7 @@ import {
   post,
   replayWindow,
   type Consumer,
-} from '../charge-drafts.ts';
+} from '../../support/charge-drafts.ts';
 import { nodesOf, type PlanNode } from '../query-plans.ts';
 
 const DAY_MS = 86_400_000;

@@ -18,7 +18,7 @@ import {
   post,
   RECEIPT_KEY,
   type Consumer,
-} from '../charge-drafts.ts';
+} from '../../support/charge-drafts.ts';
 
 /** A charge as a property draws it; keys and bodies are few, so that they come again. */
 interface Ask {

@@ -18,7 +18,7 @@ import {
   type Charged,
   type EarningsDesk,
   type Party,
-} from '../earnings-desk.ts';
+} from '../../support/earnings-desk.ts';
 
 const MIDNIGHT = Date.UTC(2026, 2, 15);
 

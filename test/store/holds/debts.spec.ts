@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { dispute, newPayer, processorId, type Payer } from '../payer.ts';
+import { dispute, newPayer, processorId, type Payer } from '../../support/payer.ts';
 import {
   capturable,
   capturing,
@@ -13,7 +13,7 @@ import {
   postEntries,
   proveHolds,
   releasing,
-} from './hold-drafts.ts';
+} from '../../support/hold-drafts.ts';
 
 describe('holds of consumers with debts', () => {
   let ledger: TestLedger;

@@ -8,10 +8,10 @@ import { Client } from 'pg';
 import type { Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import type { HoldEntry, HoldOutcome } from '../../../src/store/holds/post-hold-entries.ts';
-import { Random } from '../../simulation/random.ts';
+import { Random } from '../../support/random.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { until } from '../../support/stack.ts';
-import { newConsumers, newDraft, post, type Consumer } from '../charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import {
   capturing,
   extending,
@@ -21,7 +21,7 @@ import {
   postEntries,
   proveHolds,
   releasing,
-} from './hold-drafts.ts';
+} from '../../support/hold-drafts.ts';
 
 const RACES = Number(process.env['HOLD_RACES'] ?? 4_000);
 const WAVE = 400;

@@ -23,7 +23,7 @@ import {
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { newPayer, type Payer } from '../payer.ts';
+import { newPayer, type Payer } from '../../support/payer.ts';
 
 const DOLLAR = 1_000_000;
 const HOUR_MS = 3_600_000;

@@ -12,7 +12,7 @@ import {
   requestRefund,
 } from '../../../src/store/top-ups/request-refund.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { dispute, newPayer, processorId, refund, type Payer } from '../payer.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 

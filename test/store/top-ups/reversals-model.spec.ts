@@ -11,7 +11,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { failRefund, requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { ReportedReversal } from '../../../src/store/top-ups/reversals.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { newPayer, processorId, type Payer } from '../payer.ts';
+import { newPayer, processorId, type Payer } from '../../support/payer.ts';
 
 const RUNS = 30;
 const STEPS_MAX = 25;

@@ -9,7 +9,7 @@ import { addLot, cutLots } from '../../../src/store/balance/lots.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { dispute, newPayer, processorId, refund, type Payer } from '../payer.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
 
 describe('a reversal', () => {
   let ledger: TestLedger;

@@ -1,7 +1,7 @@
 /** A grant's workflow: it lives as long as the grant, and shows it. The row decides, whatever it does. */
 import assert from 'node:assert/strict';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { Farebox } from '@farebox/client';
-import { InvocationAnswer, InvocationReceiptAnswer } from '../../../src/schemas/invocations.ts';
-import { VerifyAnswer } from '../../../src/schemas/receipts.ts';
+import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
+import { VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { InvocationProgress } from '../../../workflows/messages.ts';
 import { echo, sendJson } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk, type Invocation } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk, type Invocation } from '../../support/agent-desk.ts';
 
 describe('an invocation', () => {
   let desk: AgentDesk;
@@ -25,14 +25,14 @@ describe('an invocation', () => {
     const { developerKey: key } = desk.account;
     const body = { receipt };
     const answer = await call(desk.stack.api, 'POST', '/v1/receipts/verify', { key, body });
-    return bodyOf(answer, 200, VerifyAnswer);
+    return bodyOf(answer, 200, VerifyReply);
   }
 
   const client = () =>
     new Farebox({ secretKey: desk.account.developerKey, baseUrl: desk.stack.api.url });
 
   async function receiptOf({ id }: Invocation) {
-    return bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptAnswer);
+    return bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptReply);
   }
 
   it('is answered with what the agent answers, within the request', async () => {
@@ -62,9 +62,9 @@ describe('an invocation', () => {
     const body = { targetAgentId: 'keyed', grantId, capability: 'c', payload: {} };
     const ask = () => desk.post('/invoke', body, { 'idempotency-key': 'once' });
     const first = await ask();
-    const done = await desk.ended(bodyOf(first, first.status, InvocationAnswer).id);
+    const done = await desk.ended(bodyOf(first, first.status, InvocationReply).id);
     const again = await ask();
-    assert.deepEqual(bodyOf(again, 200, InvocationAnswer), done);
+    assert.deepEqual(bodyOf(again, 200, InvocationReply), done);
     assert.equal(again.headers.get('idempotency-replayed'), 'true');
     assert.equal(agent.calls.length, 1);
   });

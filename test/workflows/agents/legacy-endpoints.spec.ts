@@ -3,12 +3,12 @@
  * specification shows (section 4.4).
  */
 import assert from 'node:assert/strict';
-import { AgentAnswer, IntentAnswer, ResolveAnswer } from '../../../src/schemas/agents.ts';
-import { GrantAnswer } from '../../../src/schemas/grants.ts';
-import { InvocationAnswer, InvocationReceiptAnswer } from '../../../src/schemas/invocations.ts';
+import { AgentReply, IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';
+import { GrantReply } from '../../../src/schemas/grants.ts';
+import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
 import { startAgent, type TestAgent } from '../../support/agents.ts';
 import { assertError, bodyOf } from '../../support/http.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('the legacy endpoints', () => {
   let desk: AgentDesk;
@@ -26,30 +26,30 @@ describe('the legacy endpoints', () => {
   it('take an agent from its registration to the receipt of what it did', async () => {
     const passport = { id: 'agent_bob', name: 'Bob Translates', protocol: 'http' };
     const registered = await desk.post('/register', { ...passport, endpoint: agent.url });
-    assert.equal(bodyOf(registered, 201, AgentAnswer).id, 'agent_bob');
+    assert.equal(bodyOf(registered, 201, AgentReply).id, 'agent_bob');
 
     const query = 'translate';
     const resolved = await desk.post('/resolve', { query, topK: 3 });
-    const { results, intent } = bodyOf(resolved, 200, ResolveAnswer);
+    const { results, intent } = bodyOf(resolved, 200, ResolveReply);
     const [first] = results;
     assert.deepEqual([first?.agentId, first?.protocol], ['agent_bob', 'http']);
     const previewed = await desk.post('/intent/preview', { query });
-    assert.deepEqual(bodyOf(previewed, 200, IntentAnswer).intent, intent);
+    assert.deepEqual(bodyOf(previewed, 200, IntentReply).intent, intent);
 
     const targetAgentId = 'agent_bob';
     const asked = { callerId: 'agent_alice', targetAgentId, type: 'one_time' };
-    const grant = bodyOf(await desk.post('/grant', asked), 201, GrantAnswer);
+    const grant = bodyOf(await desk.post('/grant', asked), 201, GrantReply);
     assert.deepEqual(await desk.grantNow(grant.id), grant);
 
     const payload = { text: 'Hello', to: 'fr' };
     const body = { targetAgentId, grantId: grant.id, capability: 'translate', payload };
     const answer = await desk.post('/invoke', body);
-    const { id } = bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationAnswer);
+    const { id } = bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
     const { status, result } = await desk.ended(id);
     assert.equal(status, 'succeeded');
     assert.deepEqual((result as { echo: { payload: unknown } }).echo.payload, payload);
 
-    const receipt = bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptAnswer);
+    const receipt = bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptReply);
     assert.deepEqual(
       [receipt.invocationId, receipt.grantId, receipt.callerId, receipt.status],
       [id, grant.id, 'agent_alice', 'succeeded'],
@@ -60,7 +60,7 @@ describe('the legacy endpoints', () => {
   it('revoke a grant, which then invokes nothing', async () => {
     const { id: grantId } = await desk.grant('agent_bob');
     const calls = agent.calls.length;
-    const revoked = bodyOf(await desk.post(`/grant/${grantId}/revoke`), 200, GrantAnswer);
+    const revoked = bodyOf(await desk.post(`/grant/${grantId}/revoke`), 200, GrantReply);
     assert.equal(revoked.status, 'revoked');
     const body = { targetAgentId: 'agent_bob', grantId, capability: 'translate', payload: {} };
     assertError(await desk.post('/invoke', body), 409, 'grant_not_active', 'grantId');

@@ -5,8 +5,8 @@ import { readTemporalConfig } from '../../../src/config.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
-import { newConsumers, type Consumer } from '../../store/charge-drafts.ts';
-import { placeAll, placing, proveHolds } from '../../store/holds/hold-drafts.ts';
+import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';
+import { placeAll, placing, proveHolds } from '../../support/hold-drafts.ts';
 import {
   createTestDatabase,
   startWorker,

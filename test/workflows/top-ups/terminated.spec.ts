@@ -1,10 +1,10 @@
 /** A workflow that was terminated, as by an operator or with its server: what it was for ends all the same. */
 import assert from 'node:assert/strict';
-import { InvocationAnswer } from '../../../src/schemas/invocations.ts';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until, type Server } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../agent-desk.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
 
 describe('a terminated workflow', () => {
   let desk: AgentDesk;
@@ -56,11 +56,11 @@ describe('a terminated workflow', () => {
     const { id: grantId } = await desk.grant('asked-again');
     const body = { targetAgentId: 'asked-again', grantId, capability: 'c', payload: {} };
     const ask = () => desk.post('/invoke', body, { 'idempotency-key': 'terminated' });
-    const { id } = bodyOf(await ask(), 202, InvocationAnswer);
+    const { id } = bodyOf(await ask(), 202, InvocationReply);
     await terminate('invocation', id);
     isUp = true;
     const again = await ask();
-    assert.equal(bodyOf(again, again.status, InvocationAnswer).id, id);
+    assert.equal(bodyOf(again, again.status, InvocationReply).id, id);
     assert.equal((await desk.ended(id)).status, 'succeeded');
     assert.deepEqual([...agent.effects], [id]);
   });

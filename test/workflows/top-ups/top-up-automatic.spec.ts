@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 describe('an automatic top-up', () => {
   let desk: TopUpDesk;
@@ -72,7 +72,7 @@ describe('an automatic top-up', () => {
     { threshold }: { threshold: number },
   ): Promise<Consumer> {
     const consumer = await desk.newConsumer();
-    const failed = await desk.request(consumer, 'direct', 1);
+    const failed = await desk.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
     await desk.saveCard(consumer, card);
     await desk.topUpAutomatically(consumer, threshold);

@@ -7,7 +7,7 @@ import { sql } from '../../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 /** One action each. A signal more or less: the processor reports twice, and may be handed over once. */
 const BILLED = new Set([
@@ -33,7 +33,7 @@ describe('a top-up that goes well costs', () => {
   });
 
   it('at most 7 actions from the saved card', async () => {
-    const result = await desk.request(await desk.newConsumer(), 'direct', 25);
+    const result = await desk.requestDirect(await desk.newConsumer(), 25);
     assert.ok(result.kind === 'completed');
     assert.ok((await actionsOf(result.topUp)) <= 7);
   });

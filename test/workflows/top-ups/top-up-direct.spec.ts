@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 
@@ -25,7 +25,7 @@ describe('a direct top-up', () => {
     await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
     await desk.statusBecomes(checkout, 'completed');
 
-    const result = await desk.request(consumer, 'direct', 12.5);
+    const result = await desk.requestDirect(consumer, 12.5);
     assert.equal(result.kind, 'completed');
     assert.deepEqual(await desk.books(consumer), {
       credited: 17_500_000,
@@ -41,14 +41,14 @@ describe('a direct top-up', () => {
     await desk.pay(checkout.sessionUrl);
     await desk.statusBecomes(checkout, 'completed');
 
-    const result = await desk.request(consumer, 'direct', 12.5);
+    const result = await desk.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'no_saved_card');
   });
 
   it('fails without a saved card, and names the way out', async () => {
     const consumer = await desk.newConsumer();
-    const result = await desk.request(consumer, 'direct', 12.5);
+    const result = await desk.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'no_saved_card');
     assert.match(result.failure.message, /POST \/v1\/checkout/);
@@ -61,14 +61,14 @@ describe('a direct top-up', () => {
   ] as const) {
     it(`fails with ${code} for ${card}, and takes nothing`, async () => {
       const consumer = await withCard(card);
-      const result = await desk.request(consumer, 'direct', 12.5, 'key');
+      const result = await desk.requestDirect(consumer, 12.5, 'key');
       assert.ok(result.kind === 'failed');
       assert.equal(result.failure.code, code);
       assert.match(result.failure.message, /POST \/v1\/checkout/);
       assert.deepEqual(await desk.paymentsOf(result.topUp), []);
       assert.deepEqual(await desk.books(consumer), NOTHING);
 
-      const repeated = await desk.request(consumer, 'direct', 12.5, 'key');
+      const repeated = await desk.requestDirect(consumer, 12.5, 'key');
       assert.deepEqual(repeated, result);
     });
   }
@@ -78,7 +78,7 @@ describe('a direct top-up', () => {
     const customer = (await findProcessorCustomer(desk.database, consumer.accountId)) ?? '';
     const [card] = (await desk.stripe.paymentMethods.list({ customer })).data;
     await desk.control(`cards/${card?.id}/expire`);
-    const result = await desk.request(consumer, 'direct', 12.5);
+    const result = await desk.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'card_expired');
     assert.match(result.failure.message, /POST \/v1\/checkout/);
@@ -88,7 +88,7 @@ describe('a direct top-up', () => {
   it('takes the money once for five requests with one key at once', async () => {
     const consumer = await withCard('pm_card_visa');
     const results = await Promise.all(
-      Array.from({ length: 5 }, () => desk.request(consumer, 'direct', 20, 'key')),
+      Array.from({ length: 5 }, () => desk.requestDirect(consumer, 20, 'key')),
     );
     assert.deepEqual([...new Set(results.map(({ kind }) => kind))], ['completed']);
     const [first] = results;
@@ -108,7 +108,7 @@ describe('a direct top-up', () => {
     it(`takes the money once when POST ${fault.path} suffers ${fault.kind}`, async () => {
       const consumer = await withCard('pm_card_visa');
       await desk.control('faults', { method: 'POST', ...fault });
-      const result = await desk.request(consumer, 'direct', 20);
+      const result = await desk.requestDirect(consumer, 20);
       assert.ok(result.kind === 'completed', result.kind);
       assert.equal((await desk.paymentsOf(result.topUp)).length, 1);
       assert.equal((await desk.books(consumer)).credited, 20_000_000);
@@ -118,14 +118,14 @@ describe('a direct top-up', () => {
   it('needs the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
     await setConsentCeiling(desk.database, consumer.consumerId, null);
-    assert.deepEqual(await desk.request(consumer, 'direct', 20), { kind: 'consent_required' });
+    assert.deepEqual(await desk.requestDirect(consumer, 20), { kind: 'consent_required' });
   });
 
   it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
     const consumer = await withCard('pm_card_visa');
     await setConsentCeiling(desk.database, consumer.consumerId, 100_000_000 as Micros);
     const results = await Promise.all(
-      Array.from({ length: 6 }, () => desk.request(consumer, 'direct', 30)),
+      Array.from({ length: 6 }, () => desk.requestDirect(consumer, 30)),
     );
     const kinds = results.map(({ kind }) => kind).toSorted();
     assert.deepEqual(kinds, [
@@ -137,8 +137,8 @@ describe('a direct top-up', () => {
       'consent_ceiling_reached',
     ]);
     assert.equal((await desk.books(consumer)).credited, 90_000_000);
-    assert.equal((await desk.request(consumer, 'direct', 10)).kind, 'completed');
-    assert.deepEqual(await desk.request(consumer, 'direct', 0.5), {
+    assert.equal((await desk.requestDirect(consumer, 10)).kind, 'completed');
+    assert.deepEqual(await desk.requestDirect(consumer, 0.5), {
       kind: 'consent_ceiling_reached',
       leftMicros: 0,
     });
@@ -147,7 +147,7 @@ describe('a direct top-up', () => {
   /** A consumer whose customer has this card saved. */
   async function withCard(card: string): Promise<Consumer> {
     const consumer = await desk.newConsumer();
-    const failed = await desk.request(consumer, 'direct', 1);
+    const failed = await desk.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
     await desk.saveCard(consumer, card);
     return consumer;

@@ -5,7 +5,7 @@ import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 describe('operators and a top-up', () => {
   let desk: TopUpDesk;
@@ -46,7 +46,7 @@ describe('operators and a top-up', () => {
     await desk.control('faults', { ...refusing, times: 5 });
     const result = await desk.request(consumer, 'direct', 20);
     assert.ok('topUp' in result);
-    await until(() => found(result.topUp, 'Stuck = true'), { timeoutMs: 60_000 });
+    await until(() => found(result.topUp, 'Stuck = true'));
     const { topUp } = result;
     const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
@@ -54,7 +54,7 @@ describe('operators and a top-up', () => {
     const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
     assert.equal(intent.status, 'canceled');
     assert.deepEqual(await desk.paymentsOf(topUp), []);
-  }).timeout(90_000);
+  });
 
   it("ends in the same order when it is canceled by Temporal's own means", async () => {
     const topUp = await desk.checkout(await desk.newConsumer(), 25);
@@ -115,7 +115,7 @@ describe('operators and a top-up', () => {
     assert.ok(repeated.kind === 'pending');
     assert.equal(repeated.topUp.id, result.topUp.id);
     assert.match(String(repeated.topUp.sessionUrl), /^http/);
-  }).timeout(60_000);
+  });
 
   async function found(topUp: TopUp, query: string): Promise<boolean> {
     const workflowId = desk.workflow(topUp.id).workflowId;

@@ -9,10 +9,10 @@ import { row, sql } from '../../../src/store/database.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
-import { payerOf, type Payer } from '../../store/payer.ts';
+import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../top-up-desk.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -124,7 +124,7 @@ describe('a credited top-up', () => {
     await desk.stripe.refunds.create({ payment_intent: intent });
     await settled(topUp, 'refunded');
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 7_000_000 });
-    const again = await desk.request(payer, 'direct', 10);
+    const again = await desk.requestDirect(payer, 10);
     assert.equal(again.kind, 'completed');
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
@@ -218,14 +218,14 @@ describe('a credited top-up', () => {
     await desk.control('faults', down);
     await desk.control('disputes', { payment_intent: intent });
     const isStuck = () => found(topUp, 'Stuck = true and WaitingFor = "processor"');
-    await until(isStuck, { timeoutMs: 45_000 });
+    await until(isStuck);
     const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
     assert.equal(stuck.stuck?.step, 'settle');
     await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
     const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
     assert.equal((await payer.money()).held, 10_000_000);
-  }).timeout(60_000);
+  });
 
   it('starts again when its workflow was terminated in the middle', async () => {
     const { payer, topUp, intent } = await paid(10);
@@ -243,7 +243,7 @@ describe('a credited top-up', () => {
 
   async function paid(dollars: number, spentDollars = 0): Promise<Paid> {
     const payer = payerOf(desk.database, await desk.newConsumer());
-    const result = await desk.request(payer, 'direct', dollars);
+    const result = await desk.requestDirect(payer, dollars);
     assert.ok(result.kind === 'completed', result.kind);
     if (spentDollars > 0) assert.ok(await payer.charge(Math.round(spentDollars * 1e6)));
     const topUp = await getTopUp(desk.database, result.topUp.id);

@@ -5,16 +5,22 @@ import { endpointProblem } from '../../../egress/endpoints.ts';
 import {
   TOP_K_DEFAULT,
   type AgentBody,
+  type AgentReply,
   type IntentBody,
+  type IntentReply,
   type ResolveBody,
+  type ResolveReply,
 } from '../../../schemas/agents.ts';
 import { findOffers, findWordMatches, rankAgents } from '../../../store/agents/agent-search.ts';
-import { registerAgent } from '../../../store/agents/agents.ts';
+import { registerAgent, type Agent } from '../../../store/agents/agents.ts';
 import type { Database } from '../../../store/database.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
-export async function postAgent(api: Api, { caller, body }: Request<AgentBody>): Promise<Answer> {
+export async function postAgent(
+  api: Api,
+  { caller, body }: Request<AgentBody>,
+): Promise<Reply<AgentReply, 201>> {
   const problem = endpointProblem(body.endpoint, {
     allowPrivate: api.config.allowPrivateEndpoints,
   });
@@ -28,11 +34,26 @@ export async function postAgent(api: Api, { caller, body }: Request<AgentBody>):
     intents: body.intents ?? [],
   });
   if (!agent) throw new ApiError('agent_exists', 'Another account has registered this id.');
-  const { accountId: _, ...shown } = agent;
-  return { status: 201, body: shown };
+  return { status: 201, body: wireAgent(agent) };
 }
 
-export async function postResolve(api: Api, { body }: Request<ResolveBody>): Promise<Answer> {
+function wireAgent(agent: Agent): AgentReply {
+  return {
+    id: agent.id,
+    name: agent.name,
+    protocol: agent.protocol,
+    endpoint: agent.endpoint,
+    description: agent.description,
+    capabilities: agent.capabilities,
+    intents: agent.intents,
+    createdAt: agent.createdAt,
+  };
+}
+
+export async function postResolve(
+  api: Api,
+  { body }: Request<ResolveBody>,
+): Promise<Reply<ResolveReply>> {
   const topK = body.topK ?? TOP_K_DEFAULT;
   const { agents, intent } = await search(api.database, body.query, topK);
   const results = agents.slice(0, topK).map(({ id, score, protocol }) => ({
@@ -43,7 +64,10 @@ export async function postResolve(api: Api, { body }: Request<ResolveBody>): Pro
   return { status: 200, body: { results, intent } };
 }
 
-export async function postIntentPreview(api: Api, { body }: Request<IntentBody>): Promise<Answer> {
+export async function postIntentPreview(
+  api: Api,
+  { body }: Request<IntentBody>,
+): Promise<Reply<IntentReply>> {
   const { intent } = await search(api.database, body.query, 0);
   return { status: 200, body: { intent } };
 }

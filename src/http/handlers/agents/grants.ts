@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import type { GrantBody } from '../../../schemas/grants.ts';
+import type { GrantBody, GrantReply } from '../../../schemas/grants.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
 import type { Database } from '../../../store/database.ts';
 import {
@@ -15,8 +15,9 @@ import {
   type NewGrant,
 } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { parseTime } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { parseTime } from '../../iso-time.ts';
+import { REPLAYED } from '../../respond.ts';
 
 const DAYS_MAX = 30;
 const DAY_MS = 86_400_000;
@@ -25,7 +26,7 @@ const EXPIRY = `must be a time in ISO 8601, ahead by at most ${DAYS_MAX} days.`;
 export async function postGrant(
   api: Api,
   { caller, body, idempotencyKey }: Request<GrantBody>,
-): Promise<Answer> {
+): Promise<Reply<GrantReply, 201>> {
   const request = grantOf(body, caller.accountId, idempotencyKey);
   // First: what the key has named is answered again, though its time may be over by now.
   const known = await findKnownGrant(api.database, request);
@@ -39,7 +40,7 @@ export async function postGrant(
   return {
     status: 201,
     body: wireGrant(result.grant),
-    ...(result.kind === 'known' && { headers: { 'Idempotency-Replayed': 'true' } }),
+    ...(result.kind === 'known' && { headers: REPLAYED }),
   };
 }
 
@@ -70,7 +71,7 @@ async function makeGrant(database: Database, request: NewGrant): Promise<CreateG
   return createGrant(database, request);
 }
 
-export async function getGrant(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+export async function getGrant(api: Api, { caller, params }: Request): Promise<Reply<GrantReply>> {
   const id = uuidOf('grant', params['id'] ?? '');
   const grant = id && (await findGrantFor(api.database, caller.accountId, id));
   if (!grant) throw unknownGrant();
@@ -80,8 +81,8 @@ export async function getGrant(api: Api, { caller, params }: Request<undefined>)
 /** Only who made it can revoke it; again is as good as once. What was begun with it goes on. */
 export async function postGrantRevocation(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<GrantReply>> {
   const id = uuidOf('grant', params['id'] ?? '');
   const result = id && (await revokeGrant(api.database, caller.accountId, id));
   if (!result) throw unknownGrant();
@@ -128,7 +129,7 @@ function invalid(param: string, problem: string): ApiError {
   return new ApiError('invalid_request', `${param} ${problem}`, { param });
 }
 
-function wireGrant(grant: Grant): object {
+function wireGrant(grant: Grant): GrantReply {
   return {
     id: wireId('grant', grant.id),
     callerId: grant.callerId,
@@ -138,6 +139,6 @@ function wireGrant(grant: Grant): object {
     createdAt: grant.createdAt,
     expiresAt: grant.expiresAt,
     uses: grant.uses,
-    ...(grant.type === 'limited' && { maxUses: grant.maxUses }),
+    ...(grant.type === 'limited' && grant.maxUses !== null && { maxUses: grant.maxUses }),
   };
 }

@@ -2,15 +2,16 @@
 import { signInvocation, type InvocationSubject } from '../../../charging/invocation-receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import type { InvocationReceiptReply } from '../../../schemas/invocations.ts';
 import { findGrant } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import { ownInvocation } from './invocations.ts';
 
 export async function getInvocationReceipt(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<InvocationReceiptReply>> {
   const invocation = await ownInvocation(api, caller, params);
   const { status, endedAt } = invocation;
   if (endedAt === null || (status !== 'succeeded' && status !== 'failed')) {

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import type { InvocationBody } from '../../../schemas/invocations.ts';
+import type { InvocationBody, InvocationReply } from '../../../schemas/invocations.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
 import {
   findInvocationOf,
@@ -11,7 +11,8 @@ import {
 } from '../../../store/agents/invocations.ts';
 import { requestInvocation } from '../../../agents/request-invocation.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 import { unknownAgent, unknownGrant } from './grants.ts';
 
 /** A payload may be larger than what other requests have to say. */
@@ -23,7 +24,7 @@ const ANSWER_TIMEOUT_MS = 1_500;
 export async function postInvocation(
   api: Api,
   { caller, body, idempotencyKey }: Request<InvocationBody>,
-): Promise<Answer> {
+): Promise<Reply<InvocationReply, 200 | 202>> {
   const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const { targetAgentId, grantId, capability, payload } = body;
   if (!(await findAgent(api.database, targetAgentId))) throw unknownAgent();
@@ -60,15 +61,15 @@ export async function postInvocation(
       return {
         status: result.invocation.endedAt === null ? 202 : 200,
         body: wireInvocation(result.invocation),
-        ...(result.kind === 'known' && { headers: { 'Idempotency-Replayed': 'true' } }),
+        ...(result.kind === 'known' && { headers: REPLAYED }),
       };
   }
 }
 
 export async function getInvocation(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<InvocationReply>> {
   return { status: 200, body: wireInvocation(await ownInvocation(api, caller, params)) };
 }
 
@@ -84,7 +85,7 @@ export async function ownInvocation(
   return invocation;
 }
 
-function wireInvocation(invocation: Invocation): object {
+function wireInvocation(invocation: Invocation): InvocationReply {
   return {
     id: wireId('invocation', invocation.id),
     status: invocation.status,
@@ -98,9 +99,14 @@ function wireInvocation(invocation: Invocation): object {
   };
 }
 
-function outcomeOf({ status, resultText, errorCode, errorMessage }: Invocation): object {
+function outcomeOf({
+  status,
+  resultText,
+  errorCode,
+  errorMessage,
+}: Invocation): Pick<InvocationReply, 'result' | 'error' | 'lastError'> {
   if (resultText !== null) return { result: JSON.parse(resultText) };
   if (errorCode === null) return {};
-  const error = { code: errorCode, message: errorMessage };
+  const error = { code: errorCode, message: errorMessage ?? '' };
   return status === 'failed' ? { error } : { lastError: error };
 }

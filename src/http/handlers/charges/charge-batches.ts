@@ -1,12 +1,17 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
 import { prepareCharge } from '../../../charging/charging.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { BatchedCharge, type ChargeBatchBody } from '../../../schemas/charges.ts';
+import {
+  BatchedCharge,
+  type BatchMember,
+  type ChargeBatchEnvelope,
+  type ChargeBatchReply,
+} from '../../../schemas/charges.ts';
 import type { ChargeDraft } from '../../../store/charges/post-charges.ts';
 import { apiErrorOf, errorBody } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import { draftOf, madeOf } from './charges.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 import { checkedKey } from '../../idempotency-key.ts';
 import { bodyValidator } from '../../validation.ts';
 
@@ -18,8 +23,8 @@ const validate = bodyValidator(BatchedCharge);
 /** 200 whatever the members' outcomes are; each has the status that it would have had alone. */
 export async function postChargeBatch(
   api: Api,
-  request: Request<ChargeBatchBody>,
-): Promise<Answer> {
+  request: Request<ChargeBatchEnvelope>,
+): Promise<Reply<ChargeBatchReply>> {
   if (request.idempotencyKey !== undefined) {
     throw new ApiError(
       'invalid_idempotency_key',
@@ -34,17 +39,11 @@ export async function postChargeBatch(
   return { status: 200, body: { results } };
 }
 
-/** A charge's answer, or its error, with the status that it would have had alone. */
-interface Result {
-  readonly status: number;
-  readonly replayed?: true;
-}
-
 async function draftOfMember(
   api: Api,
-  request: Request<ChargeBatchBody>,
+  request: Request<ChargeBatchEnvelope>,
   member: unknown,
-): Promise<ChargeDraft | Result> {
+): Promise<ChargeDraft | BatchMember> {
   try {
     const body = validate(member);
     const { idempotencyKey } = body;
@@ -61,9 +60,9 @@ async function draftOfMember(
 
 async function postMember(
   api: Api,
-  request: Request<ChargeBatchBody>,
-  draft: ChargeDraft | Result,
-): Promise<Result> {
+  request: Request<ChargeBatchEnvelope>,
+  draft: ChargeDraft | BatchMember,
+): Promise<BatchMember> {
   if ('status' in draft) return draft;
   try {
     const outcome = await api.batcher.post(draft, request);
@@ -74,7 +73,11 @@ async function postMember(
   }
 }
 
-function errorResult(api: Api, { requestId }: Request<ChargeBatchBody>, error: unknown): Result {
+function errorResult(
+  api: Api,
+  { requestId }: Request<ChargeBatchEnvelope>,
+  error: unknown,
+): BatchMember {
   const known = apiErrorOf(error);
   if (known.status === 500) api.log.error({ err: error, requestId }, `a charge: ${known.code}`);
   const docsUrl = `${api.config.baseUrl}/docs/errors`;

@@ -1,5 +1,7 @@
 /** Lists as files: the rows and the filters of their JSON, whole instead of by pages. */
 import { uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import type { ChargesFileQuery, UsageFileQuery } from '../../../schemas/charges.ts';
+import type { EarningsFileQuery } from '../../../schemas/earnings.ts';
 import {
   listConsumerCharges,
   listDeveloperCharges,
@@ -13,9 +15,12 @@ import type { Api } from '../../services.ts';
 import { pagesOf, type Cell, type Export } from '../../csv.ts';
 import type { Request } from '../../endpoint.ts';
 import { rangeOf } from '../earnings/earnings.ts';
-import { chargeFilterOf, developerChargeFilterOf, oneOf } from '../../query.ts';
+import { chargeFilterOf, developerChargeFilterOf } from '../../filters.ts';
 
-export function exportCharges(api: Api, { caller, query }: Request<undefined>): Export {
+export function exportCharges(
+  api: Api,
+  { caller, query }: Request<undefined, ChargesFileQuery>,
+): Export {
   const filter = developerChargeFilterOf(query);
   return {
     name: 'charges',
@@ -32,7 +37,10 @@ export function exportCharges(api: Api, { caller, query }: Request<undefined>): 
   };
 }
 
-export function exportUsage(api: Api, { caller, query }: Request<undefined>): Export {
+export function exportUsage(
+  api: Api,
+  { caller, query }: Request<undefined, UsageFileQuery>,
+): Export {
   const filter = chargeFilterOf(query);
   return {
     name: 'usage',
@@ -46,8 +54,11 @@ export function exportUsage(api: Api, { caller, query }: Request<undefined>): Ex
 }
 
 /** By tool, then by time. What is earned meanwhile may be in it or not, each charge once or not at all. */
-export function exportEarnings(api: Api, { caller, query }: Request<undefined>): Export {
-  const interval = oneOf(query, 'interval', ['hour', 'day']) ?? 'day';
+export function exportEarnings(
+  api: Api,
+  { caller, query }: Request<undefined, EarningsFileQuery>,
+): Export {
+  const { interval = 'day' } = query;
   const range = rangeOf(query, interval);
   return {
     name: 'earnings',

@@ -2,16 +2,17 @@
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, microsOfDollars, type Micros } from '../../../domain/money.ts';
-import type { RefundBody } from '../../../schemas/charges.ts';
+import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 
 /** 201; `Idempotency-Replayed: true` when the key's refund of this charge had been made before. */
 export async function postChargeRefund(
   api: Api,
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
-): Promise<Answer> {
+): Promise<Reply<RefundReply, 201>> {
   const asked = body.amount === undefined ? null : amountOf(body.amount);
   const chargeId = uuidOf('charge', params['id'] ?? '');
   if (chargeId === undefined) throw unknownCharge();
@@ -21,10 +22,8 @@ export async function postChargeRefund(
   switch (result.kind) {
     case 'refunded':
       return { status: 201, body: wireRefund(result.refund) };
-    case 'known': {
-      const headers = { 'Idempotency-Replayed': 'true' };
-      return { status: 201, body: wireRefund(result.refund), headers };
-    }
+    case 'known':
+      return { status: 201, body: wireRefund(result.refund), headers: REPLAYED };
     case 'unknown_charge':
       throw unknownCharge();
     case 'key_reused':
@@ -60,7 +59,7 @@ function unknownCharge(): ApiError {
   return new ApiError('not_found', 'There is no such charge.');
 }
 
-function wireRefund(refund: ChargeRefund): object {
+function wireRefund(refund: ChargeRefund): RefundReply {
   return {
     id: wireId('chargeRefund', refund.id),
     chargeId: wireId('charge', refund.chargeId),

@@ -9,7 +9,14 @@ import { saidOf } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
-import type { ChargeBody } from '../../../schemas/charges.ts';
+import type {
+  ChargeBody,
+  ChargeReply,
+  ChargesQuery,
+  ChargesReply,
+  DeveloperChargeReply,
+  ListedCharge,
+} from '../../../schemas/charges.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
@@ -17,18 +24,23 @@ import {
 } from '../../../store/charges/list-charges.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../../store/charges/post-charges.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { developerChargeFilterOf, paged, pageOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { developerChargeFilterOf } from '../../filters.ts';
+import { listPage } from '../../pagination.ts';
+import { REPLAYED } from '../../respond.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
-export async function postCharge(api: Api, request: Request<ChargeBody>): Promise<Answer> {
+export async function postCharge(
+  api: Api,
+  request: Request<ChargeBody>,
+): Promise<Reply<ChargeReply, 201>> {
   const { caller, body, idempotencyKey } = request;
   const prepared = prepareCharge(api, { developer: caller, body, idempotencyKey });
   const draft = draftOf(api, prepared instanceof Promise ? await prepared : prepared);
   const made = madeOf(api, draft, await api.batcher.post(draft, request));
   return {
     status: 201,
-    ...(made.isReplay ? { headers: { 'Idempotency-Replayed': 'true' } } : {}),
+    ...(made.isReplay ? { headers: REPLAYED } : {}),
     body: made.body,
   };
 }
@@ -44,7 +56,7 @@ export function madeOf(
   api: Api,
   draft: ChargeDraft,
   outcome: ChargeOutcome,
-): { readonly isReplay: boolean; readonly body: object } {
+): { readonly isReplay: boolean; readonly body: ChargeReply } {
   const result = resultOf(draft, outcome);
   if (result.kind !== 'charged') throw refusalOf(api, result);
   const { charge, balance, isReplay } = result;
@@ -125,7 +137,7 @@ export function refusalOf(api: Api, refusal: Refusal): ApiError {
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
   charge: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
-): object {
+): Omit<ListedCharge, 'refunded' | 'holdId'> {
   const said = saidOf(charge);
   return {
     id: said.id,
@@ -138,40 +150,38 @@ export function wireCharge(
 }
 
 /** The same, and what became of it. */
-export function listedCharge(api: Pick<Api, 'receipts'>, charge: StoredCharge): object {
+export function listedCharge(api: Pick<Api, 'receipts'>, charge: StoredCharge): ListedCharge {
   const { holdId } = charge;
   return {
     ...wireCharge(api, charge),
     refunded: dollarsOf(asMicros(charge.refundedMicros)),
-    ...(holdId === null ? {} : { holdId: wireId('hold', holdId) }),
+    ...(holdId !== null && { holdId: wireId('hold', holdId) }),
   };
 }
 
 export async function listCharges(
   api: Api,
-  { caller, query }: Request<undefined>,
-): Promise<Answer> {
-  const page = pageOf(query, 'charge');
+  { caller, query }: Request<undefined, ChargesQuery>,
+): Promise<Reply<ChargesReply>> {
   const filter = developerChargeFilterOf(query);
-  const rows = await listDeveloperCharges(api.database, caller, filter, {
-    ...page,
-    limit: page.limit + 1,
-  });
-  const { rows: charges, ...marks } = paged(rows, page.limit, 'charge');
-  return {
-    status: 200,
-    body: { charges: charges.map((found) => developerView(api, found)), ...marks },
-  };
+  const { rows, hasMore, nextCursor } = await listPage(query, 'charge', (page) =>
+    listDeveloperCharges(api.database, caller, filter, page),
+  );
+  const charges = rows.map((found) => developerView(api, found));
+  return { status: 200, body: { charges, hasMore, nextCursor } };
 }
 
-export async function getCharge(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+export async function getCharge(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<DeveloperChargeReply>> {
   const id = uuidOf('charge', params['id'] ?? '');
   const found = id && (await findDeveloperCharge(api.database, caller, id));
   if (!found) throw new ApiError('not_found', 'There is no such charge.');
   return { status: 200, body: developerView(api, found) };
 }
 
-function developerView(api: Api, charge: StoredCharge): object {
+function developerView(api: Api, charge: StoredCharge): DeveloperChargeReply {
   return {
     ...listedCharge(api, charge),
     consumerId: wireId('consumer', charge.consumerId),

@@ -2,11 +2,14 @@
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
-import type { VerifyBody } from '../../../schemas/receipts.ts';
+import type { ReceiptKeysReply, VerifyBody, VerifyReply } from '../../../schemas/receipts.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
-export async function verifyReceipt(api: Api, { body }: Request<VerifyBody>): Promise<Answer> {
+export async function verifyReceipt(
+  api: Api,
+  { body }: Request<VerifyBody>,
+): Promise<Reply<VerifyReply>> {
   const invoked = verifyInvocation(api.receipts, body.receipt);
   if (invoked) {
     const { receiptKey, invocation } = invoked;
@@ -33,7 +36,10 @@ export async function verifyReceipt(api: Api, { body }: Request<VerifyBody>): Pr
 }
 
 /** The developer's own keys, one for each master secret that is known. */
-export async function getReceiptKeys(api: Api, { caller }: Request<undefined>): Promise<Answer> {
+export async function getReceiptKeys(
+  api: Api,
+  { caller }: Request,
+): Promise<Reply<ReceiptKeysReply>> {
   const keys = api.receipts.developerKeys(caller.developerId);
   return { status: 200, body: { keys: keys.map(({ id, key }) => ({ id: String(id), key })) } };
 }

@@ -2,10 +2,11 @@
  * The developer's earnings (specification section 4.2), of all time or of whole UTC hours, and on request
  * hour by hour or day by day. A day is a UTC day.
  */
-import type { ParsedUrlQuery } from 'node:querystring';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type { EarningsQuery, EarningsReply } from '../../../schemas/earnings.ts';
+import type { TimeQuery } from '../../../schemas/shapes.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import {
   listEarnings,
@@ -14,8 +15,8 @@ import {
   type Interval,
 } from '../../../store/earnings/earnings.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { oneOf, timeOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { timeRangeOf } from '../../filters.ts';
 
 const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: 3_600_000, day: 86_400_000 };
 /** Six weeks of hours, or almost three years of days. */
@@ -23,9 +24,9 @@ const POINTS_MAX = 1_000;
 
 export async function getEarnings(
   api: Api,
-  { caller, query }: Request<undefined>,
-): Promise<Answer> {
-  const interval = oneOf(query, 'interval', ['hour', 'day']);
+  { caller, query }: Request<undefined, EarningsQuery>,
+): Promise<Reply<EarningsReply>> {
+  const { interval } = query;
   const range = rangeOf(query, interval ?? 'hour');
   const series = interval && (await seriesOf(api, caller, range, interval));
   const now = Date.now();
@@ -46,14 +47,14 @@ export async function getEarnings(
 }
 
 /** `from` and `to`, on the boundaries of what sums are kept for. Finer than an hour are only the charges. */
-export function rangeOf(query: ParsedUrlQuery, unit: Interval): HourRange {
-  const [fromMs, toMs] = (['from', 'to'] as const).map((name) => {
-    const timeMs = timeOf(query, name);
-    if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) return timeMs;
+export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
+  const { fromMs, toMs } = timeRangeOf(query);
+  for (const [name, timeMs] of Object.entries({ from: fromMs, to: toMs })) {
+    if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) continue;
     throw new ApiError('invalid_request', `${name} must be the beginning of a UTC ${unit}.`, {
       param: name,
     });
-  });
+  }
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
     throw new ApiError('invalid_request', 'from must be before to.', { param: 'from' });
   }

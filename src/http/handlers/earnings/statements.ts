@@ -2,6 +2,11 @@
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type {
+  ConsumerStatementReply,
+  DeveloperStatementReply,
+  StatementReply,
+} from '../../../schemas/statements.ts';
 import {
   readConsumerStatement,
   readDeveloperStatement,
@@ -11,12 +16,12 @@ import {
 } from '../../../store/earnings/statements.ts';
 import type { Api } from '../../services.ts';
 import type { Cell, Export } from '../../csv.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
 export async function getStatement(
   api: Api,
-  { caller, params }: Request<undefined>,
-): Promise<Answer> {
+  { caller, params }: Request,
+): Promise<Reply<StatementReply>> {
   const month = monthOf(params['month'] ?? '');
   const head = {
     month: nameOf(month),
@@ -38,7 +43,7 @@ export async function getStatement(
 }
 
 /** A row for each entry; the amounts of all but the last add up to the last. */
-export function exportStatement(api: Api, { caller, params }: Request<undefined>): Export {
+export function exportStatement(api: Api, { caller, params }: Request): Export {
   const month = monthOf(params['month'] ?? '');
   return {
     name: `statement-${nameOf(month)}`,
@@ -69,7 +74,16 @@ const dayOf = (timeMs: number): string => isoOf(timeMs).slice(0, 10);
 const wireAmount = (micros: number): number => dollarsOf(asMicros(micros));
 const topUpIdOf = (id: string | null): string | null => id && wireId('topUp', id);
 
-function consumerView({ opening, movements, charges, closing }: ConsumerStatement): object {
+type ConsumerView = Pick<
+  ConsumerStatementReply,
+  'openingBalance' | 'movements' | 'charges' | 'closingBalance'
+>;
+type DeveloperView = Pick<
+  DeveloperStatementReply,
+  'openingEarnings' | 'earned' | 'refunds' | 'closingEarnings'
+>;
+
+function consumerView({ opening, movements, charges, closing }: ConsumerStatement): ConsumerView {
   return {
     openingBalance: dollarsOf(opening),
     movements: movements.map(({ kind, amountMicros, topUpId, reason, createdAt }) => ({
@@ -79,15 +93,16 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
       reason,
       createdAt,
     })),
-    charges: charges.map(({ amountMicros, ...tool }) => ({
-      ...tool,
+    charges: charges.map(({ tool, charges: count, amountMicros }) => ({
+      tool,
+      charges: count,
       amount: wireAmount(amountMicros),
     })),
     closingBalance: dollarsOf(closing),
   };
 }
 
-function developerView({ opening, earned, refunds, closing }: DeveloperStatement): object {
+function developerView({ opening, earned, refunds, closing }: DeveloperStatement): DeveloperView {
   return {
     openingEarnings: dollarsOf(opening),
     earned: earned.map(({ beginsMs, tool, charges, earnings }) => ({

@@ -8,13 +8,22 @@ import {
   microsOfDollars,
   type Micros,
 } from '../../../domain/money.ts';
-import type { ToolBody, ToolChanges } from '../../../schemas/developers.ts';
+import type {
+  ChangedToolReply,
+  ToolBody,
+  ToolChanges,
+  ToolReply,
+  ToolsQuery,
+  ToolsReply,
+} from '../../../schemas/tools.ts';
 import { changeTool, listTools, registerTool, type Tool } from '../../../store/earnings/tools.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { flagOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
-export async function postTool(api: Api, { caller, body }: Request<ToolBody>): Promise<Answer> {
+export async function postTool(
+  api: Api,
+  { caller, body }: Request<ToolBody>,
+): Promise<Reply<ToolReply, 201>> {
   const tool = await registerTool(api.database, caller.developerId, {
     name: body.name,
     description: body.description ?? '',
@@ -34,7 +43,7 @@ export async function postTool(api: Api, { caller, body }: Request<ToolBody>): P
 export async function patchTool(
   api: Api,
   { caller, params, body }: Request<ToolChanges>,
-): Promise<Answer> {
+): Promise<Reply<ChangedToolReply>> {
   const id = uuidOf('tool', params['id'] ?? '');
   const tool =
     id &&
@@ -49,8 +58,11 @@ export async function patchTool(
 }
 
 /** Those in use; with `archived=true` the archived ones instead. */
-export async function getTools(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
-  const tools = await listTools(api.database, caller, flagOf(query, 'archived'));
+export async function getTools(
+  api: Api,
+  { caller, query }: Request<undefined, ToolsQuery>,
+): Promise<Reply<ToolsReply>> {
+  const tools = await listTools(api.database, caller, query.archived ?? false);
   return {
     status: 200,
     body: {
@@ -66,7 +78,7 @@ export async function getTools(api: Api, { caller, query }: Request<undefined>):
   };
 }
 
-function wireTool(tool: Tool): object {
+function wireTool(tool: Tool): ToolReply {
   return {
     id: wireId('tool', tool.id),
     name: tool.name,

@@ -7,7 +7,6 @@ import {
   releaseEntry,
   type HoldRequest,
 } from '../../../charging/hold-entries.ts';
-import { saidOf } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import {
@@ -16,17 +15,28 @@ import {
   microsOfDollars,
   type Micros,
 } from '../../../domain/money.ts';
-import type { CaptureBody, ExtendBody, HoldBody } from '../../../schemas/holds.ts';
+import type {
+  CaptureBody,
+  CaptureReply,
+  ExtendBody,
+  HoldBody,
+  HoldReply,
+  PlacedHoldReply,
+} from '../../../schemas/holds.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
-import { draftOf, refusalOf } from '../charges/charges.ts';
+import { draftOf, refusalOf, wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 
 type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
 
 /** 201; `Idempotency-Replayed: true` when the key's hold had been placed before. */
-export async function postHold(api: Api, request: Request<HoldBody>): Promise<Answer> {
+export async function postHold(
+  api: Api,
+  request: Request<HoldBody>,
+): Promise<Reply<PlacedHoldReply, 201>> {
   const { caller, body, idempotencyKey } = request;
   const prepared = await prepareCharge(api, { developer: caller, body, idempotencyKey });
   const decided = await decide(api, placeEntry(draftOf(api, prepared), body));
@@ -35,54 +45,48 @@ export async function postHold(api: Api, request: Request<HoldBody>): Promise<An
 }
 
 /** 201 with the charge and the hold. */
-export async function postCapture(api: Api, request: Request<CaptureBody>): Promise<Answer> {
+export async function postCapture(
+  api: Api,
+  request: Request<CaptureBody>,
+): Promise<Reply<CaptureReply, 201>> {
   const { caller, body } = request;
   const { amount } = body;
   const micros = amount === undefined ? null : amountOf(amount);
   const decided = await decide(api, captureEntry(requestOf(request), body, micros));
-  const { hold, receiptKey, amountMicros } = decided;
+  const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
   const { developerId } = caller;
   const { consumerId, tool } = hold;
-  const { micros: _, ...said } = saidOf({
-    id: decided.chargeId,
-    consumerId,
-    developerId,
-    tool,
-    amountMicros,
-    receiptKey,
-  });
+  const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
   return replyOf(201, decided, {
-    ...said,
-    amount: dollarsOf(amountMicros),
-    receipt: api.receipts.sign({
-      id: decided.chargeId,
-      consumerId,
-      developerId,
-      tool,
-      amountMicros,
-      receiptKey,
-    }),
-    balance: dollarsOf(decided.balanceMicros),
+    ...wireCharge(api, charge),
+    consumerId: wireId('consumer', consumerId),
+    balance: dollarsOf(balanceMicros),
     holdId: wireId('hold', hold.id),
     hold: wireHold(hold, developerId),
   });
 }
 
 /** 200 with the hold; the same when it was released before. */
-export async function postRelease(api: Api, request: Request<undefined>): Promise<Answer> {
+export async function postRelease(api: Api, request: Request): Promise<Reply<HoldReply>> {
   const decided = await decide(api, releaseEntry(requestOf(request)));
   return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
 }
 
 /** 200 with the hold. */
-export async function postExtension(api: Api, request: Request<ExtendBody>): Promise<Answer> {
+export async function postExtension(
+  api: Api,
+  request: Request<ExtendBody>,
+): Promise<Reply<HoldReply>> {
   const decided = await decide(api, extendEntry(requestOf(request), request.body));
   return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
 }
 
-function replyOf(status: number, { kind }: Decided, body: object): Answer {
-  const headers = { 'Idempotency-Replayed': 'true' };
-  return kind === 'replayed' ? { status, body, headers } : { status, body };
+function replyOf<Body, Status extends number>(
+  status: Status,
+  { kind }: Decided,
+  body: Body,
+): Reply<Body, Status> {
+  return { status, body, ...(kind === 'replayed' && { headers: REPLAYED }) };
 }
 
 function requestOf({ caller, params, idempotencyKey }: Request): HoldRequest {
@@ -141,7 +145,7 @@ export function unknownHold(): ApiError {
   return new ApiError('hold_not_found', 'There is no such hold.');
 }
 
-export function wireHold(hold: Hold, developerId: string): object {
+export function wireHold(hold: Hold, developerId: string): HoldReply {
   return {
     id: wireId('hold', hold.id),
     tool: hold.tool,

@@ -1,21 +1,20 @@
 /** The developer's view of top-ups: those that paid for charges to its tools (specification section 4.2). */
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type { PageQuery } from '../../../schemas/shapes.ts';
+import type { DeveloperTopUpsReply } from '../../../schemas/top-ups.ts';
 import { listAttributedTopUps } from '../../../store/earnings/top-up-attribution.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { paged, pageOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
 
 export async function getDeveloperTopUps(
   api: Api,
-  { caller, query }: Request<undefined>,
-): Promise<Answer> {
-  const page = pageOf(query, 'topUp');
-  const found = await listAttributedTopUps(api.database, caller, {
-    ...page,
-    limit: page.limit + 1,
-  });
-  const { rows, ...marks } = paged(found, page.limit, 'topUp');
+  { caller, query }: Request<undefined, PageQuery>,
+): Promise<Reply<DeveloperTopUpsReply>> {
+  const { rows, hasMore, nextCursor } = await listPage(query, 'topUp', (page) =>
+    listAttributedTopUps(api.database, caller, page),
+  );
   return {
     status: 200,
     body: {
@@ -28,7 +27,8 @@ export async function getDeveloperTopUps(
         charged: dollarsOf(asMicros(topUp.chargedMicros)),
         charges: topUp.charges,
       })),
-      ...marks,
+      hasMore,
+      nextCursor,
     },
   };
 }

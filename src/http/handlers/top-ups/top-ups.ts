@@ -12,16 +12,26 @@ import {
   type Micros,
 } from '../../../domain/money.ts';
 import type { TopUpFailure, TopUpMethod } from '../../../domain/top-up.ts';
-import type { TopUpBody } from '../../../schemas/consumers.ts';
+import type { PageQuery } from '../../../schemas/shapes.ts';
+import type {
+  CheckoutReply,
+  TopUpBody,
+  TopUpRecord,
+  TopUpReply,
+  TopUpsReply,
+} from '../../../schemas/top-ups.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { requestTopUp, type TopUpResult } from '../../../top-ups/request-top-up.ts';
 import type { Api } from '../../services.ts';
-import type { Answer, Request } from '../../endpoint.ts';
-import { paged, pageOf } from '../../query.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
 
 /** Takes money from the saved card. 201 `completed`; 202 `pending` when that takes over 10 seconds. */
-export async function postTopUp(api: Api, request: Request<TopUpBody>): Promise<Answer> {
+export async function postTopUp(
+  api: Api,
+  request: Request<TopUpBody>,
+): Promise<Reply<TopUpReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
   const { balance } = await getCounters(api.database, request.caller);
   return {
@@ -36,7 +46,10 @@ export async function postTopUp(api: Api, request: Request<TopUpBody>): Promise<
 }
 
 /** 201 with the URL to send the consumer to; 202 without one when the processor takes over 10 seconds. */
-export async function postCheckout(api: Api, request: Request<TopUpBody>): Promise<Answer> {
+export async function postCheckout(
+  api: Api,
+  request: Request<TopUpBody>,
+): Promise<Reply<CheckoutReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
   return {
     status: topUp.sessionUrl === null ? 202 : 201,
@@ -124,24 +137,24 @@ function payable(dollars: number, min: Micros): Micros {
   return amount;
 }
 
-export async function listTopUps(api: Api, { caller, query }: Request<undefined>): Promise<Answer> {
-  const page = pageOf(query, 'topUp');
-  const found = await listTopUpsOf(api.database, caller.consumerId, {
-    ...page,
-    limit: page.limit + 1,
-  });
-  const { rows, ...marks } = paged(found, page.limit, 'topUp');
-  return { status: 200, body: { topUps: rows.map(wireTopUp), ...marks } };
+export async function listTopUps(
+  api: Api,
+  { caller, query }: Request<undefined, PageQuery>,
+): Promise<Reply<TopUpsReply>> {
+  const { rows, hasMore, nextCursor } = await listPage(query, 'topUp', (page) =>
+    listTopUpsOf(api.database, caller.consumerId, page),
+  );
+  return { status: 200, body: { topUps: rows.map(wireTopUp), hasMore, nextCursor } };
 }
 
-export async function getTopUp(api: Api, { caller, params }: Request<undefined>): Promise<Answer> {
+export async function getTopUp(api: Api, { caller, params }: Request): Promise<Reply<TopUpRecord>> {
   const id = uuidOf('topUp', params['id'] ?? '');
   const topUp = id && (await findTopUpOf(api.database, caller.consumerId, id));
   if (!topUp) throw new ApiError('not_found', 'There is no such top-up.');
   return { status: 200, body: wireTopUp(topUp) };
 }
 
-function wireTopUp(topUp: TopUp): object {
+function wireTopUp(topUp: TopUp): TopUpRecord {
   const { failureCode, failureMessage, sessionUrl } = topUp;
   return {
     id: wireId('topUp', topUp.id),
@@ -151,7 +164,7 @@ function wireTopUp(topUp: TopUp): object {
     automatic: topUp.automatic,
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
-    failure: failureCode === null ? null : { code: failureCode, message: failureMessage },
+    failure: failureCode === null ? null : { code: failureCode, message: failureMessage ?? '' },
     ...(topUp.status === 'pending' && sessionUrl !== null ? { sessionUrl } : {}),
   };
 }

@@ -1,0 +1,994 @@
+/**
+ * The bodies and the replies of the HTTP API. Generated from its OpenAPI document by
+ * `npm run generate`; do not edit.
+ */
+
+export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
+
+export interface AgentBody {
+  /** An id of your choice: 1 to 100 letters, digits and . _ : - */
+  id: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name: string;
+  /**
+   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   */
+  protocol: string;
+  /** An http or https URL on a public address, without credentials. */
+  endpoint: string;
+  description?: string;
+  /**
+   * @maxItems 50
+   *
+   * Items: Printable text of 1 to 100 characters, not all blank.
+   */
+  capabilities?: string[];
+  /**
+   * @maxItems 50
+   *
+   * Items: Printable text of 1 to 100 characters, not all blank.
+   */
+  intents?: string[];
+}
+export interface AgentReply {
+  /** An id of your choice: 1 to 100 letters, digits and . _ : - */
+  id: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name: string;
+  /**
+   * How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -
+   */
+  protocol: string;
+  /** An http or https URL on a public address, without credentials. */
+  endpoint: string;
+  /** What the agent does. */
+  description: string;
+  /**
+   * @maxItems 50
+   *
+   * Items: Printable text of 1 to 100 characters, not all blank.
+   */
+  capabilities: string[];
+  /**
+   * @maxItems 50
+   *
+   * Items: Printable text of 1 to 100 characters, not all blank.
+   */
+  intents: string[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface BalanceReply {
+  /** Dollars that can be spent now. */
+  balance: number;
+  /** Dollars that refunds and disputes took after they were spent. The next credits pay them. */
+  debt: number;
+  /** Your consumer id. */
+  consumerId: string;
+  /** Automatic top-ups from the saved card. The owner of the account sets them. */
+  autoTopUp: {
+    /** Whether automatic top-ups are on. */
+    status: 'on' | 'waiting' | 'off';
+    /**
+     * Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined`.
+     */
+    reason: string | null;
+  };
+}
+export interface BatchedCharge {
+  /** The consumer's key. Without a valid one the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   */
+  amount?: number;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** The Idempotency-Key of this charge. */
+  idempotencyKey?: string;
+}
+export interface CaptureBody {
+  /** Dollars to charge. Default: all that the hold has left. */
+  amount?: number;
+  /** Whether to release the rest. Default: true. False leaves the hold open. */
+  final?: boolean;
+  /**
+   * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
+   */
+  over?: 'reject' | 'cap' | 'overflow';
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface CaptureReply {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer who was charged. */
+  consumerId: string;
+  /** The consumer's balance after this charge. */
+  balance: number;
+  /** The hold that was captured. */
+  holdId: string;
+  hold: HoldReply;
+}
+export interface HoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+}
+export interface ChangedToolReply {
+  /** The id of the tool. */
+  id: string;
+  /** The name by which it is charged. */
+  name: string;
+  /** What it does. */
+  description: string;
+  /** Dollars per call. With null, each charge names its amount. */
+  price: number | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** Whether the tool is archived: not listed, and its price not in force. */
+  archived: boolean;
+}
+export interface ChargeBatchBody {
+  /**
+   * @minItems 1
+   * @maxItems 1000
+   */
+  charges: BatchedCharge[];
+}
+export interface ChargeBatchReply {
+  /** One result for each charge, in the order of the request. */
+  results: (
+    | {
+        status: 201;
+        /** The idempotency key had made this charge before. */
+        replayed?: true;
+        /** The id of the charge. */
+        id: string;
+        /** The name of the tool. */
+        tool: string;
+        /** Dollars charged. */
+        amount: number;
+        /** The developer who made the charge. */
+        developerId: string;
+        /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+        receipt: string;
+        /** When it was made, in UTC. */
+        createdAt: string;
+        /** The consumer who was charged. */
+        consumerId: string;
+        /** The consumer's balance after this charge. */
+        balance: number;
+      }
+    | {
+        status: number;
+        error: {
+          /** The class of the error. */
+          type:
+            | 'invalid_request_error'
+            | 'authentication_error'
+            | 'payment_error'
+            | 'idempotency_error'
+            | 'rate_limit_error'
+            | 'api_error';
+          /** What went wrong. Branch on this. */
+          code:
+            | 'invalid_request'
+            | 'invalid_json'
+            | 'invalid_amount'
+            | 'invalid_cursor'
+            | 'invalid_idempotency_key'
+            | 'invalid_signature'
+            | 'refund_exceeds_charge'
+            | 'unknown_tool'
+            | 'tool_archived'
+            | 'invalid_api_key'
+            | 'invalid_secret_key'
+            | 'insufficient_balance'
+            | 'exceeds_hold'
+            | 'card_declined'
+            | 'authentication_required'
+            | 'card_expired'
+            | 'payment_failed'
+            | 'no_saved_card'
+            | 'consent_required'
+            | 'consent_ceiling_reached'
+            | 'not_found'
+            | 'hold_not_found'
+            | 'method_not_allowed'
+            | 'idempotency_key_in_use'
+            | 'hold_closed'
+            | 'tool_exists'
+            | 'agent_exists'
+            | 'grant_not_active'
+            | 'payload_too_large'
+            | 'unsupported_media_type'
+            | 'idempotency_key_reused'
+            | 'rate_limited'
+            | 'internal_error'
+            | 'outcome_unknown'
+            | 'service_unavailable';
+          /** What went wrong, in a sentence for people. */
+          message: string;
+          /** The field of the request at fault, such as `amount`. */
+          param?: string;
+          /** The page that explains the code. */
+          docUrl: string;
+          /** Quote it when you ask for help. The same as `X-Request-Id`. */
+          requestId: string;
+          /** With `insufficient_balance`: the consumer's balance. */
+          balance?: number;
+          /** With `insufficient_balance`: the dollars that were needed. */
+          required?: number;
+          /** With `insufficient_balance`: the dollars that are missing. */
+          shortfall?: number;
+          /** A page where the consumer can top up. */
+          topUpUrl?: string;
+          /** The top-up that failed. */
+          topUpId?: string;
+          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+          left?: number;
+          /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
+          refundable?: number;
+          /** With `exceeds_hold`: the dollars that the hold has left. */
+          remaining?: number;
+          /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
+          status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+        };
+      }
+  )[];
+}
+export interface ChargeBody {
+  /** The consumer's key. Without a valid one the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   */
+  amount?: number;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface ChargeReply {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer who was charged. */
+  consumerId: string;
+  /** The consumer's balance after this charge. */
+  balance: number;
+}
+export interface ChargesReply {
+  charges: DeveloperChargeReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface DeveloperChargeReply {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** Dollars of the charge that were refunded so far. */
+  refunded: number;
+  /** The hold that the charge was captured from, if there was one. */
+  holdId?: string;
+  /** The consumer who was charged. */
+  consumerId: string;
+  /** The metadata of the charge, or null. */
+  metadata: {
+    [k: string]: string | number | boolean | null;
+  } | null;
+}
+export interface CheckoutReply {
+  /** Send the consumer here to pay. */
+  sessionUrl?: string;
+  /** The id of the top-up. */
+  topUpId: string;
+  /** The state of the top-up. */
+  status:
+    | 'pending'
+    | 'completed'
+    | 'expired'
+    | 'failed'
+    | 'partially_refunded'
+    | 'refunded'
+    | 'disputed'
+    | 'charged_back';
+}
+export interface ConsumerStatementReply {
+  /** A month in UTC: this one or one before. */
+  month: string;
+  /** The beginning of the month. */
+  from: string;
+  /** The beginning of the next month. */
+  to: string;
+  /** False while the month is not over: this is the statement so far. */
+  complete: boolean;
+  /** Your consumer id. */
+  consumerId: string;
+  /** The balance when the month began, disputed money included. */
+  openingBalance: number;
+  /** Everything but charges that changed the balance. */
+  movements: {
+    /** `top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ... */
+    kind: string;
+    /** Dollars. Negative when they were taken from the balance. */
+    amount: number;
+    /** The top-up that it belongs to, or null. */
+    topUpId: string | null;
+    /** Why, or null. For a `charge_refund`, the id of the charge. */
+    reason: string | null;
+    /** When it was made, in UTC. */
+    createdAt: string;
+  }[];
+  /** What was spent, by tool. */
+  charges: {
+    /** The name of the tool. */
+    tool: string;
+    /** How many charges. */
+    charges: number;
+    /** Dollars spent. */
+    amount: number;
+  }[];
+  /** The opening balance and the movements, less the charges. */
+  closingBalance: number;
+}
+export interface DeveloperStatementReply {
+  /** A month in UTC: this one or one before. */
+  month: string;
+  /** The beginning of the month. */
+  from: string;
+  /** The beginning of the next month. */
+  to: string;
+  /** False while the month is not over: this is the statement so far. */
+  complete: boolean;
+  /** Your developer id. */
+  developerId: string;
+  /** Dollars earned before the month. */
+  openingEarnings: number;
+  /** What was charged, by day and tool. */
+  earned: {
+    /** The UTC day. */
+    day: string;
+    /** The name of the tool. */
+    tool: string;
+    /** How many charges. */
+    charges: number;
+    /** Dollars charged, refunded or not. */
+    amount: number;
+  }[];
+  /** What was refunded, by day and tool. */
+  refunds: {
+    /** The UTC day on which the refunds were made. */
+    day: string;
+    /** The name of the tool. */
+    tool: string;
+    /** How many refunds. */
+    refunds: number;
+    /** Dollars refunded. */
+    amount: number;
+  }[];
+  /** The opening earnings and what was earned, less refunds. */
+  closingEarnings: number;
+}
+export interface DeveloperTopUpsReply {
+  topUps: {
+    /** The id of the top-up. */
+    id: string;
+    /** The consumer who topped up. */
+    consumerId: string;
+    /** Dollars of the whole top-up. */
+    amount: number;
+    /** The state of the top-up. */
+    status:
+      | 'pending'
+      | 'completed'
+      | 'expired'
+      | 'failed'
+      | 'partially_refunded'
+      | 'refunded'
+      | 'disputed'
+      | 'charged_back';
+    /** When it was made, in UTC. */
+    createdAt: string;
+    /** Dollars of it that were spent on your tools. */
+    charged: number;
+    /** How many charges of your tools it paid for. */
+    charges: number;
+  }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface EarningsReply {
+  /** Your developer id. */
+  developerId: string;
+  /** Dollars earned from `from` to `to`, by default in all time. */
+  totalEarnings: number;
+  /** Dollars earned since 00:00 UTC. */
+  todayEarnings: number;
+  /** Dollars earned by each tool from `from` to `to`, by default in all time. */
+  byTool: {
+    /** Dollars. */
+    [k: string]: number;
+  };
+  /** With `interval`: every hour or day since `from`, the empty ones included. */
+  series?: {
+    /** The beginning of the interval. */
+    from: string;
+    /** Dollars earned in the interval. */
+    earnings: number;
+    /** How many charges were made in the interval. */
+    charges: number;
+  }[];
+}
+export interface ErrorReply {
+  error: {
+    /** The class of the error. */
+    type:
+      | 'invalid_request_error'
+      | 'authentication_error'
+      | 'payment_error'
+      | 'idempotency_error'
+      | 'rate_limit_error'
+      | 'api_error';
+    /** What went wrong. Branch on this. */
+    code:
+      | 'invalid_request'
+      | 'invalid_json'
+      | 'invalid_amount'
+      | 'invalid_cursor'
+      | 'invalid_idempotency_key'
+      | 'invalid_signature'
+      | 'refund_exceeds_charge'
+      | 'unknown_tool'
+      | 'tool_archived'
+      | 'invalid_api_key'
+      | 'invalid_secret_key'
+      | 'insufficient_balance'
+      | 'exceeds_hold'
+      | 'card_declined'
+      | 'authentication_required'
+      | 'card_expired'
+      | 'payment_failed'
+      | 'no_saved_card'
+      | 'consent_required'
+      | 'consent_ceiling_reached'
+      | 'not_found'
+      | 'hold_not_found'
+      | 'method_not_allowed'
+      | 'idempotency_key_in_use'
+      | 'hold_closed'
+      | 'tool_exists'
+      | 'agent_exists'
+      | 'grant_not_active'
+      | 'payload_too_large'
+      | 'unsupported_media_type'
+      | 'idempotency_key_reused'
+      | 'rate_limited'
+      | 'internal_error'
+      | 'outcome_unknown'
+      | 'service_unavailable';
+    /** What went wrong, in a sentence for people. */
+    message: string;
+    /** The field of the request at fault, such as `amount`. */
+    param?: string;
+    /** The page that explains the code. */
+    docUrl: string;
+    /** Quote it when you ask for help. The same as `X-Request-Id`. */
+    requestId: string;
+    /** With `insufficient_balance`: the consumer's balance. */
+    balance?: number;
+    /** With `insufficient_balance`: the dollars that were needed. */
+    required?: number;
+    /** With `insufficient_balance`: the dollars that are missing. */
+    shortfall?: number;
+    /** A page where the consumer can top up. */
+    topUpUrl?: string;
+    /** The top-up that failed. */
+    topUpId?: string;
+    /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+    left?: number;
+    /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
+    refundable?: number;
+    /** With `exceeds_hold`: the dollars that the hold has left. */
+    remaining?: number;
+    /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
+    status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+  };
+}
+export interface ExtendBody {
+  /** Seconds from now until the hold expires. */
+  expiresIn: number;
+}
+export interface GrantBody {
+  /** Printable text of 1 to 200 characters, not all blank. */
+  callerId: string;
+  targetAgentId: string;
+  /** How often the grant can be used. */
+  type: 'one_time' | 'session' | 'limited';
+  /**
+   * When it expires, in ISO 8601: at most 30 days ahead. Default: a day ahead. A `session` needs it.
+   */
+  expiresAt?: string;
+  /** How many invocations may use it. Only a `limited` grant takes it, and needs it. */
+  maxUses?: number;
+}
+export interface GrantReply {
+  /** The id of the grant. */
+  id: string;
+  /** Who may invoke, by a name of your own. */
+  callerId: string;
+  /** The agent that may be invoked. */
+  targetAgentId: string;
+  /** How often it can be used. */
+  type: 'one_time' | 'session' | 'limited';
+  /** The state of the grant. */
+  status: 'active' | 'used' | 'revoked' | 'expired';
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it expires. */
+  expiresAt: string;
+  /** How many invocations have used it. */
+  uses: number;
+  /** How many invocations may use a `limited` grant. */
+  maxUses?: number;
+}
+export interface HoldBody {
+  /** The consumer's key. Without a valid one the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   */
+  amount?: number;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** Seconds until the hold expires. Default: 600. */
+  expiresIn?: number;
+}
+export interface HoldsReply {
+  holds: ListedHold[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface ListedHold {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The metadata of the hold, or null. Only its developer sees it. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  } | null;
+}
+export interface IntentBody {
+  /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
+  query: string;
+}
+export interface IntentReply {
+  intent: {
+    /**
+     * The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.
+     */
+    name: string;
+    /** 0 for `unknown`, 1 for the same words. */
+    confidence: number;
+  };
+}
+export interface InvocationBody {
+  targetAgentId: string;
+  /** The grant to use. */
+  grantId: string;
+  /** Printable text of 1 to 200 characters, not all blank. */
+  capability: string;
+  /** What the capability takes. The agent receives it unchanged. */
+  payload: {
+    [k: string]: unknown;
+  };
+}
+export interface InvocationReceiptReply {
+  /** The id of the invocation. */
+  invocationId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** The account that invoked; its key signs. */
+  developerId: string;
+  /** The caller, as the grant names it. */
+  callerId: string;
+  /** The agent. */
+  targetAgentId: string;
+  /** The grant that allowed it. */
+  grantId: string;
+  /** What the agent was asked to do. */
+  capability: string;
+  /** How it ended. */
+  status: 'succeeded' | 'failed';
+  /**
+   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.
+   */
+  requestSha256: string;
+  /** SHA-256 of the JSON of `result`, without blanks. Null when it failed. */
+  resultSha256: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it ended. */
+  completedAt: string;
+}
+export interface InvocationReply {
+  /** The id of the invocation. */
+  id: string;
+  /** The state of the invocation. */
+  status: 'pending' | 'running' | 'succeeded' | 'failed';
+  /** The agent. */
+  targetAgentId: string;
+  /** The grant that allowed it. */
+  grantId: string;
+  /** What the agent was asked to do. */
+  capability: string;
+  /** How many times the agent was called. */
+  attempts: number;
+  /** What the agent answered, once it has `succeeded`. */
+  result?: {
+    [k: string]: unknown;
+  };
+  /** Why it failed, once it has `failed`. */
+  error?: {
+    /**
+     * One of agent_unavailable, agent_refused, agent_error, invalid_answer, answer_too_large, endpoint_not_allowed, protocol_not_supported, deadline_exceeded, canceled.
+     */
+    code: string;
+    /** The reason, for people. */
+    message: string;
+  };
+  /** What went wrong at the last attempt, while it goes on. */
+  lastError?: {
+    /**
+     * One of agent_unavailable, agent_refused, agent_error, invalid_answer, answer_too_large, endpoint_not_allowed, protocol_not_supported, deadline_exceeded, canceled.
+     */
+    code: string;
+    /** The reason, for people. */
+    message: string;
+  };
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it ended, or null. */
+  completedAt: string | null;
+}
+export interface ListedCharge {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** Dollars of the charge that were refunded so far. */
+  refunded: number;
+  /** The hold that the charge was captured from, if there was one. */
+  holdId?: string;
+}
+export interface PlacedHoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The consumer's balance after the hold was placed. */
+  balance: number;
+}
+export interface ReceiptKeysReply {
+  keys: {
+    /** The id of the key, as receipts name it. */
+    id: string;
+    /** The HMAC-SHA-256 key, in base64url. It signs as well as it verifies: keep it secret. */
+    key: string;
+  }[];
+}
+export interface RefundBody {
+  /** Dollars to give back. Default: all of the charge that is not refunded yet. */
+  amount?: number;
+}
+export interface RefundReply {
+  /** The id of the refund. */
+  id: string;
+  /** The charge that was refunded. */
+  chargeId: string;
+  /** Dollars that this refund gave back. */
+  amount: number;
+  /** Dollars that all refunds of the charge gave back so far. */
+  refunded: number;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface ResolveBody {
+  /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
+  query: string;
+  /** The largest number of results. */
+  topK?: number;
+}
+export interface ResolveReply {
+  /**
+   * The best first.
+   *
+   * @maxItems 50
+   */
+  results: {
+    /** The id of the agent. */
+    agentId: string;
+    /** How much of the query the agent matches. Its name counts most. */
+    score: number;
+    /** How the agent is called. */
+    protocol: string;
+  }[];
+  intent: {
+    /**
+     * The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.
+     */
+    name: string;
+    /** 0 for `unknown`, 1 for the same words. */
+    confidence: number;
+  };
+}
+export interface SignedInvocation {
+  /** The id of the invocation. */
+  id: string;
+  /** The account that invoked; its key signs. */
+  developerId: string;
+  /** The caller, as the grant names it. */
+  callerId: string;
+  /** The agent. */
+  targetAgentId: string;
+  /** The grant that allowed it. */
+  grantId: string;
+  /** What the agent was asked to do. */
+  capability: string;
+  /** How it ended. */
+  status: 'succeeded' | 'failed';
+  /**
+   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.
+   */
+  requestSha256: string;
+  /** SHA-256 of the JSON of `result`, without blanks. Null when it failed. */
+  resultSha256: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it ended. */
+  completedAt: string;
+}
+export interface ToolBody {
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name: string;
+  description?: string;
+  /** Dollars per call. With null, each charge names its amount. */
+  price?: number | null;
+}
+export interface ToolChanges {
+  description?: string;
+  /** Dollars per call. With null, each charge names its amount. */
+  price?: number | null;
+  /** True archives the tool, false restores it. */
+  archived?: boolean;
+}
+export interface ToolReply {
+  /** The id of the tool. */
+  id: string;
+  /** The name by which it is charged. */
+  name: string;
+  /** What it does. */
+  description: string;
+  /** Dollars per call. With null, each charge names its amount. */
+  price: number | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface ToolsReply {
+  tools: {
+    /** The id of the tool. */
+    id: string;
+    /** The name by which it is charged. */
+    name: string;
+    /** What it does. */
+    description: string;
+    /** Dollars per call. With null, each charge names its amount. */
+    price: number | null;
+    /** How many charges it has had. */
+    totalCharges: number;
+    /** Dollars that it has earned, less refunds. */
+    totalRevenue: number;
+  }[];
+}
+export interface TopUpBody {
+  /** Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5. */
+  amount: number;
+}
+export interface TopUpRecord {
+  /** The id of the top-up. */
+  id: string;
+  /** Dollars credited or, while it is pending, requested. */
+  amount: number;
+  /** The state of the top-up. */
+  status:
+    | 'pending'
+    | 'completed'
+    | 'expired'
+    | 'failed'
+    | 'partially_refunded'
+    | 'refunded'
+    | 'disputed'
+    | 'charged_back';
+  /** How it is paid. */
+  method: 'checkout' | 'direct' | 'manual';
+  /** Whether a charge started it, rather than a request. */
+  automatic: boolean;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it was credited, or null. */
+  completedAt: string | null;
+  /** Why it failed, or null. */
+  failure: {
+    /** An error code. */
+    code: string;
+    /** The reason, for people. */
+    message: string;
+  } | null;
+  /** Where the consumer can pay. Present while it can be paid. */
+  sessionUrl?: string;
+}
+export interface TopUpReply {
+  /** The id of the top-up. */
+  topUpId: string;
+  /** Dollars credited or, while it is pending, requested. */
+  amount: number;
+  /** The balance when the reply was sent. */
+  balance: number;
+  /** The state of the top-up. */
+  status:
+    | 'pending'
+    | 'completed'
+    | 'expired'
+    | 'failed'
+    | 'partially_refunded'
+    | 'refunded'
+    | 'disputed'
+    | 'charged_back';
+}
+export interface TopUpsReply {
+  topUps: TopUpRecord[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface UsageReply {
+  charges: ListedCharge[];
+  /** Dollars of all charges that match, on every page, less the refunds made in the same time. */
+  total: number;
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface VerifyBody {
+  /** The receipt, as a charge or an invocation returned it. */
+  receipt: string;
+}
+export interface VerifyReply {
+  /** Whether the receipt is genuine. */
+  valid: boolean;
+  /** The key that signed it. Null when the receipt is not valid. */
+  keyId: string | null;
+  /** The charge that it is for. Null when the receipt is not valid. */
+  charge?: {
+    /** The id of the charge. */
+    id: string;
+    /** The consumer who was charged. */
+    consumerId: string;
+    /** The developer who made the charge. */
+    developerId: string;
+    /** The name of the tool. */
+    tool: string;
+    /** Dollars charged. */
+    amount: number;
+    /** When it was made, in UTC. */
+    createdAt: string;
+  } | null;
+  invocation?: SignedInvocation;
+}

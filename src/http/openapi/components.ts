@@ -1,0 +1,80 @@
+/** The schemas of the document by name: the names under which `src/schemas` exports them. */
+import type { TSchema } from 'typebox';
+import * as agents from '../../schemas/agents.ts';
+import * as balance from '../../schemas/balance.ts';
+import * as charges from '../../schemas/charges.ts';
+import * as earnings from '../../schemas/earnings.ts';
+import * as errors from '../../schemas/errors.ts';
+import * as grants from '../../schemas/grants.ts';
+import * as holds from '../../schemas/holds.ts';
+import * as invocations from '../../schemas/invocations.ts';
+import * as receipts from '../../schemas/receipts.ts';
+import * as statements from '../../schemas/statements.ts';
+import * as tools from '../../schemas/tools.ts';
+import * as topUps from '../../schemas/top-ups.ts';
+
+const ROOMS = [
+  agents,
+  balance,
+  charges,
+  earnings,
+  errors,
+  grants,
+  holds,
+  invocations,
+  receipts,
+  statements,
+  tools,
+  topUps,
+];
+
+/**
+ * Bodies and replies, and what they share, by what they look like: an optional member is a copy of its schema.
+ * Parameters are written out where they are used.
+ */
+const NAMES: ReadonlyMap<string, string> = new Map(
+  ROOMS.flatMap((room) =>
+    Object.entries(room).flatMap(([name, value]): [string, string][] =>
+      isBody(value) && !/(Query|Envelope)$/.test(name) ? [[JSON.stringify(value), name]] : [],
+    ),
+  ),
+);
+
+export function components(): Readonly<Record<string, unknown>> {
+  const named = [...NAMES].map(([schema, name]) => [name, inlined(JSON.parse(schema))] as const);
+  return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The schema with a reference for each part of it that has a name. */
+export function componentOf(schema: TSchema): unknown {
+  return referenced(schema);
+}
+
+function referenced(value: unknown): unknown {
+  const name = NAMES.get(JSON.stringify(value));
+  return name === undefined ? inlined(value) : { $ref: `#/components/schemas/${name}` };
+}
+
+function inlined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(referenced);
+  if (typeof value !== 'object' || value === null) return value;
+  const { patternProperties, ...rest } = value as Readonly<Record<string, unknown>>;
+  const members = Object.entries(rest)
+    .filter(([key, member]) => key !== 'pattern' || isPortable(String(member)))
+    // Examples are data, not schemas.
+    .map(([key, member]) => [key, key === 'examples' ? member : referenced(member)] as const);
+  if (patternProperties === undefined) return Object.fromEntries(members);
+  // A map from any name: which names there may be is in the description.
+  const [schema] = Object.values(patternProperties as object);
+  return { ...Object.fromEntries(members), additionalProperties: referenced(schema) };
+}
+
+/** Classes of Unicode are for JavaScript alone. The description says what they do, and the lengths stay. */
+function isPortable(pattern: string): boolean {
+  return !pattern.includes('\\p{');
+}
+
+/** Of a whole object, or of one of several. */
+function isBody(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ('properties' in value || 'anyOf' in value);
+}

@@ -1,0 +1,38 @@
+/** `/llms.txt`: the API in a page of Markdown, for programs that read prose. A fold over the table of routes. */
+import type { Endpoint } from '../endpoint.ts';
+import { OPERATIONS, TAGS } from './operations.ts';
+import type { Role } from '../authenticate.ts';
+
+const KEYS: Readonly<Record<Role, string>> = {
+  consumer: 'consumer key',
+  developer: 'developer secret key',
+  either: 'consumer key or developer secret key',
+  legacy: 'legacy key, in `X-Service-Key`',
+};
+
+export function llmsText(endpoints: readonly Endpoint[]): string {
+  const sections = Object.entries(TAGS).map(([tag, description]) => {
+    const lines = endpoints
+      .filter(({ operation }) => OPERATIONS[operation].tag === tag)
+      .map(lineOf);
+    return [`## ${tag}`, '', description, '', ...lines, ''].join('\n');
+  });
+  return [
+    '# Farebox',
+    '',
+    '> Prepaid-balance billing for tool servers. A consumer holds a balance in dollars; a tool server charges it',
+    '> per call, before the work is done, and gets a signed receipt.',
+    '',
+    'Send a key as `Authorization: Bearer <key>`. Send an `Idempotency-Key` to be able to retry.',
+    '',
+    '- [OpenAPI 3.1](/openapi.json): every parameter, body, reply and error, with examples',
+    '- [Error codes](/docs/errors): what each code means and what to do',
+    '',
+    ...sections,
+  ].join('\n');
+}
+
+function lineOf({ method, path, operation, role }: Endpoint): string {
+  const { summary, description } = OPERATIONS[operation];
+  return `- \`${method.toUpperCase()} ${path}\`: ${summary} (${KEYS[role]}). ${description}`;
+}

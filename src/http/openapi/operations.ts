@@ -1,0 +1,265 @@
+/**
+ * The prose of the API reference, by operation id: what each endpoint does, in the caller's words. A row of
+ * the table of routes names its operation; a row without prose does not compile.
+ */
+export const TAGS = {
+  Charges: 'Charge a consumer before the work is done, list charges and refund them.',
+  Holds: 'Reserve money before a call, and charge what the call cost.',
+  Balance: 'What a consumer has and has spent.',
+  'Top-ups': 'Add money to a balance.',
+  Earnings: "A developer's earnings, tools and statements.",
+  Receipts: 'Check that a signed receipt is genuine.',
+  'Agents (legacy)':
+    'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
+} as const;
+
+interface Operation {
+  readonly tag: keyof typeof TAGS;
+  /** A title, without a full stop. */
+  readonly summary: string;
+  readonly description: string;
+}
+
+export const OPERATIONS = {
+  createCharge: {
+    tag: 'Charges',
+    summary: 'Charge a consumer',
+    description:
+      'Takes the amount from the balance of the consumer whose key is `apiKey`. The charge is durable ' +
+      'when the reply arrives; run the tool then. A refusal takes nothing. Send an `Idempotency-Key` to ' +
+      'be able to retry: the same key and body return the same charge. Keys are kept for 60 days.',
+  },
+  createChargeBatch: {
+    tag: 'Charges',
+    summary: 'Charge many consumers in one request',
+    description:
+      'Makes up to 1,000 charges. Each is accepted or refused by itself, and its result has the status ' +
+      'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
+      'each charge an `idempotencyKey`.',
+  },
+  listCharges: {
+    tag: 'Charges',
+    summary: 'List your charges',
+    description: 'Returns the charges that you made, newest first.',
+  },
+  exportCharges: {
+    tag: 'Charges',
+    summary: 'Download your charges as CSV',
+    description:
+      'Returns all charges that match, newest first. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
+      '`refunded`, `consumerId`, `metadata`.',
+  },
+  getCharge: {
+    tag: 'Charges',
+    summary: 'Get a charge',
+    description: 'Returns a charge that you made.',
+  },
+  refundCharge: {
+    tag: 'Charges',
+    summary: 'Refund a charge',
+    description:
+      'Gives a charge back to its consumer, in whole or in part, as long as some of it is left. The ' +
+      'consumer can spend the money at once. Send `{}` to refund all that is left.',
+  },
+  createHold: {
+    tag: 'Holds',
+    summary: 'Place a hold',
+    description:
+      'Reserves the amount on the balance of the consumer whose key is `apiKey`, so that nothing else ' +
+      'can spend it. Capture the hold when you know what the call cost, or release it when the call ' +
+      'failed. A hold that you do neither with expires after `expiresIn` seconds. Send an ' +
+      '`Idempotency-Key` to be able to retry: the same key and body return the same hold as it is now.',
+  },
+  listHolds: {
+    tag: 'Holds',
+    summary: 'List holds',
+    description:
+      'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
+      'those on its balance. `metadata` is for the developer alone.',
+  },
+  getHold: {
+    tag: 'Holds',
+    summary: 'Get a hold',
+    description: 'Returns a hold that you placed, or one on your balance.',
+  },
+  captureHold: {
+    tag: 'Holds',
+    summary: 'Capture a hold',
+    description:
+      'Charges what the call cost and releases the rest. Send `{}` to charge all that is left. Send ' +
+      '`"final": false` to leave the rest reserved and capture again later. A capture is a charge in ' +
+      'every respect: it has a receipt, counts as earnings and can be refunded.',
+  },
+  extendHold: {
+    tag: 'Holds',
+    summary: 'Extend a hold',
+    description:
+      'Lets a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
+      'placed. Never shortens a hold.',
+  },
+  releaseHold: {
+    tag: 'Holds',
+    summary: 'Release a hold',
+    description:
+      'Gives back what the hold still reserves. Releasing it again changes nothing and returns the same.',
+  },
+  verifyReceipt: {
+    tag: 'Receipts',
+    summary: 'Verify a receipt',
+    description:
+      'Tells whether a receipt is genuine and unchanged, and what it says. Nothing is shown of a ' +
+      'receipt that is not valid.',
+  },
+  listReceiptKeys: {
+    tag: 'Receipts',
+    summary: 'List your receipt keys',
+    description: 'Returns the keys that verify your receipts without a request.',
+  },
+  getBalance: {
+    tag: 'Balance',
+    summary: 'Get your balance',
+    description: 'Returns your balance and the state of automatic top-ups.',
+  },
+  listUsage: {
+    tag: 'Balance',
+    summary: 'List what you were charged',
+    description:
+      'Returns your charges, newest first. `total` covers all charges that match, on every page, less ' +
+      'the refunds made in the same time.',
+  },
+  exportUsage: {
+    tag: 'Balance',
+    summary: 'Download what you were charged as CSV',
+    description:
+      'Returns all charges that match, newest first. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
+      '`refunded`, `developerId`.',
+  },
+  createTopUp: {
+    tag: 'Top-ups',
+    summary: 'Top up from the saved card',
+    description:
+      'Charges the saved card and credits the balance. The status is 201 once it is credited. It is ' +
+      '202 when the payment takes longer than 10 seconds: read the top-up to see how it ends. The owner ' +
+      'of the account must have consented to direct top-ups.',
+  },
+  listTopUps: {
+    tag: 'Top-ups',
+    summary: 'List your top-ups',
+    description: 'Returns your top-ups, newest first.',
+  },
+  getTopUp: {
+    tag: 'Top-ups',
+    summary: 'Get a top-up',
+    description: 'Returns one of your top-ups.',
+  },
+  createCheckout: {
+    tag: 'Top-ups',
+    summary: 'Create a checkout session',
+    description:
+      'Creates a hosted checkout page for a top-up of at least $5.00. Send the consumer to ' +
+      '`sessionUrl`. The balance is credited when the payment succeeds. The status is 202, without a ' +
+      '`sessionUrl`, when the payment processor takes longer than 10 seconds: repeat the request with ' +
+      'the same `Idempotency-Key`.',
+  },
+  getEarnings: {
+    tag: 'Earnings',
+    summary: 'Get your earnings',
+    description:
+      'Returns what your tools earned, less refunds. `from` and `to` must be the beginning of a UTC ' +
+      'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals.',
+  },
+  exportEarnings: {
+    tag: 'Earnings',
+    summary: 'Download your earnings as CSV',
+    description:
+      'Returns a row for each tool and UTC day, or UTC hour, that has earnings. Columns: `tool`, ' +
+      '`from`, `charges`, `amount`.',
+  },
+  createTool: {
+    tag: 'Earnings',
+    summary: 'Register a tool',
+    description:
+      'Registers a tool under a name of your choice. A charge need not name its price then.',
+  },
+  listTools: {
+    tag: 'Earnings',
+    summary: 'List your tools',
+    description: 'Returns your tools in use, each with its charges and revenue.',
+  },
+  updateTool: {
+    tag: 'Earnings',
+    summary: 'Change or archive a tool',
+    description: 'Changes the members that you send. The name of a tool cannot be changed.',
+  },
+  listDeveloperTopUps: {
+    tag: 'Earnings',
+    summary: 'List the top-ups that paid for your charges',
+    description:
+      'Returns the top-ups of which a part was spent on your tools, newest first. A balance spends its ' +
+      'oldest top-up first.',
+  },
+  exportStatement: {
+    tag: 'Earnings',
+    summary: 'Download a monthly statement as CSV',
+    description:
+      'Returns a row for each entry; all amounts but the last add up to the last. Columns: `date`, ' +
+      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`.',
+  },
+  getStatement: {
+    tag: 'Earnings',
+    summary: 'Get a monthly statement',
+    description:
+      'Returns the statement of a UTC month. A consumer key gets the statement of the balance, a ' +
+      'developer key that of the earnings.',
+  },
+  registerAgent: {
+    tag: 'Agents (legacy)',
+    summary: 'Register an agent',
+    description: 'Registers an agent under an id of your choice, or changes one of your own.',
+  },
+  resolveAgents: {
+    tag: 'Agents (legacy)',
+    summary: 'Find agents',
+    description: 'Finds agents by words, the best match first.',
+  },
+  previewIntent: {
+    tag: 'Agents (legacy)',
+    summary: 'Preview an intent',
+    description: 'Returns the intent that `POST /resolve` would find, without the agents.',
+  },
+  createGrant: {
+    tag: 'Agents (legacy)',
+    summary: 'Create a grant',
+    description: 'Allows a caller to invoke one agent.',
+  },
+  getGrant: {
+    tag: 'Agents (legacy)',
+    summary: 'Get a grant',
+    description: 'Returns a grant that your account made.',
+  },
+  revokeGrant: {
+    tag: 'Agents (legacy)',
+    summary: 'Revoke a grant',
+    description:
+      'Ends a grant. Invocations that have begun continue. Revoking it again changes nothing.',
+  },
+  invokeAgent: {
+    tag: 'Agents (legacy)',
+    summary: 'Invoke an agent',
+    description:
+      'Calls an agent under a grant. The status is 200 when it has ended within two seconds, otherwise ' +
+      '202: read the invocation to see how it ends.',
+  },
+  getInvocation: {
+    tag: 'Agents (legacy)',
+    summary: 'Get an invocation',
+    description: 'Returns an invocation that your account made.',
+  },
+  getInvocationReceipt: {
+    tag: 'Agents (legacy)',
+    summary: 'Get the receipt of an invocation',
+    description: 'Returns the signed receipt of an invocation that has ended.',
+  },
+} as const satisfies Record<string, Operation>;
+
+export type OperationId = keyof typeof OPERATIONS;

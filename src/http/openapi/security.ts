@@ -1,0 +1,24 @@
+/** The three kinds of key, as the document names them, and which of them each role sends. */
+import type { Role } from '../authenticate.ts';
+
+const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
+
+export const SECURITY_SCHEMES = {
+  consumerKey: bearer('A consumer key, `..._ck_live_...`.'),
+  developerKey: bearer('A developer secret key, `..._sk_live_...`. Keep it on your server.'),
+  legacyKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Service-Key',
+    description: 'A legacy key, `..._sk_...`, for the endpoints of agents.',
+  },
+} as const;
+
+export const SECURITY: Readonly<
+  Record<Role, readonly Readonly<Partial<Record<keyof typeof SECURITY_SCHEMES, readonly []>>>[]>
+> = {
+  consumer: [{ consumerKey: [] }],
+  developer: [{ developerKey: [] }],
+  either: [{ consumerKey: [] }, { developerKey: [] }],
+  legacy: [{ legacyKey: [] }],
+};

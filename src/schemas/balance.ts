@@ -1,0 +1,36 @@
+/** Schemas of a consumer's balance and usage (specification section 4.1). */
+import { Type, type Static } from 'typebox';
+import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
+import { ListedCharge } from './charges.ts';
+import { Closed, Dollars, Id, pageMarks, Word } from './shapes.ts';
+
+export const BalanceReply = Closed({
+  balance: Dollars('Dollars that can be spent now.', 9.95),
+  debt: Dollars(
+    'Dollars that refunds and disputes took after they were spent. The next credits pay them.',
+    0,
+  ),
+  consumerId: Id('consumer', 'Your consumer id.'),
+  autoTopUp: Closed(
+    {
+      status: Word(AUTO_TOP_UP_STATUSES, 'Whether automatic top-ups are on.'),
+      reason: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined`.',
+        examples: [null],
+      }),
+    },
+    { description: 'Automatic top-ups from the saved card. The owner of the account sets them.' },
+  ),
+});
+export type BalanceReply = Static<typeof BalanceReply>;
+
+/** Specification section 2, Charge. */
+export const UsageReply = Closed({
+  charges: Type.Array(ListedCharge),
+  total: Dollars(
+    'Dollars of all charges that match, on every page, less the refunds made in the same time.',
+  ),
+  ...pageMarks,
+});
+export type UsageReply = Static<typeof UsageReply>;

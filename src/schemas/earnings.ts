@@ -1,0 +1,46 @@
+/** Schemas of a developer's earnings (specification sections 2 and 4.2). */
+import { Type, type Static } from 'typebox';
+import { Closed, Count, Dollars, Id, TimeOf, timeRange, Word } from './shapes.ts';
+
+const interval = Word(['hour', 'day'], 'The length of an interval of the series.');
+
+export const EarningsQuery = Closed({
+  ...timeRange,
+  interval: Type.Optional({
+    ...interval,
+    description: 'Adds a series of UTC hours or days. It needs `from`.',
+  }),
+});
+export type EarningsQuery = Static<typeof EarningsQuery>;
+
+export const EarningsFileQuery = Closed({
+  ...timeRange,
+  interval: Type.Optional({
+    ...interval,
+    default: 'day',
+    description: 'Whether a row is for a UTC hour or a UTC day.',
+  }),
+});
+export type EarningsFileQuery = Static<typeof EarningsFileQuery>;
+
+/** Specification section 2, Earnings summary. */
+export const EarningsReply = Closed({
+  developerId: Id('developer', 'Your developer id.'),
+  totalEarnings: Dollars('Dollars earned from `from` to `to`, by default in all time.', 12.5),
+  todayEarnings: Dollars('Dollars earned since 00:00 UTC.', 0.15),
+  byTool: Type.Record(Type.String(), Dollars('Dollars.'), {
+    description: 'Dollars earned by each tool from `from` to `to`, by default in all time.',
+    examples: [{ search: 12.5 }],
+  }),
+  series: Type.Optional(
+    Type.Array(
+      Closed({
+        from: TimeOf('The beginning of the interval.', '2026-11-21T00:00:00.000Z'),
+        earnings: Dollars('Dollars earned in the interval.', 0.15),
+        charges: Count('How many charges were made in the interval.'),
+      }),
+      { description: 'With `interval`: every hour or day since `from`, the empty ones included.' },
+    ),
+  ),
+});
+export type EarningsReply = Static<typeof EarningsReply>;

@@ -1,0 +1,51 @@
+/** The one schema of every error (specification section 7). */
+import { Type, type Static } from 'typebox';
+import { ERROR_TYPES, ERRORS, type ErrorCode } from '../domain/errors.ts';
+import { GRANT_STATUSES } from '../domain/grant.ts';
+import { HOLD_STATUSES } from '../domain/hold.ts';
+import { Closed, Dollars, Id, Text, Word } from './shapes.ts';
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+
+/** Members that some errors have beside those that all have. */
+const facts = {
+  balance: Type.Optional(Dollars("With `insufficient_balance`: the consumer's balance.")),
+  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars that were needed.')),
+  shortfall: Type.Optional(Dollars('With `insufficient_balance`: the dollars that are missing.')),
+  topUpUrl: Type.Optional(
+    Text('A page where the consumer can top up.', 'https://billing.example.com/top-up'),
+  ),
+  topUpId: Type.Optional(Id('topUp', 'The top-up that failed.')),
+  left: Type.Optional(
+    Dollars('With `consent_ceiling_reached`: the dollars left of the monthly limit.'),
+  ),
+  refundable: Type.Optional(
+    Dollars('With `refund_exceeds_charge`: the dollars of the charge that can be refunded.'),
+  ),
+  remaining: Type.Optional(Dollars('With `exceeds_hold`: the dollars that the hold has left.')),
+  status: Type.Optional(
+    Word(
+      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES])],
+      'With `grant_not_active` and `hold_closed`: the state of the grant or the hold.',
+    ),
+  ),
+};
+
+export const ErrorReply = Closed({
+  error: Closed({
+    type: Word(ERROR_TYPES, 'The class of the error.'),
+    code: Word(CODES, 'What went wrong. Branch on this.'),
+    message: Text('What went wrong, in a sentence for people.', 'There is no such charge.'),
+    param: Type.Optional(Text('The field of the request at fault, such as `amount`.', 'amount')),
+    docUrl: Text(
+      'The page that explains the code.',
+      'https://billing.example.com/docs/errors#not_found',
+    ),
+    requestId: Text(
+      'Quote it when you ask for help. The same as `X-Request-Id`.',
+      'req_01a1fd6455e57aa3b31e95f51a48130e',
+    ),
+    ...facts,
+  }),
+});
+export type ErrorReply = Static<typeof ErrorReply>;

@@ -1,0 +1,84 @@
+/** Schemas of top-ups, for the consumer who pays and the developer who is paid (specification sections 2 and 4). */
+import { Type, type Static } from 'typebox';
+import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
+import { Closed, Count, Dollars, Id, pageMarks, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+
+export const TopUpBody = Type.Object({
+  amount: Dollars(
+    'Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5.',
+    10,
+  ),
+});
+export type TopUpBody = Static<typeof TopUpBody>;
+
+const Status = Word(TOP_UP_STATUSES, 'The state of the top-up.');
+const topUpId = Id('topUp', 'The id of the top-up.');
+
+/** Specification section 2, Top-up. */
+export const TopUpReply = Closed({
+  topUpId,
+  amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
+  balance: Dollars('The balance when the reply was sent.', 19.95),
+  status: Status,
+});
+export type TopUpReply = Static<typeof TopUpReply>;
+
+const sessionUrl = Text(
+  'Send the consumer here to pay.',
+  'https://checkout.stripe.com/c/pay/cs_live_a1',
+);
+
+export const CheckoutReply = Closed({
+  sessionUrl: Type.Optional(sessionUrl),
+  topUpId,
+  status: Status,
+});
+export type CheckoutReply = Static<typeof CheckoutReply>;
+
+export const TopUpRecord = Closed({
+  id: topUpId,
+  amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
+  status: Status,
+  method: Word(TOP_UP_METHODS, 'How it is paid.'),
+  automatic: Type.Boolean({
+    description: 'Whether a charge started it, rather than a request.',
+    examples: [false],
+  }),
+  createdAt: Timestamp,
+  completedAt: Type.Union([TimeOf('When it was credited.'), Type.Null()], {
+    description: 'When it was credited, or null.',
+    examples: [null],
+  }),
+  failure: Type.Union(
+    [
+      Closed({
+        code: Text('An error code.', 'card_declined'),
+        message: Text('The reason, for people.', 'Your card was declined.'),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Why it failed, or null.', examples: [null] },
+  ),
+  sessionUrl: Type.Optional({
+    ...sessionUrl,
+    description: 'Where the consumer can pay. Present while it can be paid.',
+  }),
+});
+export type TopUpRecord = Static<typeof TopUpRecord>;
+
+export const TopUpsReply = Closed({ topUps: Type.Array(TopUpRecord), ...pageMarks });
+export type TopUpsReply = Static<typeof TopUpsReply>;
+
+/** A top-up that paid for charges of the caller's tools; the oldest top-ups are spent first. */
+const DeveloperTopUp = Closed({
+  id: topUpId,
+  consumerId: Id('consumer', 'The consumer who topped up.'),
+  amount: Dollars('Dollars of the whole top-up.', 10),
+  status: Status,
+  createdAt: Timestamp,
+  charged: Dollars('Dollars of it that were spent on your tools.', 0.05),
+  charges: Count('How many charges of your tools it paid for.', 1),
+});
+
+export const DeveloperTopUpsReply = Closed({ topUps: Type.Array(DeveloperTopUp), ...pageMarks });
+export type DeveloperTopUpsReply = Static<typeof DeveloperTopUpsReply>;

@@ -1,0 +1,97 @@
+/** The OpenAPI document: the same as the table of routes, complete, and with examples that are true. */
+import assert from 'node:assert/strict';
+import type { TSchema } from 'typebox';
+import { apiFiles } from '../../scripts/api-files.ts';
+import { exampleOf } from '../../src/http/openapi/examples.ts';
+import { OPERATIONS } from '../../src/http/openapi/operations.ts';
+import { ENDPOINTS } from '../../src/http/routes.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { call } from '../support/http.ts';
+import { assertShape } from '../support/contract.ts';
+import { read } from '../tree/sources.ts';
+
+describe('the OpenAPI document', () => {
+  it("and the client's types are what `npm run generate` makes of the table of routes", async () => {
+    for (const [path, content] of Object.entries(await apiFiles())) {
+      assert.ok(read(path) === content, `${path} is out of date: npm run generate`);
+    }
+  });
+
+  it('has prose for each operation once', () => {
+    const named = ENDPOINTS.map(({ operation }) => operation);
+    assert.deepEqual(named.toSorted(), Object.keys(OPERATIONS).toSorted());
+  });
+
+  it('has a schema for each name in a path', () => {
+    for (const { path, params = {} } of ENDPOINTS) {
+      const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name);
+      assert.deepEqual(Object.keys(params), names, path);
+    }
+  });
+
+  it('closes every object of a reply that has named members', () => {
+    for (const { path, replies } of ENDPOINTS) {
+      if (replies === 'csv') continue;
+      for (const schema of Object.values(replies)) assert.deepEqual(openParts(schema), [], path);
+    }
+  });
+
+  it('has an example that its schema allows for each body and each reply', () => {
+    for (const { body, replies } of ENDPOINTS) {
+      const schemas = replies === 'csv' ? [] : Object.values(replies);
+      for (const schema of body ? [body, ...schemas] : schemas) {
+        assertShape(exampleOf(schema), schema);
+      }
+    }
+  });
+});
+
+describe('GET /openapi.json', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it('is served to everybody, and may be cached', async () => {
+    const { status, headers, body } = await call(api, 'GET', '/openapi.json');
+    assert.equal(status, 200);
+    assert.equal(headers.get('cache-control'), 'public, max-age=300');
+    assert.deepEqual(body, JSON.parse(read('docs/openapi.json')));
+  });
+
+  it('names every path that the server has for programs', async () => {
+    const paths = Object.keys((JSON.parse(read('docs/openapi.json')) as { paths: object }).paths);
+    for (const path of paths) {
+      const { headers, status } = await call(api, 'PUT', path);
+      assert.equal(status, 405, path);
+      assert.match(headers.get('allow') ?? '', /GET|POST|PATCH/, path);
+    }
+  });
+});
+
+describe('GET /llms.txt', () => {
+  it('names every endpoint, and links to pages that there are', async () => {
+    const api = await startTestApi();
+    try {
+      const { status, body } = await call(api, 'GET', '/llms.txt');
+      assert.equal(status, 200);
+      for (const { method, path } of ENDPOINTS) {
+        assert.ok(String(body).includes(`\`${method.toUpperCase()} ${path}\``), path);
+      }
+      const links = [...String(body).matchAll(/\]\((\/[^)]*)\)/g)].map(([, link = '']) => link);
+      assert.ok(links.length > 0);
+      for (const link of links) assert.equal((await call(api, 'GET', link)).status, 200, link);
+    } finally {
+      await api.stop();
+    }
+  });
+});
+
+/** Objects with members that let others in. */
+function openParts(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { type, properties, additionalProperties } = value as TSchema & Record<string, unknown>;
+  const isOpen = type === 'object' && properties !== undefined && additionalProperties !== false;
+  return [...(isOpen ? [value] : []), ...Object.values(value).flatMap(openParts)];
+}

@@ -1,0 +1,33 @@
+/** Some sixty orders in which events of top-ups may be told; `node test/faults/life-cycles-long.ts` has all of them. */
+import { Random, SEED } from '../support/random.ts';
+import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
+import { allOrders, live } from './life-cycles.ts';
+
+const ORDERS = 60;
+
+describe('the events of a top-up', function () {
+  this.timeout(240_000);
+  let desk: TopUpDesk;
+
+  before(async () => {
+    // No workflow asks by itself: what is not told, reconciliation finds.
+    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    await desk.startWorker();
+  });
+  after(async () => {
+    await desk?.close();
+  });
+
+  it(`end in the same books in whatever order they are told, twice or never (SEED=${SEED})`, async () => {
+    const random = new Random(SEED);
+    const orders = allOrders(random);
+    // Of each life cycle as many: the long ones have most of the orders.
+    const byName = Object.values(Object.groupBy(orders, ({ name }) => name)).map(
+      (all) => all ?? [],
+    );
+    const chosen = Array.from({ length: ORDERS }, (_, index) =>
+      random.pick(byName[index % byName.length] ?? []),
+    );
+    await live(desk, chosen, 10);
+  });
+});

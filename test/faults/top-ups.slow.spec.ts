@@ -1,0 +1,170 @@
+/** Parts that are away, or die, around a payment: it is credited once, and charging goes on meanwhile. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { UsageReply } from '../../src/schemas/balance.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { proveBooks } from '../support/books.ts';
+import { assertError, bodyOf, call } from '../support/http.ts';
+import {
+  balanceOf,
+  control,
+  openCheckout,
+  owedWebhooks,
+  pay,
+  topUpsOf,
+} from '../support/payments.ts';
+import {
+  startApi,
+  startStack,
+  startWorker,
+  until,
+  type Server,
+  type Stack,
+} from '../support/stack.ts';
+import { holdConsumer } from '../support/row-locks.ts';
+import { startOwnTemporal } from '../support/own-servers.ts';
+
+describe('a payment and the death of', () => {
+  let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
+  let stack: Stack;
+  let api: Server;
+  let worker: Server;
+  let account: TestAccount;
+
+  before(async () => {
+    temporal = await startOwnTemporal();
+    stack = await startStack({
+      env: {
+        TEMPORAL_ADDRESS: temporal.address,
+        TEMPORAL_NAMESPACE: 'default',
+        // Reports alone lead to credits here: the question that needs none comes after the tests.
+        FIRST_ASK_MS: '3600000',
+      },
+    });
+    ({ api, worker } = stack);
+  });
+  beforeEach(async () => {
+    account = await createAccount(stack.env, 10);
+  });
+  afterEach(() => proveBooks(stack.env));
+  after(async () => {
+    await worker?.stop();
+    await api?.stop();
+    await stack?.stop();
+    await temporal?.remove();
+  });
+
+  const charge = () =>
+    call(api, 'POST', '/v1/charges', {
+      key: account.developerKey,
+      body: { apiKey: account.consumerKey, tool: 'search', amount: 1 },
+    });
+
+  const creditArrives = (balance: number) =>
+    until(async () => (await balanceOf(api, account)) === balance);
+
+  async function count(what: 'processor_events' | 'movements'): Promise<number> {
+    const client = new Client({ connectionString: stack.database.url });
+    await client.connect();
+    const { rows } = await client.query<{ count: number }>(
+      `select count(*)::int as count from farebox.${what}`,
+    );
+    await client.end();
+    return rows[0]?.count ?? 0;
+  }
+
+  it('Temporal: charges and reads go on, a report is kept, the credit comes when it is back', async () => {
+    const { topUpId, sessionUrl } = await openCheckout(api, account, 25);
+    const events = await count('processor_events');
+    await temporal.crash();
+
+    bodyOf(await charge(), 201, ChargeReply);
+    assert.equal(await balanceOf(api, account), 9);
+    const usage = await call(api, 'GET', '/v1/usage', { key: account.consumerKey });
+    assert.equal(bodyOf(usage, 200, UsageReply).total, 1);
+    const ready = await call(api, 'GET', '/readyz');
+    assert.equal(ready.status, 200);
+    assert.deepEqual((ready.body as { dependencies: unknown }).dependencies, {
+      postgres: 'up',
+      temporal: 'down',
+    });
+
+    for (const path of ['/v1/checkout', '/v1/top-up']) {
+      const refused = await call(api, 'POST', path, {
+        key: account.consumerKey,
+        headers: { 'idempotency-key': path },
+        body: { amount: 50 },
+      });
+      assertError(refused, 503, 'service_unavailable');
+      assert.ok(Number(refused.headers.get('retry-after')) > 0);
+    }
+    const known = await topUpsOf(api, account);
+    assert.deepEqual(
+      known.map(({ id, method, status }) => [method, status, id === topUpId]),
+      [
+        ['checkout', 'pending', true],
+        ['manual', 'completed', false],
+      ],
+    );
+
+    assert.ok(await pay(sessionUrl));
+    await until(async () => (await owedWebhooks(stack.simulator)) === 0);
+    assert.ok((await count('processor_events')) > events);
+    assert.equal(await balanceOf(api, account), 9);
+
+    await temporal.restart();
+    await creditArrives(34);
+    assert.equal((await topUpsOf(api, account))[0]?.status, 'completed');
+    // The keys that were refused name nothing, and top-ups are taken again.
+    const direct = await until(async () => {
+      const answer = await call(api, 'POST', '/v1/top-up', {
+        key: account.consumerKey,
+        headers: { 'idempotency-key': '/v1/top-up' },
+        body: { amount: 6 },
+      });
+      return answer.status === 503 ? undefined : answer;
+    });
+    assert.equal(direct.status, 201);
+    assert.equal(await balanceOf(api, account), 40);
+  });
+
+  it('the API: a report that it did not take comes again', async () => {
+    const { sessionUrl } = await openCheckout(api, account, 25);
+    await control(stack.simulator, 'webhooks', { mode: 'hold' });
+    assert.ok(await pay(sessionUrl));
+    api.kill('SIGKILL');
+    await api.exited;
+    await control(stack.simulator, 'webhooks', { mode: 'deliver' });
+    assert.ok((await owedWebhooks(stack.simulator)) > 0);
+    api = await startApi({ env: stack.env });
+    await creditArrives(35);
+  });
+
+  for (const victim of ['the worker', 'Temporal'] as const) {
+    it(`${victim} while the credit is being written`, async () => {
+      const movements = await count('movements');
+      const { sessionUrl } = await openCheckout(api, account, 25);
+      const held = await holdConsumer(stack.database.url, account.consumerId);
+      assert.ok(await pay(sessionUrl));
+      await held.waited(1);
+      if (victim === 'Temporal') {
+        await temporal.crash();
+        await held.release();
+        // Written, and nobody knows: the step is taken again.
+        await creditArrives(35);
+        await temporal.restart();
+      } else {
+        worker.kill('SIGKILL');
+        await worker.exited;
+        await held.release();
+        worker = await startWorker({ env: stack.env });
+        await creditArrives(35);
+      }
+      const again = await openCheckout(api, account, 5);
+      assert.ok(await pay(again.sessionUrl));
+      await creditArrives(40);
+      assert.equal(await count('movements'), movements + 2);
+    });
+  }
+});

@@ -1,0 +1,71 @@
+/** What holds the replies: the compiler for handlers, and the tests' own `call` for what comes over the wire. */
+import assert from 'node:assert/strict';
+import { get, type Reply } from '../../src/http/endpoint.ts';
+import { IntentReply } from '../../src/schemas/agents.ts';
+import { BalanceReply } from '../../src/schemas/balance.ts';
+import { assertInContract } from '../support/contract.ts';
+
+const intent = { name: 'weather', confidence: 1 };
+
+async function whole(): Promise<Reply<IntentReply>> {
+  return { status: 200, body: { intent } };
+}
+
+async function tooMuch(): Promise<Reply<IntentReply>> {
+  // @ts-expect-error a member that the schema does not have
+  return { status: 200, body: { intent, more: 1 } };
+}
+
+async function tooLittle(): Promise<Reply<IntentReply>> {
+  // @ts-expect-error a member is missing
+  return { status: 200, body: {} };
+}
+
+async function created(): Promise<Reply<IntentReply, 201>> {
+  return { status: 201, body: { intent } };
+}
+
+/** `tsc` fails when what is expected not to compile does. */
+const rows = () => {
+  const row = {
+    operation: 'previewIntent',
+    role: 'legacy',
+    replies: { 200: IntentReply },
+  } as const;
+  return [
+    get('/', { ...row, handle: whole }),
+    // @ts-expect-error a status that the row does not name
+    get('/', { ...row, handle: created }),
+    // @ts-expect-error a reply that is not the row's
+    get('/', { ...row, replies: { 200: BalanceReply }, handle: whole }),
+  ];
+};
+
+describe('a reply', () => {
+  const headers = new Headers();
+  const received = (status: number, body: unknown) => () =>
+    assertInContract('POST', '/intent/preview', { status, headers, body });
+
+  it('of a handler is held to the schema of its status by the compiler', () => {
+    assert.equal(rows().length, 3);
+    for (const handle of [whole, tooMuch, tooLittle]) assert.equal(typeof handle, 'function');
+  });
+
+  it('with a member too many, or one too few, fails the test that gets it', () => {
+    received(200, { intent })();
+    assert.throws(received(200, { intent, more: 1 }), /additional properties/);
+    assert.throws(received(200, {}), /required property/);
+  });
+
+  it('of a status or with a code that is not documented fails the test that gets it', () => {
+    assert.throws(received(201, { intent }), /not documented/);
+    const error = {
+      type: 'payment_error',
+      code: 'card_declined',
+      message: 'Your card was declined.',
+      docUrl: 'http://127.0.0.1/docs/errors#card_declined',
+      requestId: 'req_1',
+    };
+    assert.throws(received(402, { error }), /not documented/);
+  });
+});

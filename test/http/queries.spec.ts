@@ -1,0 +1,59 @@
+/** Query strings, on every route of the table: what a route does not know, it refuses. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { ENDPOINTS } from '../../src/http/routes.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { assertError, call, type Answer } from '../support/http.ts';
+
+describe('a query string', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(10);
+  });
+  after(() => api?.stop());
+
+  const ask = ({ method, path, role, body }: Endpoint, query: string): Promise<Answer> => {
+    const url = path.replace(':month', '2026-11').replace(':id', randomUUID()) + query;
+    const key = role === 'developer' ? account.developerKey : account.consumerKey;
+    const isLegacy = role === 'legacy';
+    return call(api, method.toUpperCase(), url, {
+      ...(isLegacy ? { headers: { 'x-service-key': account.legacyKey } } : { key }),
+      ...(body && { body: {} }),
+    });
+  };
+
+  for (const endpoint of ENDPOINTS) {
+    const name = `${endpoint.method.toUpperCase()} ${endpoint.path}`;
+    it(`with a parameter that ${name} does not have is refused`, async () => {
+      await api.changingNothing(async () => {
+        assertError(await ask(endpoint, '?limits=5'), 400, 'invalid_request', 'limits');
+      });
+    });
+  }
+
+  const ofTime = ENDPOINTS.filter(({ query }) => query && 'from' in query.properties);
+
+  it('has a beginning and an end on each list of charges and on earnings', () => {
+    assert.equal(ofTime.length, 6);
+  });
+
+  for (const endpoint of ofTime) {
+    it(`of GET ${endpoint.path} may not begin after it ends`, async () => {
+      const answer = await ask(endpoint, '?from=2026-11-02&to=2026-11-01');
+      assertError(answer, 400, 'invalid_request', 'from');
+    });
+  }
+
+  it('names the parameters that there are when it refuses one', async () => {
+    const answer = await call(api, 'GET', '/v1/top-ups?tool=a', { key: account.developerKey });
+    const { error } = answer.body as { error: { message: string } };
+    assert.equal(
+      error.message,
+      'tool is not a query parameter of this endpoint, which takes only limit, cursor.',
+    );
+  });
+});

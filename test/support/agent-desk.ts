@@ -1,0 +1,113 @@
+/** A stack whose agents are on loopback, an account that calls them, and what operators see of that. */
+import { Client } from 'pg';
+import { readTemporalConfig } from '../../src/config.ts';
+import { AgentReply } from '../../src/schemas/agents.ts';
+import { GrantReply } from '../../src/schemas/grants.ts';
+import { InvocationReply } from '../../src/schemas/invocations.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import type { Static } from 'typebox';
+import { createTestAccounts } from './accounts.ts';
+import { startAgent, type Respond, type TestAgent } from './agents.ts';
+import { bodyOf, call, type Answer } from './http.ts';
+import { startStack, until, type Environment, type Stack } from './stack.ts';
+
+export type Invocation = Static<typeof InvocationReply>;
+export type Grant = Static<typeof GrantReply>;
+export type AgentDesk = Awaited<ReturnType<typeof openAgentDesk>>;
+
+export async function openAgentDesk(extra: Environment = {}) {
+  const stack: Stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true', ...extra } });
+  const [account] = await createTestAccounts(stack.database.url, 1, 0);
+  if (!account) throw new Error('no account');
+  const temporal = createTemporalClient(readTemporalConfig(stack.env));
+  const sql = new Client({ connectionString: stack.database.url });
+  await sql.connect();
+  const agents: TestAgent[] = [];
+
+  return {
+    stack,
+    account,
+    temporal,
+    sql,
+
+    /** An agent that answers so, registered under the id. */
+    async agent(id: string, respond?: Respond, protocol = 'http'): Promise<TestAgent> {
+      const agent = await startAgent(respond);
+      agents.push(agent);
+      await this.register(id, agent.url, protocol);
+      return agent;
+    },
+
+    async register(id: string, endpoint: string, protocol = 'http'): Promise<void> {
+      const body = { id, name: id, protocol, endpoint };
+      bodyOf(await this.post('/register', body), 201, AgentReply);
+    },
+
+    post(path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
+      const keyed = { 'x-service-key': account.legacyKey, ...headers };
+      return call(stack.api, 'POST', path, { headers: keyed, body });
+    },
+
+    get(path: string): Promise<Answer> {
+      return call(stack.api, 'GET', path, { headers: { 'x-service-key': account.legacyKey } });
+    },
+
+    async grant(targetAgentId: string, changes: object = {}): Promise<Grant> {
+      const body = { callerId: 'caller', targetAgentId, type: 'one_time', ...changes };
+      return bodyOf(await this.post('/grant', body), 201, GrantReply);
+    },
+
+    async grantNow(id: string): Promise<Grant> {
+      return bodyOf(await this.get(`/grant/${id}`), 200, GrantReply);
+    },
+
+    /** With a grant of its own; as it is when the API answers. */
+    async invoke(targetAgentId: string, payload: object = { n: 1 }): Promise<Invocation> {
+      const { id: grantId } = await this.grant(targetAgentId);
+      const body = { targetAgentId, grantId, capability: 'translate', payload };
+      const answer = await this.post('/invoke', body);
+      return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
+    },
+
+    /** The same, as it is when it has ended. */
+    async outcomeOf(targetAgentId: string, payload?: object): Promise<Invocation> {
+      return this.ended((await this.invoke(targetAgentId, payload)).id);
+    },
+
+    async invocationNow(id: string): Promise<Invocation> {
+      return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationReply);
+    },
+
+    /** As it is when it has ended. */
+    async ended(id: string, timeoutMs?: number): Promise<Invocation> {
+      return until(
+        async () => {
+          const now = await this.invocationNow(id);
+          return now.completedAt !== null && now;
+        },
+        { timeoutMs },
+      );
+    },
+
+    workflow: (workflow: 'grant' | 'invocation', id: string) =>
+      temporal.client.workflow.getHandle(`${workflow}/${id}`),
+
+    /** Whether the UI would list it for this query. */
+    async isFound(workflow: 'grant' | 'invocation', id: string, query: string): Promise<boolean> {
+      const all = `WorkflowId = "${workflow}/${id}" and ${query}`;
+      return (await temporal.client.workflow.count(all)).count === 1;
+    },
+
+    async detailsOf(workflow: 'grant' | 'invocation', id: string): Promise<string> {
+      const handle = temporal.client.workflow.getHandle(`${workflow}/${id}`);
+      return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+    },
+
+    async close(): Promise<void> {
+      await temporal.close();
+      await sql.end();
+      await Promise.all(agents.map((agent) => agent.stop().catch(() => {})));
+      await stack.stop();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** Replies against the table of routes, which is what the OpenAPI document is made from. */
+import assert from 'node:assert/strict';
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { TSchema } from 'typebox';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { errorCodesOf } from '../../src/http/openapi/errors.ts';
+import { ENDPOINTS } from '../../src/http/routes.ts';
+import { ErrorReply } from '../../src/schemas/errors.ts';
+
+interface Received {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+const ajv = new Ajv({
+  strictTypes: false,
+  formats: {
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+    date: /^\d{4}-\d\d-\d\d$/,
+  },
+});
+const validators = new Map<TSchema, ValidateFunction>();
+
+/** Fails for a member too many as for one too few: the schemas of replies are closed. */
+export function assertShape(body: unknown, schema: TSchema): void {
+  const validate = validators.get(schema) ?? ajv.compile(schema);
+  validators.set(schema, validate);
+  assert.ok(validate(body), `${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`);
+}
+
+/** Calls of a path that the table does not have are left alone. */
+export function assertInContract(method: string, path: string, received: Received): void {
+  const endpoint = endpointOf(method, path);
+  if (!endpoint) return;
+  const { status, headers, body } = received;
+  const where = `${method} ${path} answered ${status}: ${JSON.stringify(body)}`;
+  if (status >= 400) {
+    assertShape(body, ErrorReply);
+    const { code } = (body as ErrorReply).error;
+    assert.ok(errorCodesOf(endpoint).has(code), `not documented: ${where}`);
+  } else if (endpoint.replies === 'csv') {
+    assert.match(headers.get('content-type') ?? '', /^text\/csv/, where);
+  } else {
+    const schema = endpoint.replies[status];
+    assert.ok(schema, `not documented: ${where}`);
+    assertShape(body, schema);
+  }
+}
+
+/** The row that serves a path: one that names it to the letter, else the first that fits, as in the app. */
+function endpointOf(method: string, path: string): Endpoint | undefined {
+  const { pathname } = new URL(path, 'http://localhost');
+  const exact = ENDPOINTS.filter((endpoint) => endpoint.path === pathname);
+  const fitting = ENDPOINTS.filter((endpoint) => patternOf(endpoint).test(pathname));
+  const candidates = exact.length > 0 ? exact : fitting;
+  return candidates.find((endpoint) => endpoint.method === method.toLowerCase());
+}
+
+function patternOf({ path }: Endpoint): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:[a-z]+/g, '[^/]+')}$`);
+}

@@ -1,0 +1,65 @@
+/** CI believes the counts in the file, so they hold for whatever can happen to a spec file. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const REPORTER = join(import.meta.dirname, 'counting-reporter.ts');
+const MOCHA = join(import.meta.dirname, '../../node_modules/mocha/bin/mocha.js');
+
+describe('the counting reporter', () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'farebox-reporter-'));
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  function run(specs: Readonly<Record<string, string>>, ...flags: readonly string[]) {
+    for (const [name, code] of Object.entries(specs)) writeFileSync(join(folder, name), code);
+    const counts = join(folder, 'counts');
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [MOCHA, '--no-config', '--reporter', REPORTER, '--reporter-option', `counts=${counts}`]
+        .concat(flags)
+        .concat(Object.keys(specs)),
+      { cwd: folder, encoding: 'utf8' },
+    );
+    return { status, stdout, counts: readFileSync(counts, 'utf8') };
+  }
+
+  const GOOD = `it('passes', () => {}); it('passes too', () => {});`;
+  const BAD = `it('passes', () => {}); it('fails', () => { throw new Error('no'); });`;
+  const HOOK = `describe('a suite', () => { before(() => { throw new Error('no'); }); it('is not run', () => {}); });`;
+
+  for (const flags of [[], ['--parallel', '--jobs', '2']]) {
+    it(`counts each test once, and a failed hook as a failure: mocha ${flags.join(' ')}`, () => {
+      const specs = { 'a.cjs': GOOD, 'b.cjs': BAD, 'c.cjs': HOOK, 'd.cjs': GOOD };
+      const { status, stdout, counts } = run(specs, ...flags);
+      assert.equal(counts, '5 2\n');
+      assert.equal(status, 2);
+      for (const name of ['b', 'c']) assert.ok(stdout.includes(`exec mocha ${name}.cjs\n`), stdout);
+    });
+  }
+
+  it('counts a file that does not load as a failure, and the others all the same', () => {
+    const specs = { 'a.cjs': GOOD, 'b.cjs': `throw new Error('no');`, 'c.cjs': GOOD };
+    const { status, stdout, counts } = run(specs, '--parallel', '--jobs', '2');
+    assert.equal(counts, '4 1\n');
+    assert.equal(status, 1);
+    assert.match(stdout, /exec mocha b\.cjs\n/);
+  });
+
+  it('counts a worker that dies as a failure', () => {
+    const specs = {
+      'a.cjs': GOOD,
+      'b.cjs': `it('dies', () => { process.kill(process.pid, 'SIGKILL'); });`,
+    };
+    const { status, counts } = run(specs, '--parallel', '--jobs', '2');
+    assert.equal(counts, '2 1\n');
+    assert.equal(status, 1);
+  });
+});

@@ -1,0 +1,54 @@
+/**
+ * A row, locked from outside, which holds every statement that needs it at a known point: it is sent and
+ * waits. So a fault can be timed without guessing. All charges and credits need their consumer's row.
+ */
+import { Client } from 'pg';
+import { uuidOf } from '../../src/domain/ids.ts';
+import { until } from './stack.ts';
+
+export interface HeldRow {
+  /** Resolves when this many sessions wait for a lock in the database. */
+  waited(sessions: number): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** `consumerId` as on the wire. */
+export function holdConsumer(databaseUrl: string, consumerId: string): Promise<HeldRow> {
+  return hold(databaseUrl, 'select from farebox.consumers where id = $1 for update', consumerId);
+}
+
+/** The row that direct top-ups lock for their ceilings. */
+export function holdAccount(databaseUrl: string, consumerId: string): Promise<HeldRow> {
+  const statement = 'select from farebox.accounts where consumer_id = $1 for update';
+  return hold(databaseUrl, statement, consumerId);
+}
+
+async function hold(databaseUrl: string, statement: string, consumerId: string): Promise<HeldRow> {
+  const holder = await connected(databaseUrl);
+  await holder.query('begin');
+  await holder.query(statement, [uuidOf('consumer', consumerId)]);
+  // A transaction sees one state of pg_stat_activity, so the watcher is outside of it.
+  const watcher = await connected(databaseUrl);
+  return {
+    waited: async (sessions) => {
+      await until(async () => {
+        const { rows } = await watcher.query<{ count: number }>(`
+          select count(*)::int as count from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+        `);
+        return (rows[0]?.count ?? 0) >= sessions;
+      });
+    },
+    release: async () => {
+      // It may have died with its server, which releases as well.
+      await Promise.allSettled([holder.end(), watcher.end()]);
+    },
+  };
+}
+
+async function connected(databaseUrl: string): Promise<Client> {
+  const client = new Client({ connectionString: databaseUrl });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}

@@ -1,0 +1,258 @@
+/**
+ * A stack without the API's HTTP around its top-ups: the functions that its routes call, a server that
+ * takes the simulator's webhooks, and a worker process.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { Type } from 'typebox';
+import type { Stripe } from 'stripe';
+import { wireId } from '../../src/domain/ids.ts';
+import { readConfig } from '../../src/config.ts';
+import { asMicros, type Micros } from '../../src/domain/money.ts';
+import type { TopUpStatus } from '../../src/domain/top-up.ts';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { createStripe } from '../../src/stripe/calls.ts';
+import { recordWebhook } from '../../src/stripe/webhook.ts';
+import { createAccounts } from '../../src/store/accounts/accounts.ts';
+import { setAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
+import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
+import { createDatabase, row, sql } from '../../src/store/database.ts';
+import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
+import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
+import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
+import {
+  requestTopUp,
+  type TopUpRequest,
+  type TopUpResult,
+} from '../../src/top-ups/request-top-up.ts';
+import { newDraft, post } from './charge-drafts.ts';
+import {
+  createTestDatabase,
+  startSimulator,
+  startWorker,
+  testEnvironment,
+  until,
+  type Environment,
+  type Server,
+} from './stack.ts';
+
+export type Consumer = TopUpRequest['consumer'];
+export type TopUpDesk = Awaited<ReturnType<typeof openDesk>>;
+
+const booksRow = row(
+  Type.Object({
+    credited: Type.Integer(),
+    movements: Type.Integer(),
+    lots: Type.Integer(),
+    lotsMicros: Type.Integer(),
+  }),
+);
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
+
+/** Webhooks that `isLost` says yes to are taken and forgotten, as if they had never come. */
+export async function openDesk(
+  extra: Environment = {},
+  isLost: (webhook: string) => boolean = () => false,
+) {
+  const testDatabase = await createTestDatabase();
+  const port = await choosePort();
+  const simulator = await startSimulator({ apiPort: port });
+  const env: Environment = {
+    ...(await testEnvironment(testDatabase)),
+    ...simulator.env,
+    PORT: String(port),
+    ...extra,
+  };
+  const config = readConfig(env);
+  const log = pino({ level: 'silent' });
+  const database = await createDatabase(config.databaseUrl, { maxPoolSize: 10, onError: () => {} });
+  const temporal = createTemporalClient(config.temporal);
+  const stripe = createStripe(config.stripe);
+  const { webhookSecrets } = config.stripe;
+  const webhooks = { database, stripe, webhookSecrets, isLive: false };
+  const server = createServer((request, response) => {
+    void buffer(request)
+      .then(async (body) => {
+        if (isLost(body.toString())) return 200;
+        const signature = String(request.headers['stripe-signature']);
+        const { kind } = await recordWebhook(webhooks, body, signature);
+        return kind === 'stored' ? 200 : 400;
+      })
+      .then((status) => response.writeHead(status).end());
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const workers: Server[] = [];
+  let accounts = 0;
+
+  return {
+    env,
+    config,
+    database,
+    temporal,
+    stripe,
+    webhooks,
+    simulator,
+    /** Stopped at the latest when the desk is closed. */
+    async startWorker(): Promise<Server> {
+      const worker = await startWorker({ env });
+      workers.push(worker);
+      return worker;
+    },
+
+    async newConsumer(): Promise<Consumer> {
+      accounts += 1;
+      const result = await createAccounts(
+        database,
+        [{ email: `consumer-${accounts}@example.com`, balance: 0 as Micros }],
+        config,
+      );
+      if (result.kind !== 'created') throw new Error(result.kind);
+      const { accountId, consumerId } = result.accounts[0]!;
+      const ledger = await database.oneFirst(sql.type(row(Type.Object({ ledger: Type.Integer() })))`
+        select ledger from farebox.consumers where id = ${consumerId}
+      `);
+      return { ledger, consumerId, accountId };
+    },
+
+    request(
+      consumer: Consumer,
+      method: 'checkout' | 'direct',
+      dollars: number,
+      idempotencyKey?: string,
+      temporalClient = temporal,
+    ): Promise<TopUpResult> {
+      const amountMicros = Math.round(dollars * 1e6) as Micros;
+      return requestTopUp(
+        { database, temporal: temporalClient, log },
+        { consumer, method, amountMicros, idempotencyKey },
+      );
+    },
+
+    /** The same, directly, once it is decided: on a busy machine that takes longer than a request waits. */
+    requestDirect(
+      consumer: Consumer,
+      dollars: number,
+      idempotencyKey: string = randomUUID(),
+    ): Promise<Exclude<TopUpResult, { kind: 'pending' }>> {
+      return until(async () => {
+        const result = await this.request(consumer, 'direct', dollars, idempotencyKey);
+        return result.kind !== 'pending' && result;
+      });
+    },
+
+    /** A checkout that can be paid. */
+    async checkout(consumer: Consumer, dollars: number): Promise<TopUp> {
+      const result = await this.request(consumer, 'checkout', dollars);
+      assert.ok(result.kind === 'pending', result.kind);
+      return until(async () => {
+        const topUp = await getTopUp(database, result.topUp.id);
+        return topUp.sessionUrl !== null && topUp;
+      });
+    },
+
+    /** Submits the form of the hosted page; `save`: with the box ticked that saves the card. */
+    async pay(
+      sessionUrl: string | null,
+      card = '4242424242424242',
+      { save = false } = {},
+    ): Promise<number> {
+      const answer = await fetch(sessionUrl ?? '', {
+        method: 'POST',
+        body: new URLSearchParams({ card, ...(save && { save: 'true' }) }),
+        redirect: 'manual',
+      });
+      return answer.status;
+    },
+
+    /** Onto the customer that an earlier top-up, whatever became of it, made at the processor. */
+    async saveCard(consumer: Consumer, card: string): Promise<void> {
+      const customer = await findProcessorCustomer(database, consumer.accountId);
+      await stripe.paymentMethods.attach(card, { customer: customer ?? '' });
+    },
+
+    /** Gives 10 dollars, and lets a charge that leaves less than the threshold top up 20. */
+    async topUpAutomatically(consumer: Consumer, thresholdDollars = 10): Promise<void> {
+      await database.transaction((tx) =>
+        creditManually(tx, [{ ...consumer, amountMicros: inMicros(10) }]),
+      );
+      await setAutoTopUp(database, consumer, {
+        thresholdMicros: inMicros(thresholdDollars),
+        amountMicros: inMicros(20),
+        ceilingMicros: inMicros(1_000),
+      });
+    },
+
+    /** A dollar. */
+    async charge(consumer: Consumer): Promise<void> {
+      const [outcome] = await post(database, [newDraft(consumer, 1_000_000)]);
+      assert.equal(outcome?.kind, 'posted');
+    },
+
+    /** Those that charges asked for, oldest first. */
+    async automaticTopUps({ consumerId }: Consumer): Promise<readonly TopUp[]> {
+      const topUps = await listTopUpsOf(database, consumerId, { limit: 100 });
+      return topUps.filter((topUp) => topUp.automatic).toReversed();
+    },
+
+    /** The simulator's controls: `POST /_simulator/<path>`. */
+    async control(path: string, body: object = {}): Promise<void> {
+      const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    },
+
+    /** What the processor took, as whole payments: what the books must agree with. */
+    async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {
+      const answer = await fetch(`${simulator.url}/_simulator/payments`);
+      const { payments } = (await answer.json()) as { payments: Stripe.PaymentIntent[] };
+      return payments.filter(
+        (payment) => payment.metadata['top_up_id'] === wireId('topUp', topUp.id),
+      );
+    },
+
+    books(consumer: Consumer) {
+      return database.one(sql.type(booksRow)`
+        select c.credited_micros as credited,
+          (select count(*) from farebox.movements m where m.consumer_id = c.id) as movements,
+          (select count(*) from farebox.lots l where l.consumer_id = c.id) as lots,
+          (select coalesce(sum(to_micros - from_micros), 0) from farebox.lots l
+            where l.consumer_id = c.id) as "lotsMicros"
+        from farebox.consumers c where ledger = ${consumer.ledger} and id = ${consumer.consumerId}
+      `);
+    },
+
+    topUp: (id: string): Promise<TopUp> => getTopUp(database, id),
+
+    async statusBecomes(topUp: Pick<TopUp, 'id'>, status: TopUpStatus): Promise<void> {
+      await until(async () => (await getTopUp(database, topUp.id)).status === status);
+    },
+
+    waitingEvents: (): Promise<number> =>
+      database.oneFirst(sql.type(countRow)`
+        select count(*) as count from farebox.processor_events where handed_over_at is null
+      `),
+
+    waitingNotices: (): Promise<number> =>
+      database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
+
+    workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
+
+    async close(): Promise<void> {
+      await Promise.all(workers.map((worker) => worker.stop()));
+      await temporal.close();
+      await database.end();
+      server.closeAllConnections();
+      server.close();
+      await simulator.stop();
+      await testDatabase.drop();
+    },
+  };
+}

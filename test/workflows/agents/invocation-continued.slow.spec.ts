@@ -1,0 +1,45 @@
+/** An invocation outlives any length of history: a run goes on as a new one, and loses nothing. */
+import assert from 'node:assert/strict';
+import { echo } from '../../support/agents.ts';
+import { until } from '../../support/stack.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import {
+  HISTORY_EVENTS_MAX,
+  startTemporalWithShortHistories,
+  type ShortHistories,
+} from '../../support/short-histories.ts';
+
+describe('an invocation with a long history', () => {
+  let temporal: ShortHistories;
+  let desk: AgentDesk;
+
+  before(async () => {
+    temporal = await startTemporalWithShortHistories();
+    desk = await openAgentDesk(temporal.env);
+  });
+  after(async () => {
+    await desk?.close();
+    await temporal?.stop();
+  });
+
+  it('goes on calling with the same key, and counts every attempt', async () => {
+    let isUp = false;
+    const agent = await desk.agent('long-gone', (seen, response, count) =>
+      isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
+    );
+    const { id } = await desk.invoke('long-gone');
+    const handle = desk.workflow('invocation', id);
+    const first = (await handle.describe()).runId;
+    const events = async () => (await handle.fetchHistory()).events?.length ?? 0;
+    // Rather than wait for the intervals to pass.
+    while ((await handle.describe()).runId === first && (await events()) < HISTORY_EVENTS_MAX) {
+      await handle.executeUpdate('retry');
+    }
+    await until(async () => (await handle.describe()).runId !== first, { timeoutMs: 90_000 });
+    isUp = true;
+    const done = await desk.ended(id, 90_000);
+    assert.equal(done.status, 'succeeded');
+    assert.equal(done.attempts, agent.calls.length);
+    assert.deepEqual([...agent.effects], [id]);
+  }).timeout(200_000);
+});

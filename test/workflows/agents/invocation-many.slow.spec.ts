@@ -1,0 +1,64 @@
+/** Many invocations at once: each ends, and agents that hang hold up nothing else. */
+import assert from 'node:assert/strict';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
+import { bodyOf } from '../../support/http.ts';
+import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
+import { until } from '../../support/stack.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+
+describe('many invocations', () => {
+  let desk: AgentDesk;
+
+  before(async () => {
+    desk = await openAgentDesk();
+  });
+  after(() => desk.close());
+
+  async function grantSession(agentId: string): Promise<string> {
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    return (await desk.grant(agentId, { type: 'session', expiresAt })).id;
+  }
+
+  const invoke = (agentId: string, grantId: string, payload: object) =>
+    desk.post('/invoke', { targetAgentId: agentId, grantId, capability: 'c', payload });
+
+  it('at once, two hundred by one session, are each done once', async () => {
+    const agent = await desk.agent('popular');
+    const grantId = await grantSession('popular');
+    const startedAt = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => invoke('popular', grantId, { n })),
+    );
+    // Two seconds on a quiet machine; here so much that others may use it.
+    assert.ok(performance.now() - startedAt < 10_000);
+    const ids = answers.map((answer) => {
+      assert.ok(answer.status === 200 || answer.status === 202, JSON.stringify(answer.body));
+      return bodyOf(answer, answer.status, InvocationReply).id;
+    });
+    for (const [n, id] of ids.entries()) {
+      const { status, result } = await desk.ended(id, 120_000);
+      assert.equal(status, 'succeeded');
+      const { echo } = result as { echo: { payload: unknown } };
+      assert.deepEqual(echo.payload, { n });
+    }
+    assert.deepEqual(agent.effects, new Set(ids));
+    assert.equal((await desk.grantNow(grantId)).uses, 200);
+  }).timeout(240_000);
+
+  it('of agents that hang hold up neither other agents nor top-ups', async () => {
+    const hanging = await desk.agent('hanging', () => {});
+    await desk.agent('quick');
+    const grantId = await grantSession('hanging');
+    await Promise.all(Array.from({ length: 120 }, (_, n) => invoke('hanging', grantId, { n })));
+    await until(() => hanging.calls.length === 120);
+    const { id } = await desk.invoke('quick');
+    assert.equal((await desk.ended(id)).status, 'succeeded');
+    const { topUpId, sessionUrl } = await openCheckout(desk.stack.api, desk.account, 25);
+    await pay(sessionUrl);
+    await until(async () => {
+      const topUp = (await topUpsOf(desk.stack.api, desk.account)).find(({ id }) => id === topUpId);
+      return topUp?.status === 'completed';
+    });
+    assert.equal(hanging.calls.length, 120);
+  }).timeout(240_000);
+});

@@ -1,0 +1,136 @@
+/** Whatever is away or dies on the way: an invocation that was taken ends, and its agent acts on it once. */
+import assert from 'node:assert/strict';
+import { GrantReply } from '../../../src/schemas/grants.ts';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
+import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
+import { echo } from '../../support/agents.ts';
+import { bodyOf } from '../../support/http.ts';
+import { startWorker, until } from '../../support/stack.ts';
+import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+
+describe('invocations and deaths', () => {
+  let desk: AgentDesk;
+
+  before(async () => {
+    desk = await openAgentDesk();
+  });
+  after(() => desk.close());
+
+  it('call the agent again with the same key when the worker is killed during a call', async () => {
+    const agent = await desk.agent('long', (seen, response, count) =>
+      count === 1 ? undefined : echo(seen, response, count),
+    );
+    const { id } = await desk.invoke('long');
+    await until(() => agent.calls.length === 1);
+    desk.stack.worker.kill('SIGKILL');
+    await desk.stack.worker.exited;
+    const second = await startWorker({ env: desk.stack.env });
+    try {
+      const done = await desk.ended(id);
+      assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
+      assert.deepEqual([...agent.effects], [id]);
+      assert.equal(agent.calls.length, 2);
+    } finally {
+      await second.stop();
+    }
+  });
+
+  it('wait while there is no worker, and go on when there is one', async () => {
+    const agent = await desk.agent('waiting');
+    const { id, status } = await desk.invoke('waiting');
+    assert.equal(status, 'pending');
+    assert.equal(agent.calls.length, 0);
+    const worker = await startWorker({ env: desk.stack.env });
+    try {
+      assert.equal((await desk.ended(id)).status, 'succeeded');
+      assert.equal(agent.calls.length, 1);
+    } finally {
+      await worker.stop();
+    }
+  });
+
+  it('are started by the relay when their API process died before it could', async () => {
+    const agent = await desk.agent('orphan');
+    const { id: grantId } = await desk.grant('orphan');
+    // As such a process leaves it: used, written and noted, and nothing else.
+    const { rows } = await desk.sql.query<{ id: string }>(
+      `with used as (
+         update farebox.grants set uses = 1, status = 'used', ended_at = now() where id = $1
+         returning id, account_id
+       ), written as (
+         insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability,
+           payload, request_hash, receipt_key)
+         select gen_random_uuid(), account_id, id, 'orphan', 'c', '{}', sha256(''), 1 from used
+         returning id
+       ), noted as (
+         insert into farebox.outbox (workflow, subject_id) select 'invocation', id from written
+       )
+       select replace(id::text, '-', '') as id from written`,
+      [grantId.slice('gnt_'.length)],
+    );
+    const worker = await startWorker({ env: desk.stack.env });
+    try {
+      assert.equal((await desk.ended(`inv_${rows[0]?.id}`)).status, 'succeeded');
+      assert.equal(agent.calls.length, 1);
+    } finally {
+      await worker.stop();
+    }
+  });
+});
+
+describe('invocations and their time', () => {
+  it('are given up when it is over, with what the last attempt met', async () => {
+    const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '5000' });
+    try {
+      await desk.agent('never', (_, response) => void response.writeHead(502).end());
+      const { id } = await desk.invoke('never');
+      const { status, error } = await desk.ended(id);
+      assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
+      assert.match(error?.message ?? '', /It answered 502/);
+    } finally {
+      await desk.close();
+    }
+  });
+});
+
+describe('invocations while Temporal is away', () => {
+  let temporal: OwnServer & { readonly address: string };
+  let desk: AgentDesk;
+
+  before(async () => {
+    temporal = await startOwnTemporal();
+    const env = { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default' };
+    desk = await openAgentDesk(env);
+  });
+  after(async () => {
+    await desk.close();
+    await temporal.remove();
+  });
+
+  it('are taken like grants, and all go on when it is back', async () => {
+    const agent = await desk.agent('patient');
+    const before = await desk.grant('patient');
+    await until(() => desk.isFound('grant', before.id, 'ExecutionStatus = "Running"'));
+    await temporal.crash();
+
+    const during = await Promise.all(Array.from({ length: 5 }, () => desk.grant('patient')));
+    const answers = await Promise.all(
+      [before, ...during.slice(1)].map(({ id: grantId }) =>
+        desk.post('/invoke', { targetAgentId: 'patient', grantId, capability: 'c', payload: {} }),
+      ),
+    );
+    const taken = answers.map((answer) => bodyOf(answer, 202, InvocationReply));
+    assert.deepEqual(new Set(taken.map(({ status }) => status)), new Set(['pending']));
+    const [revoked] = during;
+    bodyOf(await desk.post(`/grant/${revoked?.id}/revoke`), 200, GrantReply);
+    assert.equal(agent.calls.length, 0);
+
+    await temporal.restart();
+    for (const { id } of taken) assert.equal((await desk.ended(id)).status, 'succeeded');
+    assert.deepEqual(agent.effects, new Set(taken.map(({ id }) => id)));
+    assert.equal(agent.calls.length, 5);
+    const endOf = (id = '') => desk.workflow('grant', id).result() as Promise<{ status: string }>;
+    assert.equal((await endOf(before.id)).status, 'used');
+    assert.equal((await endOf(revoked?.id)).status, 'revoked');
+  });
+});

@@ -1,0 +1,374 @@
+/** Reconciliation: what no webhook ever told is found by walking the processor's books, and mended or shown. */
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import { uuidOf, wireId } from '../../../src/domain/ids.ts';
+import { dollarsOf } from '../../../src/domain/money.ts';
+import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
+import { row, sql } from '../../../src/store/database.ts';
+import {
+  getWalkStart,
+  listDifferences,
+  recordWalk,
+} from '../../../src/store/audit/reconciliation.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { reconcileNow } from '../../../src/temporal/reconciliation.ts';
+import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
+import { Type } from 'typebox';
+import { farebox, until, type Server } from '../../support/stack.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+
+const DAY_MS = 86_400_000;
+const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
+const timeRow = row(Type.Object({ time: Type.String() }));
+
+describe('reconciliation', () => {
+  let desk: TopUpDesk;
+  let worker: Server;
+  let consumer: Consumer;
+
+  before(async () => {
+    // The processor tells nothing, as if it had never made an event, and no workflow asks by itself.
+    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    worker = await desk.startWorker();
+    await desk.control('webhooks', { mode: 'drop' });
+  });
+  beforeEach(async () => {
+    consumer = await desk.newConsumer();
+  });
+  after(async () => {
+    await desk?.close();
+  });
+
+  const reconcile = () => reconcileNow(desk.temporal, AbortSignal.timeout(110_000));
+
+  /** Kind, and dollars there and here. */
+  async function differencesOf(topUp: Pick<TopUp, 'id'>) {
+    const all = await listDifferences(desk.database);
+    return all
+      .filter(({ topUpId }) => topUpId === topUp.id)
+      .map((found) => [
+        found.kind,
+        dollarsOf(found.processorMicros),
+        dollarsOf(found.ledgerMicros),
+      ]);
+  }
+
+  async function change(topUp: TopUp, assignment: ReturnType<typeof sql.fragment>): Promise<void> {
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set ${assignment} where id = ${topUp.id}
+    `);
+  }
+
+  /** A payment that was made at the processor without us. */
+  function payElsewhere(
+    cents: number,
+    metadata: Stripe.MetadataParam,
+  ): Promise<Stripe.PaymentIntent> {
+    return desk.stripe.paymentIntents.create({
+      amount: cents,
+      currency: 'usd',
+      confirm: true,
+      payment_method: 'pm_card_visa',
+      allowed_payment_method_types: ['card'],
+      metadata,
+    });
+  }
+
+  it('credits a paid checkout of which nobody was ever told, once', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    const { nudged, differing } = await reconcile();
+    assert.deepEqual([nudged >= 1, differing], [true, 0]);
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    await reconcile();
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+  });
+
+  it('credits one whose workflow was terminated', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.workflow(topUp.id).terminate('to see who mends it');
+    await desk.pay(topUp.sessionUrl);
+    await reconcile();
+    assert.equal((await desk.topUp(topUp.id)).status, 'completed');
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+  });
+
+  for (const status of ['expired', 'failed'] as const) {
+    it(`credits one that had ${status}, and was paid`, async () => {
+      const topUp = await desk.checkout(consumer, 25);
+      await desk.workflow(topUp.id).terminate();
+      await change(
+        topUp,
+        sql.fragment`status = ${status}, updated_at = now() - interval '29 days'`,
+      );
+      await desk.pay(topUp.sessionUrl);
+      await reconcile();
+      assert.deepEqual(await desk.books(consumer), ONCE_25);
+    });
+  }
+
+  it('ends one whose workflow was terminated and that nobody can pay any more', async () => {
+    const checkout = await desk.checkout(consumer, 25);
+    const direct = await desk.checkout(consumer, 30);
+    for (const topUp of [checkout, direct]) {
+      await desk.workflow(topUp.id).terminate();
+      await change(topUp, sql.fragment`created_at = now() - interval '11 minutes'`);
+    }
+    await desk.control(`sessions/${checkout.sessionId}/expire-now`);
+    // As if the worker had been cut off before the card was charged.
+    await change(direct, sql.fragment`method = 'direct', session_id = null, session_url = null`);
+    await reconcile();
+    await desk.statusBecomes(checkout, 'expired');
+    await desk.statusBecomes(direct, 'completed');
+    assert.equal((await desk.books(consumer)).credited, 30_000_000);
+  });
+
+  it('leaves an open checkout alone, and payments that are not ours', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await payElsewhere(4_200, {});
+    await payElsewhere(4_200, { top_up_id: 'somebody else calls his so' });
+    const { nudged, differing } = await reconcile();
+    assert.deepEqual([nudged, differing], [0, 0]);
+    assert.equal((await desk.topUp(topUp.id)).status, 'pending');
+  });
+
+  it('shows a payment of another amount, credits nothing, and shows it no more when it is mended', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await change(topUp, sql.fragment`amount_micros = 26000000`);
+    await desk.pay(topUp.sessionUrl);
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 25, 0]]);
+    const [first] = await listDifferences(desk.database);
+    await reconcile();
+    assert.deepEqual(
+      (await listDifferences(desk.database))[0],
+      first,
+      'since when it was first met',
+    );
+    assert.equal((await desk.books(consumer)).credited, 0);
+
+    await change(topUp, sql.fragment`amount_micros = 25000000`);
+    assert.equal((await reconcile()).differing, 0);
+    assert.deepEqual(await differencesOf(topUp), []);
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+  });
+
+  it('shows a payment that was made past us, until it is refunded', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    const id = wireId('topUp', topUp.id);
+    const intent = await payElsewhere(2_600, { top_up_id: id });
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 26, 0]]);
+    await desk.stripe.refunds.create({ payment_intent: intent.id });
+    assert.equal((await reconcile()).differing, 0);
+    assert.equal((await desk.books(consumer)).credited, 0);
+  });
+
+  it('shows a second payment of one top-up, until it is refunded', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await reconcile();
+    const second = await payElsewhere(2_500, { top_up_id: wireId('topUp', topUp.id) });
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), [['paid_twice', 50, 25]]);
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    await desk.stripe.refunds.create({ payment_intent: second.id });
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), []);
+  });
+
+  it('shows a payment for a top-up that the ledger has lost', async () => {
+    const lost = 'tu_01a1fd3e11307735a9c9eeaa940085c9';
+    const intent = await payElsewhere(700, { top_up_id: lost });
+    await reconcile();
+    const id = uuidOf('topUp', lost) ?? '';
+    assert.deepEqual(await differencesOf({ id }), [['unknown_top_up', 7, 0]]);
+    await desk.stripe.refunds.create({ payment_intent: intent.id });
+    await reconcile();
+    assert.deepEqual(await differencesOf({ id }), []);
+  });
+
+  for (const stage of ['is refunded', 'is disputed', 'is disputed and lost'] as const) {
+    it(`takes back what ${stage} at the processor without a word to us`, async () => {
+      const topUp = await paidTopUp();
+      const intent = topUp.paymentIntentId ?? '';
+      if (stage === 'is refunded') await desk.stripe.refunds.create({ payment_intent: intent });
+      else await desk.control('disputes', { payment_intent: intent });
+      if (stage === 'is disputed and lost') {
+        await reconcile();
+        const { data } = await desk.stripe.disputes.list({ payment_intent: intent });
+        await desk.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
+      }
+      assert.deepEqual(await differencesOf(topUp), []);
+      const { nudged, differing } = await reconcile();
+      assert.deepEqual([nudged >= 1, differing], [true, 0]);
+      const status = { 'is refunded': 'refunded', 'is disputed': 'disputed' } as const;
+      const expected = stage === 'is disputed and lost' ? 'charged_back' : status[stage];
+      assert.equal((await desk.topUp(topUp.id)).status, expected);
+      assert.equal((await reconcile()).nudged, 0, 'and looks at it no more');
+    });
+  }
+
+  it('gives back what a refund takes when that fails at the processor without a word to us', async () => {
+    const topUp = await paidTopUp();
+    const intent = topUp.paymentIntentId ?? '';
+    const refund = await desk.stripe.refunds.create({ payment_intent: intent });
+    await reconcile();
+    assert.equal((await desk.books(consumer)).credited, 0);
+    await desk.control(`refunds/${refund.id}/fail`);
+    await reconcile();
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+  });
+
+  it('has a refund made that was asked for, and that nobody went on with', async () => {
+    const topUp = await paidTopUp();
+    await requestRefund(desk.database, topUp.id, undefined);
+    await desk.database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.reversals set created_at = now() - interval '11 minutes'
+      where top_up_id = ${topUp.id}
+    `);
+    assert.equal((await reconcile()).differing, 0);
+    const { data } = await desk.stripe.refunds.list({
+      payment_intent: topUp.paymentIntentId ?? '',
+    });
+    assert.deepEqual(
+      data.map(({ amount }) => amount),
+      [2_500],
+    );
+  });
+
+  async function paidTopUp(): Promise<TopUp> {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await reconcile();
+    return desk.topUp(topUp.id);
+  }
+
+  it('shows a credit without a payment, until it is paid', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.workflow(topUp.id).terminate();
+    await creditTopUp(desk.database, topUp.id);
+    await change(topUp, sql.fragment`status = 'disputed'`);
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), [['not_paid', 0, 25]]);
+
+    await assert.rejects(farebox(['reconcile'], { env: desk.env }), (error: { stdout: string }) => {
+      assert.match(
+        error.stdout,
+        /\d differences?:\ntu_\w+: credited, and not paid .*ledger \$25; no payment\)/,
+      );
+      return true;
+    });
+    await assert.rejects(
+      farebox(['reconcile', '--json'], { env: desk.env }),
+      (error: { stdout: string }) => {
+        const { differences } = JSON.parse(error.stdout) as { differences: object[] };
+        const [{ since, ...difference }] = differences as [{ since: string }];
+        assert.match(since, /^\d{4}-.*Z$/);
+        assert.deepEqual(difference, {
+          topUpId: wireId('topUp', topUp.id),
+          kind: 'not_paid',
+          processor: 0,
+          ledger: 25,
+          paymentIntentIds: [],
+        });
+        return true;
+      },
+    );
+    await desk.pay(topUp.sessionUrl);
+    assert.match(await farebox(['reconcile'], { env: desk.env }), /No differences\.\n$/);
+    const answer = JSON.parse(await farebox(['reconcile', '--json'], { env: desk.env })) as object;
+    assert.deepEqual(Object.keys(answer), ['ok', 'looked', 'nudged', 'differences']);
+  });
+
+  it('goes through more than one page of each list', async () => {
+    const topUps = await Promise.all(
+      Array.from({ length: 25 }, async () => desk.checkout(await desk.newConsumer(), 5)),
+    );
+    for (const { sessionUrl } of topUps) await desk.pay(sessionUrl);
+    for (let n = 0; n < 105; n += 1) await payElsewhere(100, {});
+    const { looked } = await reconcile();
+    assert.ok(looked >= 25);
+    for (const topUp of topUps) await desk.statusBecomes(topUp, 'completed');
+  });
+
+  it('leaves the processor alone for as long as it asks', async () => {
+    const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
+    await desk.control('faults', {
+      method: 'GET',
+      path: '/v1/balance_transactions',
+      ...retryAfter,
+    });
+    const startedAtMs = Date.now();
+    await reconcile();
+    assert.ok(Date.now() - startedAtMs >= 3_000);
+  });
+
+  it('goes on where it was when its worker is killed, and from the same point when it is terminated', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await recordWalk(desk.database, new Date(Date.now() - 10 * DAY_MS).toISOString());
+    const before = await walkedUntil();
+    await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
+    const { workflow } = desk.temporal.client;
+    const handle = workflow.getHandle('reconcileTopUps/now');
+    const first = reconcile();
+    first.catch(() => {});
+    await until(async () => {
+      const { raw } = await handle.describe().catch(() => ({ raw: undefined }));
+      return raw?.pendingActivities?.some(({ activityType }) => activityType?.name === 'walkPage');
+    });
+    worker.kill('SIGKILL');
+    await worker.exited;
+    worker = await desk.startWorker();
+    assert.equal((await first).differing, 0);
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.ok((await walkedUntil()) >= before);
+
+    const walked = await walkedUntil();
+    await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
+    const second = reconcile();
+    second.catch(() => {});
+    await until(async () => (await handle.describe()).status.name === 'RUNNING');
+    await handle.terminate();
+    await assert.rejects(second);
+    assert.equal(await walkedUntil(), walked);
+  });
+
+  const walkedUntil = () =>
+    desk.database.oneFirst(sql.type(timeRow)`
+      select walked_until as time from farebox.reconciliation
+    `);
+
+  it('begins three days before the end of the last walk, which never moves back', async () => {
+    const walked = await walkedUntil();
+    await recordWalk(desk.database, new Date(0).toISOString());
+    assert.equal(await walkedUntil(), walked);
+    const start = await getWalkStart(desk.database, 3);
+    assert.equal(Date.parse(walked) - Date.parse(start), 3 * DAY_MS);
+  });
+
+  it('is started by a schedule, one at a time', async () => {
+    const schedule = desk.temporal.client.schedule.getHandle(
+      scheduleIdOf(desk.temporal, 'reconcileTopUps'),
+    );
+    const { policies, spec, action } = await schedule.describe();
+    assert.equal(policies.overlap, 'SKIP');
+    assert.equal(policies.catchupWindow, 60_000);
+    assert.equal(spec.intervals?.[0]?.every, DAY_MS);
+    assert.equal(action.workflowType, 'reconcileTopUps');
+
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await schedule.trigger();
+    await desk.statusBecomes(topUp, 'completed');
+    assert.deepEqual(await desk.books(consumer), ONCE_25);
+  });
+
+  it('says so when there is no Temporal to do it', async () => {
+    const env = { ...desk.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
+    await assert.rejects(farebox(['reconcile'], { env }), /Temporal does not answer/);
+  });
+});

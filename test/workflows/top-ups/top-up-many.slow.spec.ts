@@ -1,0 +1,77 @@
+/**
+ * Many top-ups at once, half through checkout and half from saved cards, while their webhooks come twice, in
+ * any order, and a tenth of them never: each is credited once. TOP_UPS sets how many: 500 take some minutes.
+ */
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { auditProcessor } from '../../../src/stripe/compare-top-ups.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
+import { until } from '../../support/stack.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+
+const COUNT = Number(process.env['TOP_UPS'] ?? 60);
+/** Of each consumer: as many direct ones of 2 dollars as checkouts of 5. */
+const PAIRS = 5;
+
+describe('many top-ups', function () {
+  this.timeout(600_000);
+  let desk: TopUpDesk;
+  const told = { twice: 0, never: 0 };
+
+  before(async () => {
+    desk = await openDesk({}, (webhook) => {
+      const { id } = JSON.parse(webhook) as { id: string };
+      // By its id, so that it is lost however often it is sent.
+      const isLost = Number.parseInt(hash('sha256', id).slice(0, 8), 16) % 10 === 0;
+      told[isLost ? 'never' : 'twice'] += 1;
+      return isLost;
+    });
+    await desk.control('webhooks', { duplicate: 2, shuffle: true });
+    await desk.startWorker();
+  });
+  after(async () => {
+    await desk?.close();
+  });
+
+  it('at once are each credited once', async () => {
+    const consumers = await Promise.all(
+      Array.from({ length: COUNT / PAIRS / 2 }, () => desk.newConsumer()),
+    );
+    await Promise.all(
+      consumers.flatMap((consumer) =>
+        Array.from({ length: PAIRS }, (_, n) => [
+          finished(consumer, 'direct', 2, `direct-${n}`),
+          finished(consumer, 'checkout', 5, `checkout-${n}`),
+        ]).flat(),
+      ),
+    );
+    for (const consumer of consumers) {
+      const topUps = await listTopUpsOf(desk.database, consumer.consumerId, { limit: 100 });
+      assert.equal(topUps.length, 2 * PAIRS);
+      assert.equal((await desk.books(consumer)).credited, 7_000_000 * PAIRS);
+    }
+    assert.ok(told.never > 0 && told.twice > told.never, JSON.stringify(told));
+    assert.deepEqual(await auditLedger(desk.database), []);
+    assert.deepEqual(await auditProcessor(desk.database, desk.stripe), []);
+  });
+
+  /** As a client does it: sent again, under its key, while the answer is that nothing happened. */
+  async function finished(
+    consumer: Consumer,
+    method: 'direct' | 'checkout',
+    dollars: number,
+    key: string,
+  ): Promise<void> {
+    const waiting = { timeoutMs: 500_000, intervalMs: 500 };
+    const topUp = await until(async () => {
+      const result = await desk.request(consumer, method, dollars, key);
+      return 'topUp' in result && result.topUp;
+    }, waiting);
+    if (method === 'checkout') {
+      const url = await until(async () => (await desk.topUp(topUp.id)).sessionUrl, waiting);
+      await desk.pay(url);
+    }
+    await until(async () => (await desk.topUp(topUp.id)).status === 'completed', waiting);
+  }
+});

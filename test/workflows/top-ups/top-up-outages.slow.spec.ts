@@ -1,0 +1,133 @@
+/** Whatever is away or dies on the way: a paid top-up is credited once, and none is promised in vain. */
+import assert from 'node:assert/strict';
+import type { Micros } from '../../../src/domain/money.ts';
+import { choosePort } from '../../../src/embedded/ports.ts';
+import { wireId } from '../../../src/domain/ids.ts';
+import { admitTopUp, findTopUp, withdrawTopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { createTemporalClient, startDirectTopUp } from '../../../src/temporal/client.ts';
+import { holdConsumer } from '../../support/row-locks.ts';
+import { until } from '../../support/stack.ts';
+import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+
+/** Of `temporal.api.enums.v1.TimeoutType`. */
+const HEARTBEAT_TIMEOUT = 4;
+
+describe('a top-up and outages', () => {
+  let desk: TopUpDesk;
+
+  before(async () => {
+    desk = await openDesk({ FIRST_ASK_MS: '300' });
+  });
+
+  after(() => desk.close());
+
+  it('is credited though the processor never reports anything', async () => {
+    const worker = await desk.startWorker();
+    const consumer = await desk.newConsumer();
+    await desk.control('webhooks', { mode: 'drop' });
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.pay(topUp.sessionUrl);
+    await desk.statusBecomes(topUp, 'completed');
+    await desk.control('webhooks', { mode: 'deliver' });
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    await worker.stop();
+  });
+
+  it('keeps a report that arrives while no worker runs, and hands it over later', async () => {
+    const first = await desk.startWorker();
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    first.kill('SIGKILL');
+    await first.exited;
+    await desk.pay(topUp.sessionUrl);
+    await until(async () => (await desk.waitingEvents()) > 0);
+
+    const second = await desk.startWorker();
+    await desk.statusBecomes(topUp, 'completed');
+    await until(async () => (await desk.waitingEvents()) === 0);
+    assert.deepEqual(await desk.books(consumer), {
+      credited: 25_000_000,
+      movements: 1,
+      lots: 1,
+      lotsMicros: 25_000_000,
+    });
+    await second.stop();
+  });
+
+  it('goes on when the heartbeats of a worker end that was killed inside a step', async () => {
+    const first = await desk.startWorker();
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    const held = await holdConsumer(
+      desk.config.databaseUrl,
+      wireId('consumer', consumer.consumerId),
+    );
+    await desk.pay(topUp.sessionUrl);
+    await held.waited(1);
+    const second = await desk.startWorker();
+    first.kill('SIGKILL');
+    await first.exited;
+    await held.release();
+    await desk.statusBecomes(topUp, 'completed');
+    // So after 5 s, and not after the 15 s that a step may take.
+    const { events } = await desk.workflow(topUp.id).fetchHistory();
+    const timeouts = events?.flatMap(
+      (event) =>
+        event.activityTaskStartedEventAttributes?.lastFailure?.timeoutFailureInfo?.timeoutType ??
+        [],
+    );
+    assert.deepEqual(timeouts, [HEARTBEAT_TIMEOUT]);
+    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    await second.stop();
+  });
+
+  it('says that nothing happened when the workflow server is away, and leaves no trace', async () => {
+    const consumer = await desk.newConsumer();
+    const away = createTemporalClient({
+      ...desk.config.temporal,
+      address: `127.0.0.1:${await choosePort()}`,
+    });
+    assert.equal(await away.isUp(), false);
+    const result = await desk.request(consumer, 'direct', 10, 'key', away);
+    assert.deepEqual(result, { kind: 'unavailable' });
+    await away.close();
+    // The key is free again, for any amount.
+    const worker = await desk.startWorker();
+    assert.equal((await desk.requestDirect(consumer, 11, 'key')).kind, 'completed');
+    assert.equal((await desk.books(consumer)).credited, 11_000_000);
+    await worker.stop();
+  });
+
+  it('goes on, and once, when a worker comes only after its caller was told that it is pending', async () => {
+    const consumer = await desk.newConsumer();
+    const first = await desk.request(consumer, 'direct', 10, 'key');
+    assert.equal(first.kind, 'pending');
+    const worker = await desk.startWorker();
+    const again = await desk.requestDirect(consumer, 10, 'key');
+    assert.equal(again.kind, 'completed');
+    assert.ok('topUp' in first && 'topUp' in again);
+    assert.equal(first.topUp.id, again.topUp.id);
+    assert.equal((await desk.books(consumer)).credited, 10_000_000);
+    await worker.stop();
+  });
+
+  it('takes nothing for a request that was withdrawn while it waited for a worker', async () => {
+    const consumer = await desk.newConsumer();
+    const admitted = await admitTopUp(desk.database, {
+      ...consumer,
+      method: 'direct',
+      amountMicros: 10_000_000 as Micros,
+    });
+    assert.ok(admitted.kind === 'admitted');
+    const { topUp } = admitted;
+    const answer = await startDirectTopUp(desk.temporal, topUp, { timeoutMs: 1_000 });
+    assert.equal(answer.kind, 'timed_out');
+    assert.equal(await withdrawTopUp(desk.database, topUp.id), true);
+
+    const worker = await desk.startWorker();
+    assert.equal((await desk.workflow(topUp.id).result()).status, 'withdrawn');
+    assert.equal(await findTopUp(desk.database, topUp.id), null);
+    assert.deepEqual(await desk.paymentsOf(topUp), []);
+    await worker.stop();
+  });
+});
