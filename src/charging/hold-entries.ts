@@ -8,6 +8,7 @@ import type { Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
+import { withTailOf } from './hold-ledger.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
 /** The hold that a request names, and who names it. */
@@ -23,6 +24,7 @@ export function placeEntry(draft: ChargeDraft, { expiresIn }: HoldBody): HoldEnt
   return {
     ...draft,
     kind: 'place',
+    id: withTailOf(draft.consumerId, draft.id),
     fingerprint: draft.fingerprint && fingerprintOf([draft.fingerprint, expiresIn ?? null]),
     seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
   };

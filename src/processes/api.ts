@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import { ChargeBatcher } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
-import type { HoldLedger } from '../charging/hold-ledger.ts';
+import { HoldLedger } from '../charging/hold-ledger.ts';
 import { KeyUse } from '../charging/key-use.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
@@ -63,6 +63,11 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     onError,
   });
+  const holdPool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: laneCount,
+    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    onError,
+  });
   const receipts = new ReceiptSigner(config.masterSecrets);
   const batcher = chargeBatcher(
     ledger,
@@ -84,7 +89,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
-    holds: holdLedger(database, receipts.activeKey),
+    holds: holdLedger(holdPool, laneCount, receipts.activeKey),
     keys,
     keyUse,
     tools,
@@ -110,19 +115,21 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       await keyUse.stop();
       await temporal.close();
       await ledger.end();
+      await holdPool.end();
       await database.end();
     },
   };
 }
 
-function holdLedger(database: Database, receiptKey: number): HoldLedger {
-  return {
-    post: async (entry) => {
-      const [outcome] = await postHoldEntries(database, [entry], receiptKey, replayWindow());
-      if (!outcome) throw new Error('one entry asked, none decided');
-      return outcome;
-    },
-  };
+/** In the lanes' own connections, besides those of charges. */
+function holdLedger(database: Database, laneCount: number, receiptKey: number): HoldLedger {
+  return new HoldLedger({
+    execute: (entries) => postHoldEntries(database, entries, receiptKey, replayWindow()),
+    laneCount,
+    batchMax: BATCH_MAX,
+    queueMax: QUEUE_MAX,
+    deadlineMs: CHARGE_DEADLINE_MS,
+  });
 }
 
 function replayWindow(): ReplayWindow {

@@ -36,7 +36,7 @@ describe('holds, while processes are killed', function () {
   let worker: Server;
   let client: Client;
   let accounts: TestAccount[];
-  let isOver = false;
+  const over = new AbortController();
   /** Micros that captures were answered to have charged, by the charge's id. */
   const charged = new Map<string, number>();
   const violations: string[] = [];
@@ -63,7 +63,7 @@ describe('holds, while processes are killed', function () {
       await (kill % 3 === 2 ? replaceWorker() : replaceApi(kill % 2));
       await until(() => charged.size > before + 20, { timeoutMs: 30_000 });
     }
-    isOver = true;
+    over.abort();
     await Promise.all(callers);
     assert.deepEqual(violations, []);
 
@@ -79,7 +79,7 @@ describe('holds, while processes are killed', function () {
 
   /** Calls with a hold each: most capture, some release, and some forget about it. */
   async function callUntilOver(caller: number): Promise<void> {
-    for (let n = 0; !isOver; n += 1) {
+    for (let n = 0; !over.signal.aborted; n += 1) {
       const account = random.pick(accounts);
       const key = keyed(`call ${caller}.${n}`);
       const held = await persist((server) =>
@@ -118,9 +118,6 @@ describe('holds, while processes are killed', function () {
     }
   }
 
-  const isExpired = ({ body }: Answer) =>
-    (body as { error?: { status?: string } }).error?.status === 'expired';
-
   /** As the documentation says: again with the same key, until the outcome is known. */
   async function persist(ask: (server: Server) => Promise<Answer>): Promise<Answer> {
     for (;;) {
@@ -148,3 +145,7 @@ describe('holds, while processes are killed', function () {
     worker = await startWorker({ env: stack.env });
   }
 });
+
+function isExpired({ body }: Answer): boolean {
+  return (body as { error?: { status?: string } }).error?.status === 'expired';
+}

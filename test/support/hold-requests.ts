@@ -75,6 +75,16 @@ export function askExtension(
   return call(server, 'POST', `/v1/holds/${id}/extend`, { key, body, headers });
 }
 
+export async function extend(
+  server: Server,
+  account: TestAccount,
+  id: string,
+  expiresIn: number,
+  headers: Headers = {},
+): Promise<Static<typeof HoldReply>> {
+  return bodyOf(await askExtension(server, account, id, expiresIn, headers), 200, HoldReply);
+}
+
 /** As its developer sees it. */
 export async function show(
   server: Server,

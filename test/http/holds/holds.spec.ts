@@ -12,6 +12,7 @@ import {
   askHold,
   askRelease,
   capture,
+  extend,
   keyed,
   place,
   release,
@@ -41,8 +42,6 @@ describe('holds', () => {
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply)
       .balance;
-  const lifetimeMs = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string }) =>
-    Date.parse(expiresAt) - Date.parse(createdAt);
   /** As if that much time had passed since the hold was placed. */
   const age = (id: string, ms: number) =>
     api.sql.query(
@@ -347,20 +346,17 @@ describe('holds', () => {
   });
 
   describe('POST /v1/holds/:id/extend', () => {
-    const extend = async (id: string, expiresIn: number, headers = {}) =>
-      bodyOf(await askExtension(api, account, id, expiresIn, headers), 200, HoldReply);
-
     it('counts from now, and never shortens', async () => {
       const hold = await place(api, account);
-      const longer = await extend(hold.id, 3_600);
+      const longer = await extend(api, account, hold.id, 3_600);
       assert.ok(Math.abs(Date.parse(longer.expiresAt) - Date.now() - 60 * MINUTE_MS) < MINUTE_MS);
-      assert.equal((await extend(hold.id, 60)).expiresAt, longer.expiresAt);
+      assert.equal((await extend(api, account, hold.id, 60)).expiresAt, longer.expiresAt);
     });
 
     it('ends 24 hours after the hold was placed', async () => {
       const hold = await place(api, account, { expiresIn: 86_400 });
       await age(hold.id, DAY_MS / 2);
-      const { createdAt, expiresAt } = await extend(hold.id, 86_400);
+      const { createdAt, expiresAt } = await extend(api, account, hold.id, 86_400);
       assert.equal(lifetimeMs({ createdAt, expiresAt }), DAY_MS);
     });
 
@@ -373,9 +369,9 @@ describe('holds', () => {
 
     it('happens once for an Idempotency-Key', async () => {
       const { id } = await place(api, account, { expiresIn: 60 });
-      const { expiresAt } = await extend(id, 120, keyed('e'));
+      const { expiresAt } = await extend(api, account, id, 120, keyed('e'));
       // Without the key, this would count from a later now.
-      await extend(id, 60);
+      await extend(api, account, id, 60);
       const again = await askExtension(api, account, id, 120, keyed('e'));
       assert.equal(again.headers.get('idempotency-replayed'), 'true');
       assert.equal(bodyOf(again, 200, HoldReply).expiresAt, expiresAt);
@@ -405,3 +401,7 @@ describe('holds', () => {
     assert.equal((await show(api, account, id)).status, 'open');
   });
 });
+
+function lifetimeMs({ createdAt, expiresAt }: { createdAt: string; expiresAt: string }): number {
+  return Date.parse(expiresAt) - Date.parse(createdAt);
+}

@@ -80,9 +80,9 @@ describe('races for holds', function () {
       .map((rival) => ({ rival, at: random.next() }))
       .toSorted((a, b) => a.at - b.at);
     for (const { rival } of inAnyOrder) random.pick(lanes).push(rival);
-    let isOver = false;
+    const over = new AbortController();
     const sweeps = [1, 2].map(async () => {
-      while (!isOver) await expireHolds(database);
+      while (!over.signal.aborted) await expireHolds(database);
     });
     await Promise.all([
       ...lanes.map((lane) => runLane(lane, won)),
@@ -95,7 +95,7 @@ describe('races for holds', function () {
       const { rowCount } = await client.query('select from farebox.holds where state = 0');
       return rowCount === 0;
     });
-    isOver = true;
+    over.abort();
     await Promise.all(sweeps);
     await settleWave(ids, won);
   }
@@ -107,12 +107,6 @@ describe('races for holds', function () {
       const outcomes = await postEntries(database, batch);
       for (const [n, outcome] of outcomes.entries()) note(batch[n] as HoldEntry, outcome, won);
     }
-  }
-
-  function note(entry: HoldEntry, outcome: HoldOutcome, won: Map<string, number>): void {
-    assert.ok(outcome.kind === 'done' || outcome.kind === 'hold_closed', outcome.kind);
-    if (outcome.kind !== 'done' || entry.kind === 'extend' || !('holdId' in entry)) return;
-    won.set(entry.holdId, (won.get(entry.holdId) ?? 0) + 1);
   }
 
   /** Those that nobody captured or released in time have expired, and nothing is reserved any more. */
@@ -152,3 +146,9 @@ describe('races for holds', function () {
     await client.query('commit');
   }
 });
+
+function note(entry: HoldEntry, outcome: HoldOutcome, won: Map<string, number>): void {
+  assert.ok(outcome.kind === 'done' || outcome.kind === 'hold_closed', outcome.kind);
+  if (outcome.kind !== 'done' || entry.kind === 'extend' || !('holdId' in entry)) return;
+  won.set(entry.holdId, (won.get(entry.holdId) ?? 0) + 1);
+}
