@@ -33,25 +33,38 @@ export type InvocationActivities = ReturnType<typeof createInvocationActivities>
 
 export function createInvocationActivities(deps: InvocationDeps) {
   const { database, deadlineMs, attemptTimeoutMs } = deps;
+  const deadlineInMsOf = (invocation: Invocation | null) =>
+    Date.parse(invocation?.createdAt ?? '') + deadlineMs - Date.now();
   return {
     async beginInvocation(invocationId: string): Promise<BegunInvocation> {
       const invocation = await beginInvocation(database, rowIdOf('invocation', invocationId));
       return {
         ...viewOf(invocation),
-        deadlineInMs: Date.parse(invocation?.createdAt ?? '') + deadlineMs - Date.now(),
+        deadlineInMs: deadlineInMsOf(invocation),
         attemptTimeoutMs,
       };
     },
 
-    /** Ends it as failed, unless it has ended, and says how it has. */
+    /**
+     * Ends it as failed, unless it has ended, and says how it has. Its deadline is looked up here: the caller's word
+     * for it is not enough. An operator's cancellation has no other witness than the caller.
+     */
     async giveUpInvocation(
       invocationId: string,
       code: Extract<InvocationErrorCode, 'deadline_exceeded' | 'canceled'>,
     ): Promise<InvocationView> {
       const id = rowIdOf('invocation', invocationId);
-      const last = (await findInvocation(database, id))?.errorMessage;
+      const invocation = await findInvocation(database, id);
+      if (code !== 'canceled' && deadlineInMsOf(invocation) > 0) {
+        throw ApplicationFailure.retryable('its time is not over', 'not_due');
+      }
+      const last = invocation?.errorMessage;
       const met = last ? ` The last attempt met: ${last}` : '';
-      await failInvocation(database, id, { code, message: INVOCATION_ERRORS[code] + met });
+      const ended = code === 'canceled' ? code : 'deadline_exceeded';
+      await failInvocation(database, id, {
+        code: ended,
+        message: INVOCATION_ERRORS[ended] + met,
+      });
       return viewOf(await findInvocation(database, id));
     },
   };

@@ -1,4 +1,8 @@
-/** The steps that write to Postgres. Each may run twice: its statement is what makes it happen once. */
+/**
+ * The steps that write to Postgres. Each may run twice: its statement is what makes it happen once. Each may be
+ * started by anybody who reaches Temporal: it believes nothing but what the row says that the processor showed.
+ */
+import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
 import { dollarsOf } from '../src/domain/money.ts';
 import type {
@@ -8,12 +12,18 @@ import type {
   TopUpStatus,
 } from '../src/domain/top-up.ts';
 import { creditTopUp } from '../src/store/top-ups/credit-top-up.ts';
-import type { Database } from '../src/store/database.ts';
-import { expireTopUp, failTopUp, openTopUp } from '../src/store/top-ups/top-ups.ts';
+import {
+  expireTopUp,
+  failTopUp,
+  getTopUp,
+  openTopUp,
+  type TopUp,
+} from '../src/store/top-ups/top-ups.ts';
+import { storedFailureOf } from '../src/stripe/verdict.ts';
+import { ask, type AskDeps } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface LedgerDeps {
-  readonly database: Database;
+export interface LedgerDeps extends AskDeps {
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
   /** How long an automatic top-up leaves a card alone that was declined once. */
@@ -33,7 +43,8 @@ export interface OpenedTopUp {
 
 export type LedgerActivities = ReturnType<typeof createLedgerActivities>;
 
-export function createLedgerActivities({ database, firstAskMs, autoTopUpRetryMs }: LedgerDeps) {
+export function createLedgerActivities(deps: LedgerDeps) {
+  const { database, firstAskMs, autoTopUpRetryMs } = deps;
   return {
     /** Null when the request that made the top-up withdrew it: then nothing may be done. */
     async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
@@ -53,18 +64,48 @@ export function createLedgerActivities({ database, firstAskMs, autoTopUpRetryMs 
       };
     },
 
-    /** For a payment that the processor has confirmed. Says whether it was credited by this call. */
+    /** Says whether it was credited by this call. */
     async creditTopUp(topUpId: string): Promise<boolean> {
-      return creditTopUp(database, rowIdOf('topUp', topUpId));
+      const { id } = await shownAs('paid', topUpId);
+      return (await creditTopUp(database, id)) === 'credited';
     },
 
     async expireTopUp(topUpId: string): Promise<void> {
-      await expireTopUp(database, rowIdOf('topUp', topUpId));
+      const { id } = await shownAs('expired', topUpId);
+      await expireTopUp(database, id);
     },
 
-    /** What became of the consumer's automatic top-ups, if this was one of them. */
-    async failTopUp(topUpId: string, failure: TopUpFailure): Promise<AutoTopUpState | null> {
-      return failTopUp(database, rowIdOf('topUp', topUpId), failure, autoTopUpRetryMs);
+    /**
+     * What became of the consumer's automatic top-ups, if this was one of them. The failure is the one in the row;
+     * the caller's is there for the history alone.
+     */
+    async failTopUp(topUpId: string, _failure?: TopUpFailure): Promise<AutoTopUpState | null> {
+      const { id, status, seenFailureCode } = await shownAs('failed', topUpId);
+      if (status !== 'pending') return null;
+      return failTopUp(database, id, storedFailureOf(seenFailureCode), autoTopUpRetryMs);
     },
   };
+
+  /**
+   * Throws unless the processor was seen to show this of the top-up, or it has ended so that nothing is left to do.
+   * Where the row says nothing yet (a step of an earlier release had asked), asks.
+   */
+  async function shownAs(wanted: 'paid' | 'expired' | 'failed', topUpId: string): Promise<TopUp> {
+    const id = rowIdOf('topUp', topUpId);
+    let topUp = await getTopUp(database, id);
+    if (isOver(topUp, wanted) || topUp.seenVerdict === wanted) return topUp;
+    await ask(deps, topUp);
+    topUp = await getTopUp(database, id);
+    if (topUp.seenVerdict === wanted) return topUp;
+    throw ApplicationFailure.create({
+      type: 'not_shown',
+      message: `The processor does not show that ${topUpId} is ${wanted}: nothing was changed.`,
+    });
+  }
+}
+
+/** What is credited stays so; what has expired or failed changes only by being paid. */
+function isOver({ status }: TopUp, wanted: 'paid' | 'expired' | 'failed'): boolean {
+  if (status === 'pending') return false;
+  return wanted !== 'paid' || (status !== 'expired' && status !== 'failed');
 }

@@ -2,7 +2,9 @@
  * The steps that talk to the payment processor. Each may run twice, and beside a slow earlier attempt
  * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
  */
+import { ApplicationFailure } from '@temporalio/activity';
 import type { Stripe } from 'stripe';
+import { wireId } from '../src/domain/ids.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import type { Database } from '../src/store/database.ts';
 import {
@@ -17,12 +19,8 @@ import {
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
 import * as calls from '../src/stripe/calls.ts';
-import {
-  failureOf,
-  isUnconfirmed,
-  verdictOfIntent,
-  verdictOfSession,
-} from '../src/stripe/verdict.ts';
+import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
+import { ask, seen } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface ProcessorDeps {
@@ -56,6 +54,8 @@ export function createProcessorActivities(deps: ProcessorDeps) {
 
 async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<string | null> {
   if (topUp.sessionUrl !== null) return topUp.sessionUrl;
+  demand(topUp, 'checkout');
+  if (topUp.status !== 'pending') return null;
   const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
   const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
@@ -64,8 +64,10 @@ async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<string |
 
 async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
   const { stripe, database } = deps;
+  demand(topUp, 'direct');
+  if (topUp.status !== 'pending') return ask(deps, topUp);
   const earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
-  if (earlier && !isUnconfirmed(earlier)) return verdictOfIntent(earlier, topUp);
+  if (earlier && !isUnconfirmed(earlier)) return seen(deps, topUp, verdictOfIntent(earlier, topUp));
 
   const customerId = await customerOf(deps, topUp);
   const cardId =
@@ -73,41 +75,36 @@ async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdi
     (deps.savesTestCard
       ? await calls.saveTestCard(stripe, topUp.accountId, customerId)
       : undefined);
-  if (cardId === undefined) return { kind: 'failed', failure: failureOf('no_saved_card') };
+  if (cardId === undefined) {
+    return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
+  }
 
   const intent = earlier || (await calls.createIntent(stripe, topUp, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);
   // Only the stored intent may take money, and none once the top-up has ended (an operator's cancel).
   if (stored.status !== 'pending' || stored.paymentIntentId !== intent.id) return ask(deps, stored);
-  return verdictOfIntent(await calls.confirmIntent(stripe, intent.id, cardId), topUp);
-}
-
-async function ask(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
-  const verdict = await verdictOf(deps, topUp);
-  if (verdict.kind !== 'paid' || verdict.paymentIntentId === undefined) return verdict;
-  if (topUp.paymentIntentId !== null) return verdict;
-  await recordPaymentIntent(deps.database, topUp.id, verdict.paymentIntentId);
-  // Refunds and disputes are reported by payment intent alone: what was reported until now was about a payment
-  // that nobody knew, so this looks once more.
-  return verdictOf(deps, topUp);
-}
-
-async function verdictOf({ stripe }: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
-  if (topUp.sessionId !== null) {
-    return verdictOfSession(await calls.readSession(stripe, topUp.sessionId), topUp);
-  }
-  if (topUp.paymentIntentId !== null) {
-    return verdictOfIntent(await calls.readIntent(stripe, topUp.paymentIntentId), topUp);
-  }
-  return { kind: 'open' };
+  const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
+  return seen(deps, topUp, verdictOfIntent(confirmed, topUp));
 }
 
 async function cancelPayment(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
   if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
-  } else return { kind: 'expired' };
+  } else return seen(deps, topUp, { kind: 'expired' });
   return ask(deps, topUp);
+}
+
+/**
+ * What is paid in another way, or was never taken up and may be withdrawn, takes no money here: somebody started this
+ * step by hand.
+ */
+function demand({ id, method, isOpened }: TopUp, wanted: TopUp['method']): void {
+  if (method === wanted && isOpened) return;
+  throw ApplicationFailure.nonRetryable(
+    `${wireId('topUp', id)} is not a ${wanted} top-up that was taken up: nothing was done.`,
+    'not_open',
+  );
 }
 
 async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {

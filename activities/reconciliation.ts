@@ -2,6 +2,7 @@
  * The steps of a reconciliation, each a bounded part of it and safe to run twice: what differs is written down
  * as it is now, and a workflow that is nudged asks for itself.
  */
+import { ApplicationFailure } from '@temporalio/activity';
 import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
 import {
   getWalkStart,
@@ -32,6 +33,7 @@ const OVERLAP_DAYS = 3;
 const ENDED_DAYS = 30;
 /** Each is a few calls to the processor. */
 const TOP_UPS_PER_PART = 20;
+const LISTS: ReadonlySet<Walk['list']> = new Set(['balanceTransactions', 'refunds', 'disputes']);
 const NIL = '00000000-0000-0000-0000-000000000000';
 
 export function createReconciliationActivities(deps: ReconciliationDeps) {
@@ -67,6 +69,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     },
 
     async walkPage(walk: Walk): Promise<Part> {
+      if (!LISTS.has(walk.list)) throw ApplicationFailure.nonRetryable('no such list', 'not_found');
       const { suspects, after } = await readPage(deps, walk);
       return { ...(await examineAll(suspects)), after };
     },
@@ -77,8 +80,9 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
       return examineIds(await listDiffering(database, page));
     },
 
+    /** A walk cannot have come further than now, whatever its caller says. */
     async endWalk(until: number): Promise<void> {
-      await recordWalk(database, new Date(until * 1_000).toISOString());
+      await recordWalk(database, new Date(Math.min(until * 1_000, Date.now())).toISOString());
     },
   };
 }

@@ -10,6 +10,7 @@ import { Client } from 'pg';
 import { startChild, type Child } from '../src/embedded/child.ts';
 import { apiProcesses, LEAN_ENVIRONMENT, LEAN_NODE } from '../src/embedded/parts.ts';
 import { choosePort } from '../src/embedded/ports.ts';
+import { randomPasswords } from '../src/embedded/data-dir.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 
 /** Of every server that is measured. */
@@ -44,9 +45,14 @@ export async function startStack(): Promise<Stack> {
     logFile: join(directory, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
+    passwords: randomPasswords(),
     // The baseline's 64 clients come on top of everybody else's connections.
     settings: { max_connections: '200' },
   });
+  // Scenarios begin with a checkpoint, so that none pays for another's.
+  await withClient(postgres.superuserUrl, (client) =>
+    client.query('grant pg_checkpoint to farebox'),
+  );
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await postgres.stop();
@@ -57,7 +63,9 @@ export async function startStack(): Promise<Stack> {
     postgresVersion: postgres.version,
     postgresSettings: await settingsOf(postgres.url),
     createDatabase: async (name) => {
-      await withClient(postgres.url, (client) => client.query(`create database ${name}`));
+      await withClient(postgres.superuserUrl, (client) =>
+        client.query(`create database ${name} owner farebox`),
+      );
       const url = new URL(postgres.url);
       url.pathname = `/${name}`;
       return url.href;

@@ -774,6 +774,22 @@ export interface PlacedHoldReply {
   /** The consumer's balance after the hold was placed. */
   balance: number;
 }
+export interface PublicKeysReply {
+  keys: {
+    kty: 'OKP';
+    crv: 'Ed25519';
+    alg: 'EdDSA';
+    use: 'sig';
+    /** The id of the key, as public receipts name it. */
+    kid: string;
+    /** The public key, in base64url. */
+    x: string;
+  }[];
+}
+export interface PublicReceiptReply {
+  /** The same words, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
+  receipt: string;
+}
 export interface ReceiptKeysReply {
   keys: {
     /** The id of the key, as receipts name it. */
@@ -967,13 +983,15 @@ export interface UsageReply {
   nextCursor: string | null;
 }
 export interface VerifyBody {
-  /** The receipt, as a charge or an invocation returned it. */
+  /** The receipt, as a charge or an invocation returned it, or a public one. */
   receipt: string;
 }
 export interface VerifyReply {
-  /** Whether the receipt is genuine. */
+  /** Whether the signature is right and the ledger has what the receipt says. */
   valid: boolean;
-  /** The key that signed it. Null when the receipt is not valid. */
+  /** Whether the ledger has what the receipt says, to the byte. */
+  recorded: boolean;
+  /** The key that signed it. Null when the signature is not right. */
   keyId: string | null;
   /** The charge that it is for. Null when the receipt is not valid. */
   charge?: {

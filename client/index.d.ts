@@ -113,6 +113,23 @@ export interface Refund {
   replayed: boolean;
 }
 
+/** One of the `keys` of `GET /v1/receipts/public-keys` (RFC 8037). */
+export interface PublicReceiptKey {
+  kty: string;
+  crv: string;
+  kid: string;
+  x: string;
+}
+
+/**
+ * Whether a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and what it says. For payers: it needs
+ * no key of theirs and no request. Farebox signs a public receipt only for a charge or invocation that it has recorded.
+ */
+export declare function verifyPublicReceipt(
+  keys: readonly PublicReceiptKey[],
+  receipt: string,
+): Promise<ReceiptCheck>;
+
 /** What verifyReceipt() found. Of a receipt that does not hold nothing is shown. */
 export type ReceiptCheck =
   | { valid: true; charge: ReceiptCharge; invocation?: undefined }

@@ -18,6 +18,7 @@ export {
   InvalidApiKeyError,
   ServiceUnavailableError,
 } from './errors.js';
+export { verifyPublicReceipt } from './receipts.js';
 export { serviceKeyOf } from './service-key.js';
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;

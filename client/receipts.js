@@ -8,6 +8,7 @@ const RECEIPT = /^(hmac_sha256\.(\d{1,4})\.([\w-]+))\.([\w-]{42}[AEIMQUYcgkosw04
 const REFETCH_MS_MIN = 60_000;
 const MICROS_PER_DOLLAR = 1_000_000;
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
+const ED25519 = { name: 'Ed25519' };
 const NOT_VALID = Object.freeze({ valid: false, charge: null });
 
 export async function verifyReceipt(keys, receipt) {
@@ -23,6 +24,27 @@ export async function verifyReceipt(keys, receipt) {
     bytesOf(signature),
     new TextEncoder().encode(signed),
   );
+  const said = isSigned ? saidIn(payload) : undefined;
+  return said ? { valid: true, ...said } : NOT_VALID;
+}
+
+// 64 bytes leave four bits of the last character unused.
+const PUBLIC_RECEIPT = /^(ed25519\.(\d{1,4})\.([\w-]+))\.([\w-]{85}[AQgw])$/;
+
+/**
+ * A public receipt, checked with nothing but the `keys` of `GET /v1/receipts/public-keys`. Nobody but Farebox can make
+ * one, not even the developer; so it is for the payer.
+ */
+export async function verifyPublicReceipt(keys, receipt) {
+  const parts = typeof receipt === 'string' ? PUBLIC_RECEIPT.exec(receipt) : null;
+  if (parts === null) return NOT_VALID;
+  const [, signed, keyId, payload, signature] = parts;
+  const jwk = keys.find(({ kid, crv }) => kid === keyId && crv === 'Ed25519');
+  if (jwk === undefined) return NOT_VALID;
+  const { kty, crv, x } = jwk;
+  const key = await crypto.subtle.importKey('jwk', { kty, crv, x }, ED25519, false, ['verify']);
+  const text = new TextEncoder().encode(signed);
+  const isSigned = await crypto.subtle.verify(ED25519, key, bytesOf(signature), text);
   const said = isSigned ? saidIn(payload) : undefined;
   return said ? { valid: true, ...said } : NOT_VALID;
 }

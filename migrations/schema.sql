@@ -567,6 +567,13 @@ create table farebox.top_ups (
   opened_at timestamp with time zone,
   completed_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
+  -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet, or the
+  -- top-up ended before evidence was kept.
+  seen_verdict text,
+  -- What payment_intent_id was seen to have paid, in full and in dollars.
+  seen_micros bigint,
+  seen_failure_code text,
+  seen_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -575,6 +582,10 @@ create table farebox.top_ups (
   constraint top_ups_amount_positive check (amount_micros > 0),
   constraint top_ups_automatic_is_direct check (not automatic or method = 'direct'),
   constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual'])),
+  constraint top_ups_seen_dated check ((seen_verdict is null) = (seen_at is null)),
+  constraint top_ups_seen_failure_named check ((not seen_verdict is distinct from 'failed') = (seen_failure_code is not null)),
+  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from amount_micros and payment_intent_id is not null else seen_micros is null end),
+  constraint top_ups_seen_verdict_known check (seen_verdict = any (array['paid', 'expired', 'failed'])),
   constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back']))
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);

@@ -1,6 +1,6 @@
 /**
- * Controls for tests and demonstrations, under `/_simulator/`; JSON in and out, no key (the simulator listens on
- * loopback only). What Stripe, a bank or the network would do is done here on command:
+ * Controls for tests and demonstrations, under `/_simulator/`; JSON in and out, with the token in the header
+ * X-Simulator-Token or as `token` in the URL. What Stripe, a bank or the network would do is done here on command:
  *
  *   POST   /faults                   {method?, path, kind, times?} with kind error {status, headers?}, delay {ms},
  *                                    drop, do_then_drop, do_then_error {status?}; see faults.ts

@@ -9,6 +9,7 @@ import { API_VERSION } from '../events.ts';
 import { Faults, type Fault, type FaultAround } from '../controls/faults.ts';
 import { IdempotencyKeys } from './idempotency.ts';
 import { answerPage } from '../hosted-page/pay.ts';
+import { controlRefusalOf, refusalOf } from './gate.ts';
 import type { Simulation } from '../simulation.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -20,7 +21,8 @@ interface Received {
   readonly headers: IncomingMessage['headers'];
 }
 
-export function createSimulatorServer(simulation: Simulation): Server {
+/** `token`: what the controls ask for. */
+export function createSimulatorServer(simulation: Simulation, token: string): Server {
   const faults = new Faults();
   const keys = new IdempotencyKeys(simulation.store);
 
@@ -43,7 +45,11 @@ export function createSimulatorServer(simulation: Simulation): Server {
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = await receive(incoming);
     const { method, url } = request;
+    const refusal = refusalOf(request);
+    if (refusal) return send(response, json(refusal));
     if (url.pathname.startsWith('/_simulator/')) {
+      const refused = controlRefusalOf(request, token);
+      if (refused) return send(response, json(refused));
       return send(response, await control(simulation, faults, request));
     }
     const fault = faults.take(method, url.pathname);

@@ -82,14 +82,8 @@ export class ReceiptSigner {
     if (keyText === undefined || payload === undefined) return undefined;
     const receiptKey = Number(keyText);
     if (!this.#secrets.has(receiptKey)) return undefined;
-    try {
-      return {
-        receiptKey,
-        payload: Object(JSON.parse(Buffer.from(payload, 'base64url').toString())),
-      };
-    } catch {
-      return undefined;
-    }
+    const said = payloadOf(payload);
+    return said && { receiptKey, payload: said };
   }
 
   /** The keys that a developer verifies with, as base64url, by their ids. */
@@ -147,6 +141,15 @@ function chargeOf(said: ReceiptClaim['payload']): Omit<VerifiedCharge, 'receiptK
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
   if (!Number.isSafeInteger(micros)) return undefined;
   return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt };
+}
+
+/** The JSON of an encoded payload; undefined when it is none. */
+export function payloadOf(encoded: string): ReceiptClaim['payload'] | undefined {
+  try {
+    return Object(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
+  } catch {
+    return undefined;
+  }
 }
 
 /** In constant time; hashing first makes the lengths equal. */

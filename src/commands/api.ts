@@ -1,8 +1,8 @@
 /** `farebox api`: one API process. */
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { readConfig } from '../config.ts';
 import { runApi } from '../processes/api.ts';
+import { createLog } from '../processes/log.ts';
 import { untilStopped } from './until-stopped.ts';
 
 export function register(program: Command): void {
@@ -11,7 +11,7 @@ export function register(program: Command): void {
     .description('run an API process; settings come from the environment')
     .action(async () => {
       const config = readConfig(process.env);
-      const log = pino({ level: config.logLevel, name: 'api' });
+      const log = createLog('api', config.logLevel);
       const api = await runApi(config, log);
       log.info({ port: api.port }, 'the API listens');
       process.send?.({ ready: true, port: api.port });

@@ -1,8 +1,8 @@
 /** `farebox worker`: one worker process, which runs the workflows and hands over reports of payments. */
 import type { Command } from 'commander';
-import { pino } from 'pino';
 import { readConfig } from '../config.ts';
 import { runWorker } from '../processes/worker.ts';
+import { createLog } from '../processes/log.ts';
 import { untilStopped } from './until-stopped.ts';
 
 export function register(program: Command): void {
@@ -11,7 +11,7 @@ export function register(program: Command): void {
     .description('run a worker process; settings come from the environment')
     .action(async () => {
       const config = readConfig(process.env);
-      const log = pino({ level: config.logLevel, name: 'worker' });
+      const log = createLog('worker', config.logLevel);
       const stopped = untilStopped();
       const starting = new AbortController();
       void stopped.then(() => starting.abort());

@@ -1,10 +1,12 @@
 /** The state of a top-up's payment, as `src/stripe/verdict.ts` reads it from Stripe's objects. */
+import type { Micros } from './money.ts';
 import type { TopUpFailure } from './top-up.ts';
 
 export type Verdict =
   | {
       readonly kind: 'paid';
-      readonly paymentIntentId: string | undefined;
+      readonly paymentIntentId: string;
+      readonly paidMicros: Micros;
       /** Refunded or disputed by now, in whole or in part. */
       readonly isReversed: boolean;
     }

@@ -5,7 +5,17 @@
  * Each has a session of its own: a terminal's Ctrl-C reaches us alone, and we stop them in order.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -76,6 +86,8 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       resolve(signal ? `ended by ${signal}` : `exit code ${code}`),
     );
   }).then((how) => (ended = how));
+  const rotation = setInterval(() => rotateLog(options.logFile), ROTATION_MS).unref();
+  void exited.then(() => clearInterval(rotation));
 
   const stop = async (): Promise<void> => {
     if (ended !== undefined) return;
@@ -110,11 +122,29 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   };
 }
 
-/** Opens for appending; a log that has grown large is put aside, in place of the one before it. */
+/** A process may run for months: its log is looked at this often. */
+const ROTATION_MS = 10_000;
+
+/**
+ * A log that has grown large is put aside, in place of the one before it, and emptied: its writer appends, and goes on at
+ * the beginning.
+ */
+export function rotateLog(file: string): void {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= LOG_BYTES_MAX) return;
+  try {
+    copyFileSync(file, `${file}.1`);
+  } catch {
+    // The disk is full: what is in the way of everything else goes first.
+    rmSync(`${file}.1`, { force: true });
+  }
+  truncateSync(file);
+}
+
+/** Opens for appending. */
 function openLog(file: string): { fd: number; tail: () => string } {
   mkdirSync(dirname(file), { recursive: true });
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > LOG_BYTES_MAX) renameSync(file, `${file}.1`);
+  rotateLog(file);
   const fd = openSync(file, 'a', 0o600);
   const begin = fstatSync(fd).size;
   return { fd, tail: () => readTail(file, begin) };
@@ -123,7 +153,8 @@ function openLog(file: string): { fd: number; tail: () => string } {
 function readTail(file: string, begin: number): string {
   const fd = openSync(file, 'r');
   const { size } = fstatSync(fd);
-  const bytes = Buffer.alloc(Math.min(size - begin, 3_000));
+  // It may have been emptied since.
+  const bytes = Buffer.alloc(Math.max(Math.min(size - begin, 3_000), 0));
   readSync(fd, bytes, 0, bytes.length, size - bytes.length);
   closeSync(fd);
   const text = bytes.toString().trim();

@@ -12,6 +12,16 @@ export interface Secrets {
   readonly masterSecret: string;
   readonly simulatorKey: string;
   readonly webhookSecret: string;
+  /** Without it the simulator takes no command. */
+  readonly simulatorToken: string;
+  readonly postgres: PostgresPasswords;
+}
+
+export interface PostgresPasswords {
+  /** Of the superuser, which sets the server up and is used for nothing else. */
+  readonly superuser: string;
+  /** Of the role that Farebox's own processes have, which is in DATABASE_URL. */
+  readonly application: string;
 }
 
 export interface Ports {
@@ -76,17 +86,28 @@ export function removeJson(dataDir: string, name: string): void {
   rmSync(join(dataDir, name), { force: true });
 }
 
-/** Made once: receipts of years ago are verified with a key that comes from the master secret. */
+/**
+ * Made once: receipts of years ago are verified with a key that comes from the master secret. What an earlier release
+ * did not have is added.
+ */
 export function secretsOf(dataDir: string): Secrets {
-  const kept = readJson(dataDir, 'secrets.json') as Secrets | undefined;
-  if (kept) return kept;
+  const kept = readJson(dataDir, 'secrets.json') as Partial<Secrets> | undefined;
   const secrets = {
     masterSecret: randomSecret(),
     simulatorKey: `sk_test_${randomSecret()}`,
     webhookSecret: `whsec_${randomSecret()}`,
+    simulatorToken: randomSecret(),
+    postgres: randomPasswords(),
+    ...kept,
   };
-  writeJson(dataDir, 'secrets.json', secrets);
+  if (Object.keys(secrets).length > Object.keys(kept ?? {}).length) {
+    writeJson(dataDir, 'secrets.json', secrets);
+  }
   return secrets;
+}
+
+export function randomPasswords(): PostgresPasswords {
+  return { superuser: randomSecret(), application: randomSecret() };
 }
 
 function randomSecret(): string {

@@ -69,6 +69,9 @@ const SHARED_SETTINGS = [
   'TEMPORAL_API_KEY',
 ];
 
+/** Each names a real part, in place of the embedded one. */
+const REAL_PARTS = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'STRIPE_SECRET_KEY'];
+
 export async function startDatabase(context: Context): Promise<Settings> {
   const { dataDir, env, ports, progress } = context;
   if (env['DATABASE_URL']) return { DATABASE_URL: env['DATABASE_URL'] };
@@ -79,6 +82,7 @@ export async function startDatabase(context: Context): Promise<Settings> {
       logFile: logFile(dataDir, 'postgres'),
       env,
       port: ports.postgres,
+      passwords: secretsOf(dataDir).postgres,
     }),
   );
   progress.say('PostgreSQL', `${version} on port ${ports.postgres}`, 'done');
@@ -115,7 +119,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
     'the payment simulator keeps its port, which is in the session URLs that it gave out. Free it, ' +
       `or delete ${join(dataDir, 'ports.json')} to have another one`,
   );
-  const { simulatorKey, webhookSecret } = secretsOf(dataDir);
+  const { simulatorKey, simulatorToken, webhookSecret } = secretsOf(dataDir);
   await mkdir(join(dataDir, 'simulator'), { recursive: true, mode: 0o700 });
   await context.keep(() =>
     startChild({
@@ -128,6 +132,7 @@ export async function startProcessor(context: Context): Promise<Settings> {
         SIMULATOR_SECRET_KEY: simulatorKey,
         SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${context.port}/webhooks/stripe`,
         SIMULATOR_WEBHOOK_SECRET: webhookSecret,
+        SIMULATOR_TOKEN: simulatorToken,
       },
       logFile: logFile(dataDir, 'simulator'),
       ready: 'message',
@@ -138,13 +143,23 @@ export async function startProcessor(context: Context): Promise<Settings> {
     STRIPE_SECRET_KEY: simulatorKey,
     STRIPE_WEBHOOK_SECRET: webhookSecret,
     STRIPE_API_BASE: `http://127.0.0.1:${port}`,
+    SIMULATOR_TOKEN: simulatorToken,
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',
   };
 }
 
-/** Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. */
+/**
+ * Half of the settings of real payments would mean simulated ones, or webhooks that nobody believes. Simulated cards that
+ * credit a real ledger are wanted only by who says so.
+ */
 export function refuseHalfSettings(env: Environment): void {
+  if (env['DATABASE_URL'] && !env['STRIPE_SECRET_KEY'] && env['SIMULATE_PAYMENTS'] !== 'true') {
+    throw new Error(
+      'DATABASE_URL is set and STRIPE_SECRET_KEY is not: cards that are simulated would credit that ' +
+        'database. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or SIMULATE_PAYMENTS=true if that is wanted',
+    );
+  }
   if (!env['STRIPE_SECRET_KEY'] || env['STRIPE_WEBHOOK_SECRET']) return;
   throw new Error(
     'STRIPE_SECRET_KEY is set, so STRIPE_WEBHOOK_SECRET must be set too; without both, payments ' +
@@ -154,14 +169,15 @@ export function refuseHalfSettings(env: Environment): void {
 
 /** What every process of ours gets whatever the parts are. */
 export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
+  const isUnset = (name: string) => !env[name];
   const given = SHARED_SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]] as const] : []));
   return {
     ...Object.fromEntries(given),
     PORT: String(port),
     BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
     MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
-    // Whoever starts everything on one machine has agents on it too.
-    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || 'true',
+    // Whoever tries everything on one machine has agents on it too. Beside a real part it is a hole into its network.
+    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || String(REAL_PARTS.every(isUnset)),
   };
 }
 

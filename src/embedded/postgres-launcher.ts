@@ -14,19 +14,32 @@ export interface Launcher {
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-/** The ways to try, best first. SIGINT is PostgreSQL's fast shutdown. */
-export function launchers(): readonly Launcher[] {
+/**
+ * The ways to try, best first: the less PostgreSQL may do in the file system, the better. Data that there is belongs
+ * to `ownerUid`, and goes on as it did. SIGINT is PostgreSQL's fast shutdown.
+ */
+export function launchers(ownerUid: number | undefined): readonly Launcher[] {
+  const ways = possibleLaunchers();
+  const asBefore = ways.filter(({ owner }) => owner !== undefined && owner.uid === ownerUid);
+  return [...asBefore, ...ways.filter((way) => !asBefore.includes(way))];
+}
+
+function possibleLaunchers(): readonly Launcher[] {
   const dying = dyingWithUs('INT');
   if (process.getuid?.() !== 0) return [{ argv: dying, owner: undefined }];
   if (dying.length === 0) throw new Error('PostgreSQL does not run as root: start as another user');
-  const user = unprivilegedUser();
+  const { isDedicated, ...user } = unprivilegedUser();
   const asUser = [...dying, `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
+  const plain = { argv: asUser, owner: user };
   return [
+    // Where there is a user for this alone and it can get there. What belongs to `nobody` is open to much else.
+    ...(isDedicated ? [plain] : []),
     // A user namespace: to PostgreSQL we are not root, to the file system we still are. Containers often forbid it.
     {
       argv: ['unshare', '--user', '--map-user=1000', '--map-group=1000', ...dying],
       owner: { uid: 0, gid: 0 },
     },
+    ...(isDedicated ? [] : [plain]),
     // Another user who may pass any folder. Without the secure bit, access() would ignore that.
     {
       argv: [
@@ -37,18 +50,21 @@ export function launchers(): readonly Launcher[] {
       ],
       owner: user,
     },
-    { argv: asUser, owner: user },
   ];
 }
 
-function unprivilegedUser(): { uid: number; gid: number } {
+function unprivilegedUser(): { uid: number; gid: number; isDedicated: boolean } {
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'));
   const found = ['postgres', 'nobody']
     .map((name) => users.find((fields) => fields[0] === name))
     .find((fields) => fields !== undefined);
-  return { uid: Number(found?.[2] ?? 65_534), gid: Number(found?.[3] ?? 65_534) };
+  return {
+    uid: Number(found?.[2] ?? 65_534),
+    gid: Number(found?.[3] ?? 65_534),
+    isDedicated: found?.[0] === 'postgres',
+  };
 }
 
 /** The folder of PostgreSQL's programs, from this platform's package. */

@@ -1,17 +1,18 @@
 /**
- * An embedded PostgreSQL in a data directory of its own, on the loopback address. What it has
+ * An embedded PostgreSQL in a data directory of its own, on the loopback address, which asks everybody for a
+ * password: every user of the machine can reach that address. What it has
  * committed survives kill -9 of everything, and whatever such an end leaves behind (a server that
  * still stops, a lock file, a half-made cluster) does not hinder the next start.
  */
-import { execFile } from 'node:child_process';
 import { chownSync, readdirSync, statSync } from 'node:fs';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { Client } from 'pg';
+import { runWith } from './run-with.ts';
 import { startChild, type Child } from './child.ts';
+import type { PostgresPasswords } from './data-dir.ts';
 import { stopLeftover } from './leftover.ts';
 import { launchers, postgresBin, type Launcher } from './postgres-launcher.ts';
+import { closeTrustingCluster, setUpRoles, SUPERUSER } from './postgres-roles.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,17 +22,20 @@ export interface PostgresOptions {
   readonly env: Environment;
   readonly port: number;
   readonly settings?: Readonly<Record<string, string>>;
+  /** The same at each start on this directory. */
+  readonly passwords: PostgresPasswords;
 }
 
 export interface Postgres extends Child {
+  /** As the application's role, which owns its database and is no superuser. */
   readonly url: string;
+  /** As the superuser. */
+  readonly superuserUrl: string;
   /** As in "18.4". */
   readonly version: string;
 }
 
 const MAJOR_VERSION = '18';
-const USER = 'farebox';
-const DATABASE = 'farebox';
 
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
@@ -47,19 +51,29 @@ const SETTINGS: Readonly<Record<string, string>> = {
   jit: 'off',
 };
 
-const INITDB_OPTIONS = ['--auth=trust', '--encoding=UTF8', '--locale=C', '--no-instructions'];
-
-const run = promisify(execFile);
+const INITDB_OPTIONS = [
+  `--username=${SUPERUSER}`,
+  '--auth=scram-sha-256',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--no-instructions',
+];
 
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { dataDir, logFile, port } = options;
+  const { dataDir, logFile, port, passwords } = options;
   const bin = postgresBin();
   // Nothing of ours but where the system's programs are: PG... settings are not for this server.
   const env = { PATH: options.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
   await mkdir(join(dataDir, '..'), { recursive: true, mode: 0o700 });
   await refuseOtherVersion(dataDir);
   await removeLeftover(dataDir);
-  const launcher = await prepare(bin, dataDir, env);
+  const launcher = await prepare(bin, dataDir, env, passwords.superuser);
+  await closeTrustingCluster(
+    [...launcher.argv, join(bin, 'postgres')],
+    dataDir,
+    env,
+    passwords.superuser,
+  );
   const settings = Object.entries({ ...SETTINGS, ...options.settings });
   const child = await startChild({
     name: 'PostgreSQL',
@@ -81,8 +95,12 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     stopSignal: 'SIGINT',
     stopTimeoutMs: 30_000,
   });
-  const version = await createDatabase(port);
-  return { ...child, version, url: `postgres://${USER}@127.0.0.1:${port}/${DATABASE}` };
+  try {
+    return { ...child, ...(await setUpRoles(port, passwords)) };
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
 }
 
 async function refuseOtherVersion(dataDir: string): Promise<void> {
@@ -107,25 +125,38 @@ async function removeLeftover(dataDir: string): Promise<void> {
 }
 
 /** Makes the cluster when there is none yet; gives the way of running that works here. */
-async function prepare(bin: string, dataDir: string, env: Environment): Promise<Launcher> {
+async function prepare(
+  bin: string,
+  dataDir: string,
+  env: Environment,
+  password: string,
+): Promise<Launcher> {
   const isNew = !(await readFile(join(dataDir, 'PG_VERSION')).catch(() => undefined));
   // Under another name until it is whole: an initdb that was killed leaves no half cluster.
   const unfinished = `${dataDir}.new`;
   const failures: string[] = [];
-  for (const launcher of launchers()) {
+  // initdb reads the password from a file of its user's own; an argument would be everybody's to see.
+  const passwordFile = `${dataDir}.password`;
+  for (const launcher of launchers(isNew ? undefined : statSync(dataDir).uid)) {
     try {
-      if (isNew) await rm(unfinished, { recursive: true, force: true });
-      if (isNew) await mkdir(unfinished, { mode: 0o700 });
+      if (isNew) {
+        await rm(unfinished, { recursive: true, force: true });
+        await mkdir(unfinished, { mode: 0o700 });
+        await rm(passwordFile, { force: true });
+        await writeFile(passwordFile, password, { mode: 0o600 });
+      }
       if (launcher.owner) giveTo(launcher.owner, isNew ? unfinished : dataDir);
+      if (launcher.owner && isNew) chownSync(passwordFile, launcher.owner.uid, launcher.owner.gid);
       const command = isNew
-        ? [join(bin, 'initdb'), '-D', unfinished, '-U', USER, ...INITDB_OPTIONS]
+        ? [join(bin, 'initdb'), '-D', unfinished, `--pwfile=${passwordFile}`, ...INITDB_OPTIONS]
         : [join(bin, 'postgres'), '-D', dataDir, '-C', 'port'];
-      const [file, ...args] = [...launcher.argv, ...command];
-      await run(file as string, args, { cwd: '/', env });
+      await runWith('', [...launcher.argv, ...command], env);
       if (isNew) await rename(unfinished, dataDir);
       return launcher;
     } catch (error) {
       failures.push(((error as { stderr?: string }).stderr || String(error)).trim());
+    } finally {
+      await rm(passwordFile, { force: true });
     }
   }
   throw new Error(`PostgreSQL cannot run here:\n${failures.join('\n')}`);
@@ -138,26 +169,4 @@ function giveTo(owner: { uid: number; gid: number }, folder: string): void {
     chownSync(join(folder, path), owner.uid, owner.gid);
   }
   chownSync(folder, owner.uid, owner.gid);
-}
-
-async function createDatabase(port: number): Promise<string> {
-  const client = new Client({
-    host: '127.0.0.1',
-    port,
-    user: USER,
-    database: 'postgres',
-    ssl: false,
-  });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ version: string; exists: boolean }>(
-      `select current_setting('server_version') as version,
-              exists (select from pg_database where datname = $1)`,
-      [DATABASE],
-    );
-    if (!rows[0]?.exists) await client.query(`create database ${DATABASE}`);
-    return rows[0]?.version ?? '';
-  } finally {
-    await client.end();
-  }
 }

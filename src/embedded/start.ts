@@ -171,6 +171,13 @@ class Run {
   }
 }
 
+/** All payments, at the simulator with the token that its controls ask for. */
+function paymentsUrl({ STRIPE_API_BASE, SIMULATOR_TOKEN }: Settings): string {
+  if (STRIPE_API_BASE === undefined) return 'https://dashboard.stripe.com';
+  if (SIMULATOR_TOKEN === undefined) return STRIPE_API_BASE;
+  return `${STRIPE_API_BASE}/_simulator/payments?token=${SIMULATOR_TOKEN}`;
+}
+
 function summary(
   settings: Settings,
   dataDir: string,
@@ -181,7 +188,7 @@ function summary(
   const lines = [
     `  API          ${baseUrl}  (up in ${seconds.toFixed(1)} s)`,
     `  Temporal UI  ${settings['TEMPORAL_UI_URL'] ?? `the one of ${settings['TEMPORAL_ADDRESS']}`}`,
-    `  Payments     ${settings['STRIPE_API_BASE'] ?? 'https://dashboard.stripe.com'}`,
+    `  Payments     ${paymentsUrl(settings)}`,
     `  Logs         ${join(dataDir, 'logs')}`,
     '',
   ];

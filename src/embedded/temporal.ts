@@ -21,12 +21,24 @@ export interface TemporalOptions {
   readonly env: Environment;
   readonly port: number;
   readonly uiPort: number;
+  /** Dynamic configuration, on top of what closes it. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface Temporal extends Child {
   readonly address: string;
   readonly uiUrl: string;
 }
+
+/**
+ * The server asks nobody for a password, so what Farebox does not use is closed: steps that are started without a
+ * workflow, and the HTTP API, which a page in a browser could reach (it takes a port in any case, and refuses every
+ * host but this one, which no browser can resolve). docs/security.md says what stays open.
+ */
+const CLOSED: Readonly<Record<string, string>> = {
+  'activity.enableStandalone': 'false',
+  'frontend.httpAllowedHosts': '["closed.invalid"]',
+};
 
 const PRAGMAS = ['journal_mode=WAL', 'synchronous=FULL'];
 
@@ -57,6 +69,9 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
       'start-dev',
       '--ui-disable-news-fetch',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+      ...Object.entries({ ...CLOSED, ...options.settings }).map(
+        ([name, value]) => `--dynamic-config-value=${name}=${value}`,
+      ),
       // Without a write-ahead log it is three times slower.
       ...PRAGMAS.map((pragma) => `--sqlite-pragma=${pragma}`),
       ...Object.entries(SEARCH_ATTRIBUTES).map(

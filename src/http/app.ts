@@ -9,6 +9,7 @@ import { getHealth, getReadiness } from './handlers/health.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import { errorsPage, topUpPage, topUpScript } from './handlers/html-pages.ts';
 import type { Endpoint } from './endpoint.ts';
+import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
@@ -26,6 +27,7 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
+    { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     ...apiReferencePages(),
     { method: 'get', path: '/top-up', middleware: topUpPage },

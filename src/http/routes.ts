@@ -15,6 +15,7 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
+import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementReply } from '../schemas/statements.ts';
@@ -38,7 +39,7 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import { getReceiptKeys, verifyReceipt } from './handlers/charges/receipts.ts';
+import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -186,6 +187,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: VerifyReply },
     reportsOutcome: true,
     handle: verifyReceipt,
+  }),
+  post('/v1/receipts/public', {
+    operation: 'createPublicReceipt',
+    role: 'either',
+    body: PublicReceiptBody,
+    replies: { 200: PublicReceiptReply },
+    errors: ['not_found'],
+    reportsOutcome: true,
+    handle: postPublicReceipt,
   }),
   get('/v1/receipts/keys', {
     operation: 'listReceiptKeys',

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ChargeBatcher } from '../charging/batcher.ts';
 import type { ChargingDeps } from '../charging/charging.ts';
 import type { HoldLedger } from '../charging/hold-ledger.ts';
+import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
@@ -18,6 +19,7 @@ export interface Api extends ChargingDeps {
   readonly batcher: ChargeBatcher;
   readonly holds: HoldLedger;
   readonly receipts: ReceiptSigner;
+  readonly publicReceipts: PublicReceipts;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

@@ -7,6 +7,7 @@ import { ChargeBatcher } from '../charging/batcher.ts';
 import { FreshCache } from '../charging/fresh-cache.ts';
 import { HoldLedger } from '../charging/hold-ledger.ts';
 import { KeyUse } from '../charging/key-use.ts';
+import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { TailNet } from '../charging/tail-net.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
@@ -94,6 +95,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyUse,
     tools,
     receipts,
+    publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
     invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
     webhooks: {
@@ -104,19 +106,28 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     },
     isTemporalUp: () => temporal.isUp(),
   });
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`);
+  const release = async () => {
+    keys.stop();
+    tools.stop();
+    await tailNet.stop();
+    await keyUse.stop();
+    await temporal.close();
+    await ledger.end();
+    await holdPool.end();
+    await database.end();
+  };
+  // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
+  const server = await listen(app, config, `${config.baseUrl}/docs/errors`).catch(
+    async (error: unknown) => {
+      await release();
+      throw error;
+    },
+  );
   return {
     port: server.port,
     stop: async () => {
       await server.close();
-      keys.stop();
-      tools.stop();
-      await tailNet.stop();
-      await keyUse.stop();
-      await temporal.close();
-      await ledger.end();
-      await holdPool.end();
-      await database.end();
+      await release();
     },
   };
 }

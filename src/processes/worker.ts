@@ -88,6 +88,7 @@ export async function runWorker(
       activities: {
         ...createLedgerActivities({
           database,
+          stripe,
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),

@@ -8,11 +8,22 @@ const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 export const VerifyBody = Type.Object({
   receipt: Type.String({
     maxLength: 4_000,
-    description: 'The receipt, as a charge or an invocation returned it.',
+    description: 'The receipt, as a charge or an invocation returned it, or a public one.',
     examples: [RECEIPT],
   }),
 });
 export type VerifyBody = Static<typeof VerifyBody>;
+
+export const PublicReceiptBody = Type.Object(VerifyBody.properties);
+export type PublicReceiptBody = Static<typeof PublicReceiptBody>;
+
+export const PublicReceiptReply = Closed({
+  receipt: Text(
+    'The same words, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`.',
+    'ed25519.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt',
+  ),
+});
+export type PublicReceiptReply = Static<typeof PublicReceiptReply>;
 
 const ReceiptCharge = Closed({
   id: Id('charge', 'The id of the charge.'),
@@ -25,9 +36,16 @@ const ReceiptCharge = Closed({
 
 /** Of a receipt that does not hold nothing is shown: nobody vouches for what it says. */
 export const VerifyReply = Closed({
-  valid: Type.Boolean({ description: 'Whether the receipt is genuine.', examples: [true] }),
+  valid: Type.Boolean({
+    description: 'Whether the signature is right and the ledger has what the receipt says.',
+    examples: [true],
+  }),
+  recorded: Type.Boolean({
+    description: 'Whether the ledger has what the receipt says, to the byte.',
+    examples: [true],
+  }),
   keyId: Type.Union([Type.String(), Type.Null()], {
-    description: 'The key that signed it. Null when the receipt is not valid.',
+    description: 'The key that signed it. Null when the signature is not right.',
     examples: ['1'],
   }),
   charge: Type.Optional(
@@ -51,3 +69,17 @@ export const ReceiptKeysReply = Closed({
   ),
 });
 export type ReceiptKeysReply = Static<typeof ReceiptKeysReply>;
+
+/** A JSON Web Key Set (RFC 7517, RFC 8037). */
+export const PublicKeysReply = Closed({
+  keys: Type.Array(
+    Closed({
+      kty: Type.Literal('OKP'),
+      crv: Type.Literal('Ed25519'),
+      alg: Type.Literal('EdDSA'),
+      use: Type.Literal('sig'),
+      kid: Text('The id of the key, as public receipts name it.', '1'),
+      x: Text('The public key, in base64url.', '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'),
+    }),
+  ),
+});

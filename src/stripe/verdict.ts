@@ -4,7 +4,7 @@
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
-import { centsOf, type Micros } from '../domain/money.ts';
+import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
@@ -34,6 +34,13 @@ export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
   return { code, message: FAILURES[code] };
 }
 
+/** Of a code as a row keeps it. */
+export function storedFailureOf(code: string | null): TopUpFailure {
+  if (code !== null && Object.hasOwn(FAILURES, code))
+    return failureOf(code as keyof typeof FAILURES);
+  throw new Error(`${code} is not why a top-up fails`);
+}
+
 /** The session must come with its payment intent and that one's charge expanded. */
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
@@ -42,8 +49,16 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
     demand(session.currency, 'usd', `currency of ${session.id}`);
     demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
     const { payment_intent: paid } = session;
-    const isReversed = typeof paid === 'object' && paid !== null && wasReversed(paid);
-    return { kind: 'paid', paymentIntentId: idOf(paid), isReversed };
+    const paymentIntentId = idOf(paid);
+    if (paymentIntentId === undefined) {
+      throw new PaymentMismatchError(`${session.id} is paid and names no payment`);
+    }
+    return {
+      kind: 'paid',
+      paymentIntentId,
+      paidMicros: microsOfCents(session.amount_total ?? 0),
+      isReversed: typeof paid === 'object' && paid !== null && wasReversed(paid),
+    };
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
@@ -63,7 +78,12 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
       demand(intent.amount_received, centsOf(expected.amountMicros), `cents of ${intent.id}`);
       demand(intent.currency, 'usd', `currency of ${intent.id}`);
       demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
-      return { kind: 'paid', paymentIntentId: intent.id, isReversed: wasReversed(intent) };
+      return {
+        kind: 'paid',
+        paymentIntentId: intent.id,
+        paidMicros: microsOfCents(intent.amount_received),
+        isReversed: wasReversed(intent),
+      };
     case 'canceled':
       return { kind: 'expired' };
     case 'requires_action':

@@ -68,9 +68,21 @@ export async function recordWebhook(
   return { kind: 'stored' };
 }
 
+/**
+ * Whether the header has the form and an age with which a body may be signed: what has not is refused before its body is
+ * read. Stripe's library throws errors of other kinds on other forms.
+ */
+export function mayBeSignature(header: string): boolean {
+  if (!/^[\x20-\x7e]{1,1000}$/.test(header) || !/(?:^|,)v1=[0-9a-f]{64}(?:,|$)/.test(header)) {
+    return false;
+  }
+  const [, seconds] = /(?:^|,)t=(\d{1,12})(?:,|$)/.exec(header) ?? [];
+  return Number(seconds) * 1_000 >= Date.now() - TOLERANCE_SECONDS * 1_000;
+}
+
 /** Bytes that are no UTF-8 would be compared as what they are replaced by, and are signed by nobody. */
 function isSigned(deps: WebhookDeps, rawBody: Buffer, signatureHeader: string): boolean {
-  if (!isUtf8(rawBody)) return false;
+  if (!mayBeSignature(signatureHeader) || !isUtf8(rawBody)) return false;
   const body = rawBody.toString();
   return deps.webhookSecrets.some((secret) => {
     try {

@@ -1,13 +1,19 @@
 /** The embedded PostgreSQL on directories that something has happened to. */
 import assert from 'node:assert/strict';
+import { chownSync, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { randomPasswords } from '../../src/embedded/data-dir.ts';
+import { startChild, type Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
+import { launchers, postgresBin } from '../../src/embedded/postgres-launcher.ts';
+import { runWith } from '../../src/embedded/run-with.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 
 describe('startPostgres', () => {
+  const passwords = randomPasswords();
   let folder: string;
   let dataDir: string;
   let port: number;
@@ -28,6 +34,7 @@ describe('startPostgres', () => {
       logFile: join(folder, 'postgres.log'),
       env: process.env,
       port,
+      passwords,
     });
 
   it('makes a cluster anew where an earlier attempt was killed half way', async () => {
@@ -37,6 +44,68 @@ describe('startPostgres', () => {
     assert.deepEqual(await query(postgres.url, 'show fsync'), [{ fsync: 'on' }]);
     assert.deepEqual(await query(postgres.url, 'show timezone'), [{ TimeZone: 'UTC' }]);
     await postgres.stop();
+  });
+
+  it('asks everybody for a password, and gives the application no more than its database', async () => {
+    const postgres = await start();
+    for (const url of [postgres.url, postgres.superuserUrl]) {
+      for (const wrong of ['', 'wrong', passwords.application.toUpperCase()]) {
+        const forged = Object.assign(new URL(url), { password: wrong });
+        await assert.rejects(query(forged.href, 'select 1'), /password/);
+      }
+    }
+    for (const statement of [
+      `select pg_read_file('/etc/hostname')`,
+      `copy (select 1) to program 'cat'`,
+      `create role mine superuser`,
+      `alter role farebox superuser`,
+    ]) {
+      await assert.rejects(query(postgres.url, statement), /permission denied|must be superuser/i);
+    }
+    const commandLine = await readFile(`/proc/${postgres.pid}/cmdline`, 'utf8').catch(() => '');
+    assert.ok(!Object.values(passwords).some((password) => commandLine.includes(password)));
+    assert.equal(existsSync(`${dataDir}.password`), false);
+    await postgres.stop();
+  });
+
+  it('closes what an earlier release left open to everybody, and keeps its data', async () => {
+    const trusting = await startTrusting(join(folder, 'trusting'), port);
+    const open = `postgres://farebox@127.0.0.1:${port}`;
+    await query(`${open}/postgres`, 'create database farebox');
+    for (const statement of [
+      'create schema farebox',
+      'create table farebox.kept (id int generated always as identity, kind text)',
+      `insert into farebox.kept (kind) values ('seven')`,
+      'create sequence farebox.counter',
+      'create view farebox.seen as select * from farebox.kept',
+      'create type farebox.pair as (a int, b int)',
+      'create function farebox.one() returns int language sql as $$ select 1 $$',
+    ]) {
+      await query(`${open}/farebox`, statement);
+    }
+    await trusting.stop();
+
+    for (let times = 0; times < 2; times += 1) {
+      const postgres = await start(join(folder, 'trusting'));
+      await assert.rejects(query(`${open}/farebox`, 'select 1'), /password/);
+      const [row] = await query(postgres.url, 'select id, kind, farebox.one() from farebox.seen');
+      assert.deepEqual(row, { id: 1, kind: 'seven', one: 1 });
+      await query(postgres.url, `alter table farebox.kept add column more${times} int`);
+      await query(postgres.url, 'create or replace function farebox.one() returns int return 1');
+      await query(
+        postgres.url,
+        'alter type farebox.pair add attribute c int; drop sequence if exists farebox.counter',
+      );
+      await query(postgres.url, 'alter type farebox.pair drop attribute c');
+      await assert.rejects(query(postgres.url, `select pg_read_file('/etc/hostname')`), /denied/);
+      await postgres.stop();
+    }
+  });
+
+  it('says what to do about passwords that are not those of its data', async () => {
+    const options = { dataDir, logFile: join(folder, 'other.log'), env: process.env, port };
+    const other = startPostgres({ ...options, passwords: randomPasswords() });
+    await assert.rejects(other, /another password than secrets\.json.*put the secrets\.json back/);
   });
 
   it('keeps what was committed when its server is killed', async () => {
@@ -81,6 +150,42 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 });
+
+/** A cluster as earlier releases made it: no passwords, and the application as its superuser. */
+async function startTrusting(dataDir: string, port: number): Promise<Child> {
+  let failure: unknown;
+  for (const { argv, owner } of launchers(undefined)) {
+    try {
+      await rm(dataDir, { recursive: true, force: true });
+      await mkdir(dataDir, { mode: 0o700 });
+      if (owner) chownSync(dataDir, owner.uid, owner.gid);
+      const env = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
+      const initdb = ['-D', dataDir, '-U', 'farebox', '--auth=trust', '--locale=C', '-EUTF8'];
+      await runWith('', [...argv, join(postgresBin(), 'initdb'), ...initdb], env);
+      return await startChild({
+        name: 'a PostgreSQL that trusts',
+        launcher: argv,
+        command: [
+          join(postgresBin(), 'postgres'),
+          `-D${dataDir}`,
+          `-p${port}`,
+          '-cunix_socket_directories=',
+        ],
+        env,
+        logFile: `${dataDir}.log`,
+        ready: () =>
+          query(`postgres://farebox@127.0.0.1:${port}/postgres`, 'select 1').then(
+            () => true,
+            () => false,
+          ),
+        stopSignal: 'SIGINT',
+      });
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
 
 async function query(url: string, text: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url });

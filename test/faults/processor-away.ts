@@ -37,7 +37,7 @@ async function run(desk: TopUpDesk, minutes: number): Promise<void> {
     const states = await Promise.all([paid, direct, checkout].map((topUp) => stateOf(desk, topUp)));
     print(`after ${minute} min: ${states.join('; ')}`);
   }
-  await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+  await desk.forgetFaults();
   const backAtMs = performance.now();
   const isBack = (what: string) =>
     print(`${what} ${((performance.now() - backAtMs) / 1_000).toFixed(1)} s after it was back`);

@@ -4,11 +4,11 @@
  */
 import { Client } from 'pg';
 import { control } from '../support/payments.ts';
-import { until } from '../support/stack.ts';
+import { until, type Simulator } from '../support/stack.ts';
 
 export interface Place {
   readonly databaseUrl: string;
-  readonly simulator: { readonly url: string };
+  readonly simulator: Pick<Simulator, 'url' | 'token'>;
 }
 
 export interface HeldStep {

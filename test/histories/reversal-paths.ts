@@ -43,7 +43,7 @@ export const REVERSAL_PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promis
       return (await desk.temporal.client.workflow.count(query)).count === 1;
     };
     await until(isStuck);
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     await desk.workflow(topUp.id).executeUpdate('retry');
     return topUp;
   },

@@ -76,6 +76,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   },
   'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
+  'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },
   'GET /v1/usage': { role: 'consumer', names: 'charge' },

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -16,6 +17,7 @@ const postgres = await startPostgres({
   logFile: join(folder, 'postgres.log'),
   env: process.env,
   port: await choosePort(),
+  passwords: randomPasswords(),
 });
 try {
   await migrate(postgres.url);

@@ -14,6 +14,7 @@ import { Stripe } from 'stripe';
 const MAIN = join(import.meta.dirname, '../../simulator/main.ts');
 const SECRET_KEY = 'sk_test_simulator';
 const WEBHOOK_SECRET = 'whsec_simulator';
+export const TOKEN = 'token_of_the_simulator';
 const WAIT_MAX_MS = 15_000;
 
 export class SimulatorProcess {
@@ -45,6 +46,7 @@ export class SimulatorProcess {
         SIMULATOR_SECRET_KEY: SECRET_KEY,
         SIMULATOR_WEBHOOK_URL: webhookUrl,
         SIMULATOR_WEBHOOK_SECRET: WEBHOOK_SECRET,
+        SIMULATOR_TOKEN: TOKEN,
         SIMULATOR_SETTLE_SECONDS: String(settleSeconds),
       },
     });
@@ -79,6 +81,7 @@ export class SimulatorProcess {
   async control<T>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await fetch(`http://127.0.0.1:${this.port}/_simulator/${path}`, {
       method,
+      headers: { 'Content-Type': 'application/json', 'X-Simulator-Token': TOKEN },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const answer = (await response.json()) as T;

@@ -20,7 +20,12 @@ const PAID = {
   metadata,
   latest_charge: { disputed: false, amount_refunded: 0 },
 };
-const IS_PAID: Verdict = { kind: 'paid', paymentIntentId: 'pi_1', isReversed: false };
+const IS_PAID: Verdict = {
+  kind: 'paid',
+  paymentIntentId: 'pi_1',
+  paidMicros: expected.amountMicros,
+  isReversed: false,
+};
 const OPEN: Verdict = { kind: 'open' };
 const EXPIRED: Verdict = { kind: 'expired' };
 
@@ -141,5 +146,10 @@ describe('the verdict on a checkout session', () => {
   it('that was free is none: nothing of ours is', () => {
     const free = session({ status: 'complete', payment_status: 'no_payment_required' });
     assert.throws(() => verdictOfSession(free, expected), PaymentMismatchError);
+  });
+
+  it('that says paid and names no payment is none', () => {
+    const unnamed = session({ status: 'complete', payment_status: 'paid' });
+    assert.throws(() => verdictOfSession(unnamed, expected), PaymentMismatchError);
   });
 });

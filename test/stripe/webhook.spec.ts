@@ -7,6 +7,7 @@ import { row, sql, type Database } from '../../src/store/database.ts';
 import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
 import { newPayer } from '../support/payer.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { credit } from '../support/evidence.ts';
 
 const eventRow = row(
   Type.Object({
@@ -148,8 +149,9 @@ describe('the webhook of the payment processor', () => {
 
   it('knows whose a refund or dispute is by its payment, and hands it over long after the credit', async () => {
     const payer = await newPayer(database);
-    const topUpId = await payer.topUp(10_000_000);
+    const topUpId = await payer.open(10_000_000);
     await recordPaymentIntent(database, topUpId, 'pi_ours');
+    await credit(database, topUpId);
     const refunds = ['charge.refunded', 'charge.refund.updated', 'refund.created', 'refund.failed'];
     const disputes = ['created', 'updated', 'funds_withdrawn', 'funds_reinstated', 'closed'];
     for (const type of [...refunds, ...disputes.map((what) => `charge.dispute.${what}`)]) {

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
+import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
@@ -28,6 +29,7 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     logFile: join(folder, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
+    passwords: randomPasswords(),
     // What is killed here is processes, not the machine: what they wrote survives without fsync.
     settings: { fsync: 'off' },
   };

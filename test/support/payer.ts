@@ -5,7 +5,6 @@ import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
 import { createAccounts } from '../../src/store/accounts/accounts.ts';
-import { creditTopUp } from '../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import {
   getReversalsVersion,
@@ -14,6 +13,7 @@ import {
 } from '../../src/store/top-ups/reversals.ts';
 import { admitTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 import { newDraft, post } from './charge-drafts.ts';
+import { credit } from './evidence.ts';
 
 export type Payer = ReturnType<typeof payerOf>;
 
@@ -74,7 +74,7 @@ export function payerOf(database: Database, consumer: Consumer) {
     /** A credited top-up's id. */
     async topUp(amountMicros: number): Promise<string> {
       const id = await this.open(amountMicros);
-      assert.equal(await creditTopUp(database, id), true);
+      assert.equal(await credit(database, id), 'credited');
       return id;
     },
 

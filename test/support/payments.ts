@@ -5,7 +5,7 @@ import { BalanceReply } from '../../src/schemas/balance.ts';
 import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call } from './http.ts';
-import { until, type Server } from './stack.ts';
+import { until, type Server, type Simulator } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
 type Consumer = Pick<TestAccount, 'consumerKey'>;
@@ -56,20 +56,30 @@ export async function topUpsOf(api: At, { consumerKey }: Consumer) {
   return bodyOf(answer, 200, TopUpsReply).topUps;
 }
 
+type Controlled = Pick<Simulator, 'url' | 'token'>;
+
 /** The simulator's controls (simulator/controls/controls.ts): `GET`, or `POST` with a body. */
-export async function control(simulator: At, path: string, body?: object): Promise<unknown> {
-  const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
-    ...(body && {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
+export async function control(
+  { url, token }: Controlled,
+  path: string,
+  body?: object,
+  method = body ? 'POST' : 'GET',
+): Promise<unknown> {
+  const answer = await fetch(`${url}/_simulator/${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', 'x-simulator-token': token },
+    ...(body && { body: JSON.stringify(body) }),
   });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return answer.json();
 }
 
+/** Makes nothing fail any more. */
+export async function forgetFaults(simulator: Controlled): Promise<void> {
+  await control(simulator, 'faults', undefined, 'DELETE');
+}
+
 /** How many webhooks have not been answered with 2xx yet. */
-export async function owedWebhooks(simulator: At): Promise<number> {
+export async function owedWebhooks(simulator: Controlled): Promise<number> {
   return ((await control(simulator, 'webhooks')) as { owed: unknown[] }).owed.length;
 }

@@ -7,8 +7,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
+import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -18,7 +19,7 @@ const started: Child[] = [];
 
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
-  const [postgresUrl, temporal] = await Promise.all([
+  const [postgres, temporal] = await Promise.all([
     preparePostgres(folder),
     prepareTemporal(folder),
   ]).catch(async (error: unknown) => {
@@ -27,7 +28,8 @@ export async function mochaGlobalSetup(): Promise<void> {
   });
   Object.assign(process.env, {
     TEST_FOLDER: folder,
-    TEST_POSTGRES_URL: postgresUrl,
+    TEST_POSTGRES_URL: postgres.url,
+    TEST_POSTGRES_SUPERUSER_URL: postgres.superuserUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
     TEST_TEMPORAL_UI_URL: temporal.uiUrl,
     TEST_TEMPORAL_PROGRAM: temporal.program,
@@ -39,19 +41,20 @@ export async function mochaGlobalTeardown(): Promise<void> {
   if (folder) await rm(folder, { recursive: true, force: true });
 }
 
-/** The URL of the template, which stack.ts copies. */
-async function preparePostgres(folder: string): Promise<string> {
+/** Its database is the template, which stack.ts copies. */
+async function preparePostgres(folder: string): Promise<Postgres> {
   const postgres = await startPostgres({
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
+    passwords: randomPasswords(),
     // Tests kill processes, not machines: what a process wrote survives that without fsync.
     settings: { fsync: 'off', max_connections: '300' },
   });
   started.push(postgres);
   await migrate(postgres.url);
-  return postgres.url;
+  return postgres;
 }
 
 async function prepareTemporal(
@@ -65,6 +68,8 @@ async function prepareTemporal(
     env: process.env,
     port: await choosePort(),
     uiPort: await choosePort(),
+    // Tests start steps by hand, as an attacker would on a server that is not ours.
+    settings: { 'activity.enableStandalone': 'true' },
   });
   started.push(temporal);
   return { address: temporal.address, uiUrl: temporal.uiUrl, program };

@@ -32,6 +32,8 @@ export interface Simulator extends Server {
   readonly env: Environment;
   /** The file with all that it knows. */
   readonly database: string;
+  /** What its controls ask for. */
+  readonly token: string;
 }
 
 export interface TestDatabase {
@@ -99,16 +101,23 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
 
 async function createFrom(templateName: string): Promise<TestDatabase> {
   const name = `test_${unique()}`;
-  await administer(`create database ${name} template ${templateName} strategy wal_log`);
+  await administer(
+    `create database ${name} owner farebox template ${templateName} strategy wal_log`,
+  );
   const url = new URL(given('TEST_POSTGRES_URL'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) };
 }
 
+/** The same database for the superuser, which Farebox never is: to look at it in ways that the application cannot. */
+export function asSuperuser(databaseUrl: string): string {
+  const url = new URL(given('TEST_POSTGRES_SUPERUSER_URL'));
+  url.pathname = new URL(databaseUrl).pathname;
+  return url.href;
+}
+
 async function administer(statement: string): Promise<void> {
-  const url = new URL(given('TEST_POSTGRES_URL'));
-  url.pathname = '/postgres';
-  const client = new Client({ connectionString: url.href });
+  const client = new Client({ connectionString: given('TEST_POSTGRES_SUPERUSER_URL') });
   await client.connect();
   try {
     await client.query(statement);
@@ -179,14 +188,16 @@ export async function startSimulator(
     STRIPE_SECRET_KEY: `sk_test_${unique()}`,
     STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
   };
+  const token = earlier?.token ?? unique();
   const child = await startOurs('simulator', ['simulator/main.ts'], {
     SIMULATOR_PORT: String(port),
     SIMULATOR_DB: database,
     SIMULATOR_SECRET_KEY: env['STRIPE_SECRET_KEY'],
     SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${options.apiPort ?? 9}/webhooks/stripe`,
     SIMULATOR_WEBHOOK_SECRET: env['STRIPE_WEBHOOK_SECRET'],
+    SIMULATOR_TOKEN: token,
   });
-  return { ...child, url, env, database };
+  return { ...child, url, env, database, token };
 }
 
 /** All that our processes are given of the run's own environment: the compile cache halves a start. */

@@ -38,6 +38,7 @@ import {
   type Environment,
   type Server,
 } from './stack.ts';
+import { control, forgetFaults } from './payments.ts';
 
 export type Consumer = TopUpRequest['consumer'];
 export type TopUpDesk = Awaited<ReturnType<typeof openDesk>>;
@@ -201,18 +202,15 @@ export async function openDesk(
 
     /** The simulator's controls: `POST /_simulator/<path>`. */
     async control(path: string, body: object = {}): Promise<void> {
-      const answer = await fetch(`${simulator.url}/_simulator/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      await control(simulator, path, body);
     },
+
+    forgetFaults: () => forgetFaults(simulator),
 
     /** What the processor took, as whole payments: what the books must agree with. */
     async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {
-      const answer = await fetch(`${simulator.url}/_simulator/payments`);
-      const { payments } = (await answer.json()) as { payments: Stripe.PaymentIntent[] };
+      const answer = await control(simulator, 'payments');
+      const { payments } = answer as { payments: Stripe.PaymentIntent[] };
       return payments.filter(
         (payment) => payment.metadata['top_up_id'] === wireId('topUp', topUp.id),
       );

@@ -59,11 +59,6 @@ interface Route {
 }
 
 export function apiReferencePages(): readonly Route[] {
-  const get = (path: string, middleware: Middleware): Route => ({
-    method: 'get',
-    path,
-    middleware,
-  });
   return [
     get('/docs', async (ctx) => respond(ctx, 200, 'text/html; charset=utf-8', PAGE, HEADERS)),
     get('/docs/start.js', async (ctx) =>
@@ -71,6 +66,10 @@ export function apiReferencePages(): readonly Route[] {
     ),
     ...(Object.keys(ASSETS) as Asset[]).map((name) => get(`/docs/${name}`, serve(name))),
   ];
+}
+
+function get(path: string, middleware: Middleware): Route {
+  return { method: 'get', path, middleware };
 }
 
 /** Read and compressed at the first request, then kept: half a megabyte for both files. */

@@ -110,6 +110,13 @@ export const OPERATIONS = {
       'Tells whether a receipt is genuine and unchanged, and what it says. Nothing is shown of a ' +
       'receipt that is not valid.',
   },
+  createPublicReceipt: {
+    tag: 'Receipts',
+    summary: 'Sign a receipt for its payer',
+    description:
+      'Signs the receipt of a recorded charge or invocation with Ed25519, so that anyone can verify it with ' +
+      'the keys of `GET /v1/receipts/public-keys`, which needs no authentication.',
+  },
   listReceiptKeys: {
     tag: 'Receipts',
     summary: 'List your receipt keys',

@@ -235,6 +235,18 @@ export async function findDeveloperCharge(
   `);
 }
 
+/** A charge of the developer, whose id is a UUID; for whoever holds its receipt. */
+export async function findChargeOf(
+  connection: Connection,
+  developerId: string,
+  id: string,
+): Promise<StoredCharge | null> {
+  return connection.maybeOne(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges where id = ${id} and developer =
+      (select developer_number from farebox.accounts where developer_id = ${developerId})
+  `);
+}
+
 function matching({ fromId, toId, tool }: ChargeFilter) {
   return sql.and([
     sql.fragment`true`,

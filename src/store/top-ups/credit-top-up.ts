@@ -23,28 +23,37 @@ interface Credit {
   readonly amountMicros: number;
 }
 
-const creditRow = row(
+const standingRow = row(
   Type.Object({
     ledger: Type.Integer(),
     consumerId: Type.String(),
     topUpId: Type.String(),
     amountMicros: Type.Integer(),
+    isCredited: Type.Boolean(),
+    isPaid: Type.Boolean(),
   }),
 );
 const automaticRow = row(Type.Object({ automatic: Type.Boolean() }));
 const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
+/** By this call, or an earlier one; or not at all, because the processor was not seen to show its payment. */
+export type CreditResult = 'credited' | 'credited_before' | 'not_paid';
+
 /**
- * Credits a top-up that the processor shows as paid, whatever its row said before (an expired one may
- * turn out to be paid), and says whether it was this call that did it.
+ * Credits a top-up whose row holds the evidence of its payment (payment-evidence.ts), whatever its status was before:
+ * an expired one may turn out to be paid. Its caller's word is not enough.
  */
-export async function creditTopUp(database: Database, topUpId: string): Promise<boolean> {
+export async function creditTopUp(database: Database, topUpId: string): Promise<CreditResult> {
   return database.transaction(async (tx) => {
-    const credit = await tx.one(sql.type(creditRow)`
-      select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros"
+    const { isCredited, isPaid, ...credit } = await tx.one(sql.type(standingRow)`
+      select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros",
+        status not in ('pending', 'expired', 'failed') as "isCredited",
+        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros, false) as "isPaid"
       from farebox.top_ups where id = ${topUpId}
     `);
+    if (isCredited) return 'credited_before';
+    if (!isPaid) return 'not_paid';
     const booked = await book(tx, [credit]);
     const completed = await tx.maybeOne(sql.type(automaticRow)`
       update farebox.top_ups
@@ -54,7 +63,7 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
       returning automatic
     `);
     if (completed?.automatic) await settleAutoTopUp(tx, credit, { status: 'completed' });
-    return booked.size === 1;
+    return booked.size === 1 ? 'credited' : 'credited_before';
   });
 }
 

@@ -35,6 +35,11 @@ const TopUp = Type.Object({
   paymentIntentId: nullableText,
   failureCode: nullableText,
   failureMessage: nullableText,
+  /** Its workflow has taken it up. */
+  isOpened: Type.Boolean(),
+  /** What the processor was seen to show (payment-evidence.ts); null: nothing final. */
+  seenVerdict: Type.Union([Type.Enum(['paid', 'expired', 'failed']), Type.Null()]),
+  seenFailureCode: nullableText,
   createdAt: Type.String(),
   completedAt: nullableText,
 });
@@ -74,7 +79,8 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", created_at as "createdAt", completed_at as "completedAt"
+  failure_message as "failureMessage", opened_at is not null as "isOpened",
+  seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
 
 /**
@@ -255,7 +261,10 @@ export async function recordPaymentIntent(
   `);
 }
 
-/** Ends a top-up that was not paid; one that is credited already stays so. Says what that changed. */
+/**
+ * Ends a top-up of which the processor was seen to show this very failure; any other stays as it is. Says what that
+ * changed.
+ */
 export async function failTopUp(
   database: Database,
   id: string,
@@ -266,7 +275,7 @@ export async function failTopUp(
   return endUnpaid(database, id, { status: 'failed', failure, retryMs });
 }
 
-/** Ends a top-up that nobody paid in time; one that is credited already stays so. */
+/** Ends a top-up of which the processor was seen to show that nobody can pay it any more; any other stays as it is. */
 export async function expireTopUp(database: Database, id: string): Promise<void> {
   await endUnpaid(database, id, { status: 'expired' });
 }
@@ -285,7 +294,8 @@ async function endUnpaid(
     const { rowCount } = await tx.query(sql.typeAlias('nothing')`
       update farebox.top_ups set status = ${ending.status}, updated_at = now(),
         failure_code = ${failure?.code ?? null}, failure_message = ${failure?.message ?? null}
-      where id = ${id} and status = 'pending'
+      where id = ${id} and status = 'pending' and seen_verdict = ${ending.status}
+        and seen_failure_code is not distinct from ${failure?.code ?? null}
     `);
     return automatic && rowCount === 1 ? settleAutoTopUp(tx, consumer, ending) : null;
   });

@@ -1,8 +1,15 @@
 /** Receipts over HTTP: anybody with a key may ask whether one holds; developers get keys to check alone. */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHmac, createPublicKey, randomUUID, verify as verifySignature } from 'node:crypto';
+import { verifyPublicReceipt } from '@farebox/client';
+import { wireId } from '../../../src/domain/ids.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
-import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
+import {
+  PublicKeysReply,
+  PublicReceiptReply,
+  ReceiptKeysReply,
+  VerifyReply,
+} from '../../../src/schemas/receipts.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -55,6 +62,7 @@ describe('/v1/receipts', () => {
     for (const forgery of forgeries) {
       assert.deepEqual(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply), {
         valid: false,
+        recorded: false,
         keyId: null,
         charge: null,
       });
@@ -78,5 +86,94 @@ describe('/v1/receipts', () => {
   it('gives every developer other keys', async () => {
     const [mine, theirs] = [await keysOf(account), await keysOf(await api.createAccount(0))];
     assert.notEqual(mine[0]?.key, theirs[0]?.key);
+  });
+
+  /** As a developer can with the key that it is given: any words that it likes. */
+  async function forge(changes: object): Promise<string> {
+    const [{ id, key }] = (await keysOf(account)) as [{ id: string; key: string }];
+    const said = JSON.parse(Buffer.from(receipt.split('.')[2] ?? '', 'base64url').toString());
+    const payload = Buffer.from(JSON.stringify({ ...said, ...changes })).toString('base64url');
+    const signed = `hmac_sha256.${id}.${payload}`;
+    const mac = createHmac('sha256', Buffer.from(key, 'base64url')).update(signed);
+    return `${signed}.${mac.digest('base64url')}`;
+  }
+
+  it('vouches for no charge that is not in the ledger, whoever signed', async () => {
+    const victim = await api.createAccount(0);
+    for (const changes of [
+      { id: wireId('charge', randomUUID()), consumerId: victim.consumerId, micros: 999_999e6 },
+      { consumerId: victim.consumerId },
+      { micros: 90_000 },
+      { tool: 'other' },
+      { createdAt: '2020-01-01T00:00:00.000Z' },
+    ]) {
+      const forged = await forge(changes);
+      const answer = bodyOf(await verify({ receipt: forged }), 200, VerifyReply);
+      assert.deepEqual([answer.valid, answer.recorded, answer.charge], [false, false, null]);
+      assertError(await toPublic(forged), 404, 'not_found', 'receipt');
+    }
+    const signedRight = bodyOf(
+      await verify({ receipt: await forge({ micros: 1 }) }),
+      200,
+      VerifyReply,
+    );
+    assert.deepEqual([signedRight.valid, signedRight.keyId], [false, '1']);
+    const unchanged = bodyOf(await verify({ receipt: await forge({}) }), 200, VerifyReply);
+    assert.equal(unchanged.valid, true);
+  });
+
+  const toPublic = (held: string, key = account.consumerKey) =>
+    call(api, 'POST', '/v1/receipts/public', { key, body: { receipt: held } });
+  const publicKeys = () => call(api, 'GET', '/v1/receipts/public-keys');
+
+  it('signs for the payer, who checks it with the published key and nothing else', async () => {
+    const signed = bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt;
+    assert.equal(bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt, signed);
+    assert.equal(bodyOf(await toPublic(signed), 200, PublicReceiptReply).receipt, signed);
+    const [algorithm, kid, payload, signature] = signed.split('.') as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    assert.deepEqual([algorithm, payload], ['ed25519', receipt.split('.')[2]]);
+
+    const answer = await publicKeys();
+    assert.match(answer.headers.get('cache-control') ?? '', /public, max-age=\d+/);
+    const jwk = bodyOf(answer, 200, PublicKeysReply).keys.find((each) => each.kid === kid);
+    const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
+    const isSigned = (text: string) =>
+      verifySignature(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+    assert.equal(isSigned(`ed25519.${kid}.${payload}`), true);
+    assert.equal(isSigned(`ed25519.${kid}.${payload}A`), false);
+
+    const { keys } = bodyOf(answer, 200, PublicKeysReply);
+    const { valid, charge: said } = await verifyPublicReceipt(keys, signed);
+    assert.deepEqual([valid, said?.amount, said?.tool], [true, 0.02, 'search']);
+    const checked = bodyOf(await verify({ receipt: signed }), 200, VerifyReply);
+    assert.deepEqual([checked.valid, checked.recorded, checked.charge], [true, true, said]);
+    for (const forgery of [
+      `${signed.slice(0, -1)}B`,
+      signed.replace('ed25519.1', 'ed25519.2'),
+      signed.replace(payload, `${payload}A`),
+      receipt,
+      '',
+    ]) {
+      assert.equal((await verifyPublicReceipt(keys, forgery)).valid, false);
+      if (forgery === receipt) continue;
+      assert.equal(bodyOf(await verify({ receipt: forgery }), 200, VerifyReply).valid, false);
+    }
+  });
+
+  it('publishes nothing that signs', async () => {
+    const { keys } = bodyOf(await publicKeys(), 200, PublicKeysReply);
+    assert.deepEqual(Object.keys(keys[0] ?? {}).toSorted(), [
+      'alg',
+      'crv',
+      'kid',
+      'kty',
+      'use',
+      'x',
+    ]);
   });
 });

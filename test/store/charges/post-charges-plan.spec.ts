@@ -7,6 +7,7 @@ import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { asSuperuser } from '../../support/stack.ts';
 import {
   newConsumers,
   newDraft,
@@ -69,7 +70,7 @@ describe('the charge statements: their plans', () => {
   });
 
   async function explainingClient(): Promise<Client> {
-    const explaining = new Client({ connectionString: ledger.url });
+    const explaining = new Client({ connectionString: asSuperuser(ledger.url) });
     await explaining.connect();
     await explaining.query(`
       load 'auto_explain';

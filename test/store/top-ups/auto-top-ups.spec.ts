@@ -11,19 +11,17 @@ import {
   type AutoTopUpSettings,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
-import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import {
   admitTopUp,
-  expireTopUp,
-  failTopUp,
   listTopUpsOf,
   withdrawAbandoned,
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer, type Payer } from '../../support/payer.ts';
+import { credit, expire, fail } from '../../support/evidence.ts';
 
 const DOLLAR = 1_000_000;
 const HOUR_MS = 3_600_000;
@@ -94,7 +92,7 @@ describe('automatic top-ups in the database', () => {
     await setAutoTopUp(database, payer, SETTINGS);
     await takeUp(await ask(payer, 1));
     assert.equal((await automatic(payer)).length, 1);
-    await creditTopUp(database, first.id);
+    await credit(database, first.id);
     await fire(payer, 20 * DOLLAR);
     assert.equal((await automatic(payer)).length, 2);
   });
@@ -102,7 +100,7 @@ describe('automatic top-ups in the database', () => {
   it('are asked for again by the next charge when the credit did not suffice', async () => {
     const payer = await newAutoPayer({ ...SETTINGS, thresholdMicros: asMicros(50 * DOLLAR) });
     const first = await fire(payer, 1);
-    await creditTopUp(database, first.id);
+    await credit(database, first.id);
     await fire(payer, 1);
     assert.equal((await automatic(payer)).length, 2);
   });
@@ -110,7 +108,7 @@ describe('automatic top-ups in the database', () => {
   it('start anew after one that an operator canceled', async () => {
     const payer = await newAutoPayer();
     const first = await fire(payer);
-    await expireTopUp(database, first.id);
+    await expire(database, first.id);
     assert.equal((await findAutoTopUp(database, payer))?.status, 'on');
     await fire(payer, 1);
   });
@@ -142,7 +140,7 @@ describe('automatic top-ups in the database', () => {
 
     it('wait when the month would take more than the owner set for them', async () => {
       const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(30 * DOLLAR) });
-      await creditTopUp(database, (await fire(payer)).id);
+      await credit(database, (await fire(payer)).id);
       await takeUp(await ask(payer, 20 * DOLLAR));
       assert.deepEqual(await stateOf(payer), ['waiting', 'ceiling_reached']);
       assert.equal((await automatic(payer)).length, 1);
@@ -176,7 +174,7 @@ describe('automatic top-ups in the database', () => {
       await fire(payer);
       for (const wait of [HOUR_MS, 2 * HOUR_MS]) {
         const [topUp] = await automatic(payer);
-        const state = await failTopUp(database, topUp!.id, DECLINED, HOUR_MS);
+        const state = await fail(database, topUp!.id, DECLINED, HOUR_MS);
         assert.deepEqual(state, { status: 'waiting', reason: 'card_declined' });
         await takeUp(await ask(payer, 1));
         const waits = await waitMs(payer);
@@ -186,7 +184,7 @@ describe('automatic top-ups in the database', () => {
       }
       const [third] = await automatic(payer);
       assert.equal(third?.status, 'pending');
-      const state = await failTopUp(database, third.id, DECLINED, HOUR_MS);
+      const state = await fail(database, third.id, DECLINED, HOUR_MS);
       assert.deepEqual(state, { status: 'off', reason: 'card_declined' });
       assert.ok(await payer.charge(1));
       assert.deepEqual(await notices(payer), []);
@@ -202,18 +200,18 @@ describe('automatic top-ups in the database', () => {
       for (const first of [6 * DOLLAR, 20 * DOLLAR]) {
         for (const chargeMicros of [first, 1]) {
           const { id } = await fire(payer, chargeMicros);
-          await failTopUp(database, id, DECLINED, HOUR_MS);
-          assert.equal(await failTopUp(database, id, DECLINED, HOUR_MS), null);
+          await fail(database, id, DECLINED, HOUR_MS);
+          assert.equal(await fail(database, id, DECLINED, HOUR_MS), null);
           await waitIsOver(payer);
         }
-        await creditTopUp(database, (await fire(payer, 1)).id);
+        await credit(database, (await fire(payer, 1)).id);
         assert.deepEqual(await stateOf(payer), ['on', null]);
       }
     });
 
     it('are dropped when somebody has topped up by hand meanwhile', async () => {
       const payer = await newAutoPayer();
-      await failTopUp(database, (await fire(payer)).id, DECLINED, HOUR_MS);
+      await fail(database, (await fire(payer)).id, DECLINED, HOUR_MS);
       await takeUp(await ask(payer, 1));
       await payer.topUp(50 * DOLLAR);
       await waitIsOver(payer);

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { lockConsumer } from '../../../src/store/balance/consumers.ts';
-import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { settleDebts } from '../../../src/store/balance/debts.ts';
 import { addLot, cutLots } from '../../../src/store/balance/lots.ts';
@@ -10,6 +9,7 @@ import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
+import { credit } from '../../support/evidence.ts';
 
 describe('a reversal', () => {
   let ledger: TestLedger;
@@ -201,7 +201,7 @@ describe('a reversal', () => {
   it('records nothing of a top-up that is not credited', async () => {
     const topUp = await payer.open(10_000_000);
     assert.equal(await recordReversals(database, topUp, 0, [dispute(dp, 10_000_000)]), false);
-    await creditTopUp(database, topUp);
+    await credit(database, topUp);
     assert.equal(await recordReversals(database, topUp, 0, [dispute(dp, 10_000_000)]), true);
     assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
   });

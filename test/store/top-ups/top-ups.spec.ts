@@ -4,12 +4,10 @@ import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
-import { creditManually, creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
+import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import {
   admitTopUp,
-  expireTopUp,
-  failTopUp,
   findTopUp,
   findTopUpOf,
   listTopUpsOf,
@@ -23,6 +21,7 @@ import {
   type TopUp,
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { credit, expire, fail } from '../../support/evidence.ts';
 
 const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));
 const consumerRow = row(Type.Object({ ledger: Type.Integer(), credited: Type.Integer() }));
@@ -96,8 +95,8 @@ describe('top-ups in the database', () => {
     const consumer = await newConsumer();
     const topUps = [await admitted(consumer), await admitted(consumer), await admitted(consumer)];
     const calls = topUps.flatMap(({ id }) => Array.from({ length: 5 }, () => id));
-    const credited = await Promise.all(calls.map((id) => creditTopUp(database, id)));
-    assert.equal(credited.filter(Boolean).length, 3);
+    const credited = await Promise.all(calls.map((id) => credit(database, id)));
+    assert.equal(credited.filter((result) => result === 'credited').length, 3);
     assert.equal(await creditedMicros(consumer), 30_000_000);
     assert.deepEqual(await lotsOf(consumer), [
       { from: 0, to: 10_000_000 },
@@ -115,11 +114,11 @@ describe('top-ups in the database', () => {
     const consumer = await newConsumer();
     const failure = { code: 'card_declined', message: 'no' };
     const [late, early] = [await admitted(consumer), await admitted(consumer)];
-    await failTopUp(database, late.id, failure, 1_000);
-    await creditTopUp(database, late.id);
-    await creditTopUp(database, early.id);
-    await failTopUp(database, early.id, failure, 1_000);
-    await expireTopUp(database, early.id);
+    await fail(database, late.id, failure, 1_000);
+    await credit(database, late.id);
+    await credit(database, early.id);
+    await fail(database, early.id, failure, 1_000);
+    await expire(database, early.id);
     for (const { id } of [late, early]) {
       const topUp = await findTopUp(database, id);
       assert.deepEqual([topUp?.status, topUp?.failureCode], ['completed', null]);
@@ -180,8 +179,8 @@ describe('top-ups in the database', () => {
     const direct = { method: 'direct' as const };
     const [first, second] = [await admitted(consumer, direct), await admitted(consumer, direct)];
     assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');
-    await failTopUp(database, first.id, { code: 'card_declined', message: 'no' }, 1_000);
-    await creditTopUp(database, second.id);
+    await fail(database, first.id, { code: 'card_declined', message: 'no' }, 1_000);
+    await credit(database, second.id);
     await admitted(consumer, direct);
     assert.deepEqual(await admit(consumer, direct), {
       kind: 'consent_ceiling_reached',

@@ -1,9 +1,9 @@
 /** An invocation's workflow: the agent is called until it answers, and what came of it is kept and shown. */
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { Farebox } from '@farebox/client';
 import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
-import { VerifyReply } from '../../../src/schemas/receipts.ts';
+import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { InvocationProgress } from '../../../workflows/messages.ts';
 import { echo, sendJson } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
@@ -235,6 +235,7 @@ describe('an invocation', () => {
       assert.deepEqual(check, { valid: true, invocation: { id: invocation.id, ...said } });
       assert.deepEqual(await verify(receipt), {
         valid: true,
+        recorded: true,
         keyId: '1',
         invocation: { id: invocation.id, ...said },
       });
@@ -247,13 +248,35 @@ describe('an invocation', () => {
       assert.equal((await verify(receipt)).invocation?.status, 'failed');
     });
 
+    it('that does not hold when its developer signs what never was', async () => {
+      await desk.agent('boasted');
+      const { receipt } = await receiptOf(await desk.outcomeOf('boasted'));
+      const { developerKey: key } = desk.account;
+      const answer = await call(desk.stack.api, 'GET', '/v1/receipts/keys', { key });
+      const secret = bodyOf(answer, 200, ReceiptKeysReply).keys[0]?.key ?? '';
+      const [algorithm, id, payload = ''] = receipt.split('.');
+      const said = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+      for (const [changes, valid] of [
+        [{}, true],
+        [{ callerId: 'somebody else' }, false],
+        [{ id: `inv_${'0'.repeat(32)}` }, false],
+      ] as const) {
+        const words = Buffer.from(JSON.stringify({ ...said, ...changes })).toString('base64url');
+        const signed = `${algorithm}.${id}.${words}`;
+        const mac = createHmac('sha256', Buffer.from(secret, 'base64url')).update(signed);
+        const checked = await verify(`${signed}.${mac.digest('base64url')}`);
+        assert.deepEqual([checked.keyId, checked.valid, checked.recorded], ['1', valid, valid]);
+      }
+    });
+
     it('that does not hold with a changed character', async () => {
       await desk.agent('forged');
       const { receipt } = await receiptOf(await desk.outcomeOf('forged'));
       for (const index of [12, 14, 100, 400, receipt.length - 5]) {
         const other = receipt[index] === 'A' ? 'B' : 'A';
         const forged = receipt.slice(0, index) + other + receipt.slice(index + 1);
-        assert.deepEqual(await verify(forged), { valid: false, keyId: null, charge: null });
+        const nothing = { valid: false, recorded: false, keyId: null, charge: null };
+        assert.deepEqual(await verify(forged), nothing);
         assert.deepEqual(await client().verifyReceipt(forged), { valid: false, charge: null });
       }
     });

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { dollarsOf } from '../../../src/domain/money.ts';
-import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import {
   getWalkStart,
@@ -17,6 +16,7 @@ import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { credit } from '../../support/evidence.ts';
 
 const DAY_MS = 86_400_000;
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
@@ -249,8 +249,12 @@ describe('reconciliation', () => {
   it('shows a credit without a payment, until it is paid', async () => {
     const topUp = await desk.checkout(consumer, 25);
     await desk.workflow(topUp.id).terminate();
-    await creditTopUp(desk.database, topUp.id);
-    await change(topUp, sql.fragment`status = 'disputed'`);
+    await credit(desk.database, topUp.id);
+    await change(
+      topUp,
+      sql.fragment`status = 'disputed', payment_intent_id = null, seen_verdict = null,
+        seen_micros = null, seen_at = null`,
+    );
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['not_paid', 0, 25]]);
 

@@ -109,7 +109,7 @@ describe('operators and a top-up', () => {
     assert.equal(result.topUp.sessionUrl, null);
     await until(() => found(result.topUp, 'Stuck = true and WaitingFor = "processor"'));
 
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     await desk.workflow(result.topUp.id).executeUpdate('retry');
     const repeated = await desk.request(consumer, 'checkout', 25, 'key');
     assert.ok(repeated.kind === 'pending');

@@ -89,7 +89,7 @@ describe('a top-up and its processor', () => {
       await until(async () => (await progressOf(topUp)).stuck !== null);
     }
     await desk.pay(open.sessionUrl);
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     await desk.statusBecomes(open, 'completed');
     await until(async () => (await desk.topUp(direct.topUp.id)).status === 'completed');
     const url = await until(async () => (await desk.topUp(checkout.topUp.id)).sessionUrl);

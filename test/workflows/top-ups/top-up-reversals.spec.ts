@@ -221,7 +221,7 @@ describe('a credited top-up', () => {
     await until(isStuck);
     const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
     assert.equal(stuck.stuck?.step, 'settle');
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
     assert.equal((await payer.money()).held, 10_000_000);
@@ -234,7 +234,7 @@ describe('a credited top-up', () => {
     await refund(topUp, 1_000_000);
     await until(() => found(topUp, 'ExecutionStatus = "Running"'));
     await desk.workflow(topUp.id).terminate();
-    await fetch(`${desk.simulator.url}/_simulator/faults`, { method: 'DELETE' });
+    await desk.forgetFaults();
     await refund(topUp, 2_000_000);
     await until(async () => (await refundsOf(intent)).length === 2);
     await settled(topUp, 'partially_refunded');

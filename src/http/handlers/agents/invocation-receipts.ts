@@ -3,6 +3,8 @@ import { signInvocation, type InvocationSubject } from '../../../charging/invoca
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import type { InvocationReceiptReply } from '../../../schemas/invocations.ts';
+import { findAccount } from '../../../store/accounts/accounts.ts';
+import type { Invocation } from '../../../store/agents/invocations.ts';
 import { findGrant } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -13,14 +15,28 @@ export async function getInvocationReceipt(
   { caller, params }: Request,
 ): Promise<Reply<InvocationReceiptReply>> {
   const invocation = await ownInvocation(api, caller, params);
-  const { status, endedAt } = invocation;
-  if (endedAt === null || (status !== 'succeeded' && status !== 'failed')) {
+  if (invocation.endedAt === null) {
     throw new ApiError('not_found', 'The invocation goes on; it has a receipt when it has ended.');
   }
+  const { receipt, said } = await signedInvocationOf(api, invocation);
+  const { id: invocationId, ...rest } = said;
+  return { status: 200, body: { invocationId, receipt, ...rest } };
+}
+
+/** The receipt of an invocation that has ended, and what it says. */
+export async function signedInvocationOf(
+  api: Api,
+  invocation: Invocation,
+): Promise<{ readonly receipt: string; readonly said: InvocationSubject }> {
+  const { status, endedAt } = invocation;
+  if (endedAt === null || (status !== 'succeeded' && status !== 'failed')) {
+    throw new Error('an invocation that goes on has no receipt');
+  }
   const grant = await findGrant(api.database, invocation.grantId);
-  const id = wireId('invocation', invocation.id);
-  const said: Omit<InvocationSubject, 'id'> = {
-    developerId: wireId('developer', caller.developerId),
+  const account = await findAccount(api.database, { uuid: invocation.accountId });
+  const said: InvocationSubject = {
+    id: wireId('invocation', invocation.id),
+    developerId: account ? wireId('developer', account.developerId) : '',
     callerId: grant?.callerId ?? '',
     targetAgentId: invocation.targetAgentId,
     grantId: wireId('grant', invocation.grantId),
@@ -31,6 +47,5 @@ export async function getInvocationReceipt(
     createdAt: invocation.createdAt,
     completedAt: endedAt,
   };
-  const receipt = signInvocation(api.receipts, invocation.receiptKey, { id, ...said });
-  return { status: 200, body: { invocationId: id, receipt, ...said } };
+  return { receipt: signInvocation(api.receipts, invocation.receiptKey, said), said };
 }

@@ -1,38 +1,49 @@
-/** Receipts, read back: does one hold, and the keys with which its developer verifies offline. */
-import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
-import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
-import type { ReceiptKeysReply, VerifyBody, VerifyReply } from '../../../schemas/receipts.ts';
-import type { Api } from '../../services.ts';
+/** Receipts, read back: does one hold, is it recorded, and the keys to verify with. */
+import type { Middleware } from 'koa';
+import { ApiError } from '../../../domain/errors.ts';
+import type {
+  PublicReceiptBody,
+  PublicReceiptReply,
+  ReceiptKeysReply,
+  VerifyBody,
+  VerifyReply,
+} from '../../../schemas/receipts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { respondJson } from '../../respond.ts';
+import type { Api } from '../../services.ts';
+import { checkReceipt } from './recorded-receipts.ts';
 
+/** `valid` only for what the ledger has: the signature may be the developer's own. */
 export async function verifyReceipt(
   api: Api,
   { body }: Request<VerifyBody>,
 ): Promise<Reply<VerifyReply>> {
-  const invoked = verifyInvocation(api.receipts, body.receipt);
-  if (invoked) {
-    const { receiptKey, invocation } = invoked;
-    return { status: 200, body: { valid: true, keyId: String(receiptKey), invocation } };
-  }
-  const charge = api.receipts.verify(body.receipt);
+  const checked = await checkReceipt(api, body.receipt);
+  const { charge = null, invocation } = checked?.recorded ?? {};
+  const isRecorded = checked?.recorded !== undefined;
   return {
     status: 200,
     body: {
-      valid: charge !== undefined,
-      keyId: charge ? String(charge.receiptKey) : null,
-      charge: charge
-        ? {
-            id: wireId('charge', charge.id),
-            consumerId: wireId('consumer', charge.consumerId),
-            developerId: wireId('developer', charge.developerId),
-            tool: charge.tool,
-            amount: dollarsOf(asMicros(charge.amountMicros)),
-            createdAt: charge.createdAt,
-          }
-        : null,
+      valid: isRecorded,
+      recorded: isRecorded,
+      keyId: checked?.keyId ?? null,
+      ...(invocation ? { invocation } : { charge }),
     },
   };
+}
+
+/** The receipt again, signed so that its payer can check it alone; 404 for one that is not recorded. */
+export async function postPublicReceipt(
+  api: Api,
+  { body }: Request<PublicReceiptBody>,
+): Promise<Reply<PublicReceiptReply>> {
+  const recorded = (await checkReceipt(api, body.receipt))?.recorded;
+  if (!recorded) {
+    throw new ApiError('not_found', 'The receipt is not of a recorded charge or invocation.', {
+      param: 'receipt',
+    });
+  }
+  return { status: 200, body: { receipt: api.publicReceipts.sign(recorded.receipt) } };
 }
 
 /** The developer's own keys, one for each master secret that is known. */
@@ -42,4 +53,13 @@ export async function getReceiptKeys(
 ): Promise<Reply<ReceiptKeysReply>> {
   const keys = api.receipts.developerKeys(caller.developerId);
   return { status: 200, body: { keys: keys.map(({ id, key }) => ({ id: String(id), key })) } };
+}
+
+/** An hour, in which a new key's receipts may be met: verifiers ask again for a key id that they do not know. */
+const CACHED = { 'Cache-Control': 'public, max-age=3600', 'Access-Control-Allow-Origin': '*' };
+
+/** For anybody, as a JSON Web Key Set (RFC 7517). */
+export function getPublicKeys(api: Api): Middleware {
+  const { keys } = api.publicReceipts;
+  return async (ctx) => respondJson(ctx, { status: 200, body: { keys }, headers: CACHED });
 }

@@ -1,7 +1,7 @@
 /** The payment processor's notifications (specification section 6): kept durably, then acknowledged. */
 import type { Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
-import { recordWebhook } from '../../../stripe/webhook.ts';
+import { mayBeSignature, recordWebhook } from '../../../stripe/webhook.ts';
 import type { Api } from '../../services.ts';
 import { readBody } from '../../body.ts';
 import { respondJson } from '../../respond.ts';
@@ -12,14 +12,19 @@ const BODY_BYTES_MAX = 512 * 1024;
 export function postStripeWebhook(api: Api): Middleware {
   return async (ctx) => {
     const signature = ctx.get('Stripe-Signature');
+    if (!mayBeSignature(signature)) throw invalidSignature();
     const body = await readBody(ctx.req, BODY_BYTES_MAX);
     const result = await recordWebhook(api.webhooks, body, signature);
     if (result.kind === 'invalid_signature') {
-      throw new ApiError('invalid_signature', 'The Stripe-Signature header does not fit the body.');
+      throw invalidSignature();
     }
     if (result.kind === 'invalid_event') {
       throw new ApiError('invalid_request', 'The body is no event: no JSON with an id and a type.');
     }
     respondJson(ctx, { status: 200, body: { received: true } });
   };
+}
+
+function invalidSignature(): ApiError {
+  return new ApiError('invalid_signature', 'The Stripe-Signature header does not fit the body.');
 }

@@ -1,0 +1,86 @@
+/**
+ * Public receipts: `ed25519.<key id>.<payload>.<signature>`, the words of a receipt (receipts.ts) signed so that
+ * whoever has our public keys can check them alone, and nobody but us can sign. There is one key for each master
+ * secret, derived from it.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
+import { payloadOf, type ReceiptClaim } from './receipts.ts';
+
+/** RFC 8037, with the members that verifiers look for. */
+export interface PublicKeyJwk {
+  readonly kty: 'OKP';
+  readonly crv: 'Ed25519';
+  readonly alg: 'EdDSA';
+  readonly use: 'sig';
+  /** The key id in a receipt. */
+  readonly kid: string;
+  readonly x: string;
+}
+
+interface Pair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+/** What comes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const INFO = 'farebox public receipts, ed25519';
+// 64 bytes leave four bits of the last character unused; they are zero, so a receipt has one spelling.
+const RECEIPT = /^(ed25519\.(\d{1,4})\.([\w-]+))\.([\w-]{85}[AQgw])$/;
+
+export class PublicReceipts {
+  readonly #pairs: ReadonlyMap<number, Pair>;
+
+  constructor(masterSecrets: ReadonlyMap<number, string>) {
+    this.#pairs = new Map([...masterSecrets].map(([id, secret]) => [id, pairOf(secret)]));
+  }
+
+  get keys(): readonly PublicKeyJwk[] {
+    return [...this.#pairs].map(([id, { publicKey }]) => ({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      alg: 'EdDSA',
+      use: 'sig',
+      kid: String(id),
+      x: publicKey.export({ format: 'jwk' }).x ?? '',
+    }));
+  }
+
+  /** The same words as the receipt's, which its caller knows to hold; always the same, to the byte. */
+  sign(receipt: string): string {
+    const [, keyId = '', payload] = receipt.split('.');
+    const pair = this.#pairs.get(Number(keyId));
+    if (!pair) throw new Error(`MASTER_SECRET has no secret number ${keyId}`);
+    const signed = `ed25519.${keyId}.${payload}`;
+    return `${signed}.${sign(null, Buffer.from(signed), pair.privateKey).toString('base64url')}`;
+  }
+
+  /** What a public receipt says, when the signature is ours; else undefined. */
+  read(receipt: string): ReceiptClaim | undefined {
+    const [, signed = '', keyText, payload = '', signature = ''] = RECEIPT.exec(receipt) ?? [];
+    const receiptKey = Number(keyText);
+    const pair = this.#pairs.get(receiptKey);
+    if (!pair) return undefined;
+    const bytes = Buffer.from(signature, 'base64url');
+    if (!verify(null, Buffer.from(signed), pair.publicKey, bytes)) return undefined;
+    const said = payloadOf(payload);
+    return said && { receiptKey, payload: said };
+  }
+}
+
+function pairOf(secret: string): Pair {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', INFO, 32));
+  const privateKey = createPrivateKey({
+    key: Buffer.concat([PKCS8_PREFIX, seed]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  return { privateKey, publicKey: createPublicKey(privateKey) };
+}

@@ -1,0 +1,141 @@
+/**
+ * Who may enter the embedded PostgreSQL: a superuser that sets it up, and the application's role, which owns its own
+ * database and can neither read files nor run programs. Both by password. A cluster of an earlier release, which let
+ * everybody in, is closed before it is opened to anybody.
+ */
+import { chown, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client, DatabaseError } from 'pg';
+import type { PostgresPasswords } from './data-dir.ts';
+import { runWith } from './run-with.ts';
+
+/** The role that makes the cluster, and that sets it up at each start. */
+export const SUPERUSER = 'postgres';
+const APPLICATION = 'farebox';
+const DATABASE = 'farebox';
+/** What an earlier release's superuser, named like the application now is, becomes. */
+const RETIRED = 'farebox_retired';
+const WRONG_PASSWORD = '28P01';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A line of pg_hba.conf that asks for no password. */
+const TRUSTING = /^([ \t]*(?:local|host)[^#\n]*[ \t])trust[ \t]*$/gm;
+
+/**
+ * Gives an earlier release's cluster a superuser with the password, in PostgreSQL's single-user mode, in which
+ * nobody can connect, and takes the trust out of its pg_hba.conf. `program` is how `postgres` is run here.
+ */
+export async function closeTrustingCluster(
+  program: readonly string[],
+  dataDir: string,
+  env: Environment,
+  password: string,
+): Promise<void> {
+  const file = join(dataDir, 'pg_hba.conf');
+  const rules = await readFile(file, 'utf8');
+  const closed = rules.replaceAll(TRUSTING, '$1scram-sha-256');
+  if (closed === rules) return;
+  // When this was killed before, the role is there, and the first line fails without harm.
+  const statements = `create role ${SUPERUSER}\nalter role ${SUPERUSER} superuser login password '${password}'\n`;
+  await runWith(statements, [...program, '--single', '-D', dataDir, 'postgres'], env);
+  const { uid, gid } = await stat(file);
+  await writeFile(`${file}.new`, closed, { mode: 0o600 });
+  await chown(`${file}.new`, uid, gid);
+  await rename(`${file}.new`, file);
+}
+
+/** The application's role and database as they are to be; where to find the server, and its version. */
+export async function setUpRoles(
+  port: number,
+  passwords: PostgresPasswords,
+): Promise<{ readonly url: string; readonly superuserUrl: string; readonly version: string }> {
+  const urlOf = (role: string, password: string, database: string) =>
+    `postgres://${role}:${password}@127.0.0.1:${port}/${database}`;
+  const superuserUrl = urlOf(SUPERUSER, passwords.superuser, 'postgres');
+  const version = await withClient(superuserUrl, async (client) => {
+    await retireTrustedSuperuser(client);
+    await setUpApplication(client, passwords.application);
+    const { rows } = await client.query<{ version: string }>(
+      `select current_setting('server_version') as version`,
+    );
+    return rows[0]?.version ?? '';
+  });
+  await withClient(urlOf(SUPERUSER, passwords.superuser, DATABASE), handOver);
+  return { version, superuserUrl, url: urlOf(APPLICATION, passwords.application, DATABASE) };
+}
+
+/** The role that made a cluster stays a superuser for ever; it loses its name and its login. */
+async function retireTrustedSuperuser(client: Client): Promise<void> {
+  const { rowCount } = await client.query(`select from pg_roles where rolname = $1 and rolsuper`, [
+    APPLICATION,
+  ]);
+  if (rowCount === 0) return;
+  await client.query(`alter role ${APPLICATION} rename to ${RETIRED}`);
+  await client.query(`alter role ${RETIRED} nologin`);
+}
+
+async function setUpApplication(client: Client, password: string): Promise<void> {
+  const { rows } = await client.query<{ role: boolean; database: boolean }>(
+    `select exists (select from pg_roles where rolname = $1) as role,
+            exists (select from pg_database where datname = $2) as database`,
+    [APPLICATION, DATABASE],
+  );
+  if (!rows[0]?.role) await client.query(`create role ${APPLICATION}`);
+  await client.query(`alter role ${APPLICATION} login password '${password}'`);
+  if (!rows[0]?.database) {
+    await client.query(`create database ${DATABASE} owner ${APPLICATION}`);
+  }
+  // Whoever has a role of another database on this server has nothing to look for in this one.
+  await client.query(`revoke all on database ${DATABASE} from public`);
+}
+
+/** Of an earlier release: what its superuser made becomes the application's. */
+async function handOver(client: Client): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `select format('alter database ${DATABASE} owner to ${APPLICATION}') as statement
+       from pg_database where datname = $1 and datdba = (select oid from pg_roles where rolname = $2)
+     union all
+     select format('alter schema %I owner to ${APPLICATION}', nspname)
+       from pg_namespace where nspowner = (select oid from pg_roles where rolname = $2) and nspname = 'farebox'
+     union all
+     select format('alter %s %s owner to ${APPLICATION}',
+              case relkind when 'S' then 'sequence' when 'v' then 'view'
+                when 'm' then 'materialized view' else 'table' end, oid::regclass)
+       from pg_class
+       where relowner = (select oid from pg_roles where rolname = $2) and relnamespace = to_regnamespace('farebox')
+         and relkind in ('r', 'p', 'S', 'v', 'm')
+         -- An identity column's sequence goes with its table.
+         and not exists (select from pg_depend d where d.objid = pg_class.oid
+           and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i') and relkind = 'S')
+     union all
+     select format('alter routine %s owner to ${APPLICATION}', oid::regprocedure)
+       from pg_proc where proowner = (select oid from pg_roles where rolname = $2) and pronamespace = to_regnamespace('farebox')
+     union all
+     select format('alter type %s owner to ${APPLICATION}', t.oid::regtype)
+       from pg_type t left join pg_class c on c.oid = t.typrelid
+       where typowner = (select oid from pg_roles where rolname = $2) and typnamespace = to_regnamespace('farebox')
+         and typelem = 0 and (typtype in ('d', 'e') or c.relkind = 'c')`,
+    [DATABASE, RETIRED],
+  );
+  if (rows.length === 0) return;
+  // One message, one transaction.
+  await client.query(rows.map(({ statement }) => statement).join(';\n'));
+}
+
+async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: url, ssl: false });
+  try {
+    await client.connect();
+    return await work(client);
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code !== WRONG_PASSWORD) throw error;
+    throw new Error(
+      'the embedded PostgreSQL has another password than secrets.json of its data directory: put the ' +
+        'secrets.json back that the data was made with',
+      { cause: error },
+    );
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,54 @@
+/** What a start hands to its processes, and which settings it refuses together. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { secretsOf } from '../../src/embedded/data-dir.ts';
+import { refuseHalfSettings, sharedSettings } from '../../src/embedded/parts.ts';
+
+describe('the settings of a start', () => {
+  let dataDir: string;
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'farebox-settings-'));
+  });
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  const isOpenToPrivate = (env: Readonly<Record<string, string>>) =>
+    sharedSettings({ port: 1, dataDir, env })['ALLOW_PRIVATE_ENDPOINTS'];
+
+  it('let agents be on private addresses only while every part is embedded, or when asked to', () => {
+    assert.equal(isOpenToPrivate({}), 'true');
+    for (const name of ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'STRIPE_SECRET_KEY']) {
+      assert.equal(isOpenToPrivate({ [name]: 'real' }), 'false', name);
+      assert.equal(isOpenToPrivate({ [name]: 'real', ALLOW_PRIVATE_ENDPOINTS: 'true' }), 'true');
+    }
+    assert.equal(isOpenToPrivate({ ALLOW_PRIVATE_ENDPOINTS: 'false' }), 'false');
+  });
+
+  it('refuse simulated payments into a database of somebody, unless they are asked for', () => {
+    const database = { DATABASE_URL: 'postgres://books.example/farebox' };
+    const stripe = { STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' };
+    assert.throws(() => refuseHalfSettings(database), /would credit that database/);
+    for (const env of [
+      {},
+      { ...database, ...stripe },
+      { ...database, SIMULATE_PAYMENTS: 'true' },
+    ]) {
+      refuseHalfSettings(env);
+    }
+  });
+
+  it('keep the secrets of an earlier release and add those that it did not have', async () => {
+    const file = join(dataDir, 'secrets.json');
+    const earlier = { masterSecret: 'm', simulatorKey: 'sk_test_s', webhookSecret: 'whsec_w' };
+    await writeFile(file, JSON.stringify(earlier));
+    const secrets = secretsOf(dataDir);
+    assert.partialDeepStrictEqual(secrets, earlier);
+    const random = [secrets.simulatorToken, ...Object.values(secrets.postgres)];
+    assert.equal(new Set(random.filter((secret) => secret.length >= 43)).size, 3);
+    assert.deepEqual(secretsOf(dataDir), secrets);
+    assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), secrets);
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+  });
+});

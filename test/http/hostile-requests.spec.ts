@@ -1,0 +1,94 @@
+/** What strangers send without a key: answered with a 400 and little work, or cut off in time. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { assertError, call } from '../support/http.ts';
+
+const SIGNATURE = 'f'.repeat(64);
+
+describe('a request of a stranger', function () {
+  this.timeout(60_000);
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api.stop());
+
+  /** All that comes back on a line of its own until it is closed. */
+  async function raw(sent: string): Promise<string> {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(sent);
+    return text(socket);
+  }
+
+  for (const target of ['http://[::1/x', `http://[${'a'.repeat(10_000)}`, 'x', '*']) {
+    it(`for ${target.slice(0, 20)} is answered 400, not 500`, async () => {
+      const answer = await raw(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    });
+  }
+
+  it('that names the whole URL is answered like one that names the path', async () => {
+    const answer = await raw(
+      'GET http://any.example/healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+  });
+
+  for (const [what, signatureOf] of Object.entries({
+    'has no signature': (): string | undefined => undefined,
+    'is signed with bytes beyond ASCII': () => `t=${now()},v1=${'\u00ff'.repeat(64)}`,
+    'is signed at no time': () => `t=,v1=${SIGNATURE}`,
+    'is signed with nothing': () => `t=${now()},v1=`,
+    'was signed an hour ago': () => `t=${now() - 3_600},v1=${SIGNATURE}`,
+  })) {
+    it(`to the webhook that ${what} is refused before its body is there`, async () => {
+      const signature = signatureOf();
+      const header = signature === undefined ? '' : `Stripe-Signature: ${signature}\r\n`;
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+      socket.write(
+        Buffer.from(
+          `POST /webhooks/stripe HTTP/1.1\r\nHost: a\r\n${header}Content-Length: 500000\r\n\r\n{`,
+          'latin1',
+        ),
+      );
+      const [answer] = (await new Promise((resolve) =>
+        socket.once('data', (data) => resolve([data])),
+      )) as [Buffer];
+      socket.destroy();
+      assert.match(String(answer), /^HTTP\/1\.1 400 /);
+    });
+  }
+
+  it('to the webhook with a signature of the right form is refused for what it is', async () => {
+    const answer = await call(api, 'POST', '/webhooks/stripe', {
+      headers: { 'stripe-signature': `t=${now()},v1=${SIGNATURE}` },
+      body: {},
+    });
+    assertError(answer, 400, 'invalid_signature');
+  });
+
+  it('whose headers never end is cut off after 10 seconds, not after 40', async () => {
+    const startedAtMs = Date.now();
+    const answer = await raw('GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+    const tookMs = Date.now() - startedAtMs;
+    assert.match(answer, /^(HTTP\/1\.1 4\d\d |$)/);
+    assert.ok(tookMs >= 9_000 && tookMs < 20_000, `${tookMs} ms`);
+  });
+
+  it('meets a process that ends when its port is taken', async () => {
+    const cli = join(import.meta.dirname, '../../src/cli.ts');
+    const env = { ...api.env, PORT: new URL(api.url).port, PATH: process.env['PATH'] };
+    const second = spawn(process.execPath, [cli, 'api'], { env, stdio: 'ignore' });
+    assert.equal(await new Promise((resolve) => second.once('exit', resolve)), 1);
+  });
+});
+
+function now(): number {
+  return Math.floor(Date.now() / 1_000);
+}

@@ -1,0 +1,71 @@
+/** The log of a process: a full disk costs lines, not charges, and what strangers send stays out of it. */
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { rotateLog } from '../../src/embedded/child.ts';
+
+const LOG = new URL('../../src/processes/log.ts', import.meta.url).href;
+const run = promisify(execFile);
+
+/** A program that logs. */
+const programOf = (statements: string) => [
+  '--input-type=module',
+  '-e',
+  `import { createLog } from '${LOG}'; const log = createLog('test', 'info'); ${statements}`,
+];
+
+describe('the log of a process', () => {
+  it('neither ends it nor holds it up when the disk is full', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(
+      process.execPath,
+      programOf(`for (let n = 0; n < 1000; n += 1) log.info('lost'); process.exitCode = 7;`),
+      { stdio: ['ignore', full, 'inherit'] },
+    );
+    closeSync(full);
+    const code = await new Promise((resolve) => child.once('exit', resolve));
+    assert.equal(code, 7);
+  });
+
+  it('keeps type, message, stack and code of an error, bounded, and nothing that was sent', async () => {
+    const { stdout } = await run(
+      process.execPath,
+      programOf(`
+        try { new URL('http://[' + 'sent'.repeat(10_000)); } catch (err) { log.error({ err }, 'a'); }
+        log.error({ err: new Error('long '.repeat(10_000)) }, 'b');
+      `),
+    );
+    assert.ok(!stdout.includes('sentsent'));
+    const [bad, long] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)) as [
+      { err: Record<string, string> },
+      { err: Record<string, string> },
+    ];
+    assert.equal(bad.err['code'], 'ERR_INVALID_URL');
+    assert.match(bad.err['stack'] ?? '', /Invalid URL/);
+    assert.equal(long.err['message']?.length, 4_000);
+    assert.ok(stdout.length < 20_000);
+  });
+
+  it('is put aside when it has grown large, while its writer goes on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
+    const file = join(folder, 'api.log');
+    const writer = openSync(file, 'a');
+    writeSync(writer, 'x'.repeat(10_000_001));
+    rotateLog(file);
+    writeSync(writer, 'later\n');
+    assert.equal(await readFile(file, 'utf8'), 'later\n');
+    assert.equal((await stat(`${file}.1`)).size, 10_000_001);
+    rotateLog(file);
+    assert.equal(await readFile(file, 'utf8'), 'later\n');
+    closeSync(writer);
+    await rm(folder, { recursive: true });
+  });
+});

@@ -1,0 +1,37 @@
+/** What the processor shows of a top-up, as if a step had just read it there: for tests of the store alone. */
+import assert from 'node:assert/strict';
+import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
+import type { Database } from '../../src/store/database.ts';
+import { recordSeen } from '../../src/store/top-ups/payment-evidence.ts';
+import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
+
+/** A payment of the whole amount; a top-up that names no payment intent gets one of its own. */
+export async function showPaid(database: Database, id: string): Promise<void> {
+  const { amountMicros: paidMicros, paymentIntentId } = await getTopUp(database, id);
+  const seen = {
+    kind: 'paid',
+    paymentIntentId: paymentIntentId ?? `pi_${id}`,
+    paidMicros,
+  } as const;
+  assert.equal(await recordSeen(database, id, seen), true);
+}
+
+export async function credit(database: Database, id: string): Promise<CreditResult> {
+  await showPaid(database, id);
+  return creditTopUp(database, id);
+}
+
+export async function fail(
+  database: Database,
+  id: string,
+  failure: { readonly code: string; readonly message: string },
+  retryMs: number,
+) {
+  await recordSeen(database, id, { kind: 'failed', code: failure.code });
+  return failTopUp(database, id, failure, retryMs);
+}
+
+export async function expire(database: Database, id: string): Promise<void> {
+  await recordSeen(database, id, { kind: 'expired' });
+  await expireTopUp(database, id);
+}

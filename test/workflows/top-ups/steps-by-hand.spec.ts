@@ -1,0 +1,196 @@
+/**
+ * Whoever reaches Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
+ * every state of its row: no money moves that the processor does not show, and no row says what it did not show.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Type } from 'typebox';
+import { wireId } from '../../../src/domain/ids.ts';
+import { row, sql } from '../../../src/store/database.ts';
+import { admitTopUp, openTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { expire, fail } from '../../support/evidence.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+
+const DECLINED = { code: 'card_declined', message: 'declined' };
+const standingRow = row(Type.Object({ standing: Type.String() }));
+
+/** Each with what its workflow would hand over, or a liar. */
+const STEPS: readonly [name: string, ...input: unknown[]][] = [
+  ['creditTopUp'],
+  ['expireTopUp'],
+  ['failTopUp', DECLINED],
+  ['failTopUp', { code: 'authentication_required', message: 'a lie' }],
+  ['openCheckout'],
+  ['chargeSavedCard'],
+  ['askProcessor'],
+  ['settleTopUp'],
+  // Last: a direct top-up that is taken up may be paid.
+  ['openTopUp'],
+];
+
+describe('a step of a top-up that somebody starts by hand', function () {
+  this.timeout(180_000);
+  let desk: TopUpDesk;
+
+  before(async () => {
+    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    await desk.startWorker();
+    await desk.control('webhooks', { mode: 'drop' });
+  });
+
+  after(async () => {
+    await desk?.close();
+  });
+
+  /** Runs the step on the worker, once; what it throws is its business. */
+  async function start(name: string, ...args: unknown[]): Promise<'done' | 'refused'> {
+    return desk.temporal.client.activity
+      .execute(name, {
+        id: randomUUID(),
+        taskQueue: desk.temporal.taskQueue,
+        args,
+        startToCloseTimeout: '15s',
+        retry: { maximumAttempts: 1 },
+      })
+      .then(
+        () => 'done' as const,
+        () => 'refused' as const,
+      );
+  }
+
+  async function newRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
+    const order = { ...consumer, method, amountMicros: asMicros(25_000_000) };
+    const admitted = await admitTopUp(desk.database, order);
+    assert.ok(admitted.kind === 'admitted', admitted.kind);
+    return admitted.topUp;
+  }
+
+  async function openedRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
+    const { id } = await newRow(method, consumer);
+    return (await openTopUp(desk.database, id))!;
+  }
+
+  async function unpaidCheckout(consumer: Consumer): Promise<TopUp> {
+    const topUp = await desk.checkout(consumer, 25);
+    await desk.workflow(topUp.id).terminate();
+    return topUp;
+  }
+
+  /** No payment stands behind any of these. */
+  const UNPAID: Readonly<Record<string, (consumer: Consumer) => Promise<TopUp>>> = {
+    'a checkout that was not taken up': (consumer) => newRow('checkout', consumer),
+    'a direct top-up that was not taken up': (consumer) => newRow('direct', consumer),
+    'a checkout without a session': (consumer) => openedRow('checkout', consumer),
+    'a checkout that can be paid': unpaidCheckout,
+    'an expired checkout': async (consumer) => {
+      const topUp = await unpaidCheckout(consumer);
+      await desk.stripe.checkout.sessions.expire(topUp.sessionId!);
+      await expire(desk.database, topUp.id);
+      return topUp;
+    },
+    'a direct top-up that failed': async (consumer) => {
+      const topUp = await openedRow('direct', consumer);
+      await fail(desk.database, topUp.id, DECLINED, 1_000);
+      return topUp;
+    },
+  };
+
+  /** All that money is: balance, movements, lots, holds; and the status with its reason. */
+  async function standingOf(topUp: TopUp): Promise<string> {
+    return desk.database.oneFirst(sql.type(standingRow)`
+      select concat_ws(' ', t.status, t.failure_code, c.credited_micros, c.spent_micros,
+        c.held_micros, c.refunded_micros,
+        (select count(*) from farebox.movements m where m.consumer_id = c.id),
+        (select count(*) from farebox.reversals r where r.consumer_id = c.id)) as standing
+      from farebox.top_ups t join farebox.consumers c on c.ledger = t.ledger and c.id = t.consumer_id
+      where t.id = ${topUp.id}
+    `);
+  }
+
+  for (const [state, prepare] of Object.entries(UNPAID)) {
+    it(`moves no money of ${state}, and says nothing new of it`, async () => {
+      const topUp = await prepare(await desk.newConsumer());
+      for (const [name, ...input] of STEPS) {
+        const before = await standingOf(topUp);
+        await start(name, wireId('topUp', topUp.id), ...input);
+        assert.equal(await standingOf(topUp), before, name);
+        assert.deepEqual(await desk.paymentsOf(topUp), [], name);
+      }
+    });
+  }
+
+  it('takes no card for a checkout, nor for a direct top-up that may still be withdrawn', async () => {
+    const consumer = await desk.newConsumer();
+    for (const topUp of [await unpaidCheckout(consumer), await newRow('direct', consumer)]) {
+      assert.equal(await start('chargeSavedCard', wireId('topUp', topUp.id)), 'refused');
+      assert.deepEqual(await desk.paymentsOf(topUp), []);
+    }
+  });
+
+  it('opens no second way to pay a direct top-up', async () => {
+    const topUp = await openedRow('direct', await desk.newConsumer());
+    assert.equal(await start('openCheckout', wireId('topUp', topUp.id)), 'refused');
+    assert.equal((await desk.topUp(topUp.id)).sessionId, null);
+  });
+
+  it('cancels, and then expires, only what the processor shows as over', async () => {
+    const topUp = await unpaidCheckout(await desk.newConsumer());
+    const id = wireId('topUp', topUp.id);
+    await desk.pay(topUp.sessionUrl);
+    await start('cancelPayment', id);
+    assert.equal(await start('expireTopUp', id), 'refused');
+    assert.equal((await desk.topUp(topUp.id)).status, 'pending');
+  });
+
+  it('credits, once, what the processor shows as paid, whoever asks for it', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await unpaidCheckout(consumer);
+    const id = wireId('topUp', topUp.id);
+    await desk.pay(topUp.sessionUrl);
+    assert.equal(await start('failTopUp', id, DECLINED), 'refused');
+    await Promise.all([start('creditTopUp', id), start('creditTopUp', id)]);
+    assert.equal(await start('creditTopUp', id), 'done');
+    assert.deepEqual(await desk.books(consumer), {
+      credited: 25_000_000,
+      movements: 1,
+      lots: 1,
+      lotsMicros: 25_000_000,
+    });
+  });
+
+  it('takes nothing from a top-up that is credited, and gives nothing twice', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await unpaidCheckout(consumer);
+    await desk.pay(topUp.sessionUrl);
+    assert.equal(await start('creditTopUp', wireId('topUp', topUp.id)), 'done');
+    const before = await standingOf(topUp);
+    for (const [name, ...input] of [...STEPS, ['cancelPayment'] as const]) {
+      await start(name, wireId('topUp', topUp.id), ...input);
+      assert.equal(await standingOf(topUp), before, name);
+    }
+    assert.equal((await desk.paymentsOf(topUp)).length, 1);
+  });
+
+  it('does not believe a failure, but records the one that the processor shows', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await openedRow('direct', consumer);
+    const id = wireId('topUp', topUp.id);
+    await start('chargeSavedCard', id);
+    assert.equal((await desk.paymentsOf(topUp)).length, 1);
+    assert.equal(await start('failTopUp', id, DECLINED), 'refused');
+    assert.equal(await start('creditTopUp', id), 'done');
+  });
+
+  it('walks only what the processor books, and no further than now', async () => {
+    const walk = { since: 0, until: 9e9, after: null };
+    assert.equal(await start('walkPage', { ...walk, list: 'customers' }), 'refused');
+    assert.equal(await start('endWalk', 9e9), 'done');
+    const ahead = await desk.database.oneFirst(
+      sql.type(
+        row(Type.Object({ isAhead: Type.Boolean() })),
+      )`select walked_until > now() + interval '1 minute' as "isAhead" from farebox.reconciliation`,
+    );
+    assert.equal(ahead, false);
+  });
+});
