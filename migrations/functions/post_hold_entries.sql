@@ -37,7 +37,7 @@ declare
   -- By hold.
   h_ids uuid[]; h_ledger smallint[]; h_consumer uuid[]; h_developer int[]; h_tool text[];
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
-  h_placed timestamptz[]; h_expires timestamptz[]; h_is_extended boolean[];
+  h_placed timestamptz[]; h_expires timestamptz[]; h_is_changed boolean[]; h_is_extended boolean[];
   -- By consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
   c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[];
@@ -54,18 +54,21 @@ declare
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
   -- Every statement below has a new snapshot, so it sees what committed while these locks were waited for.
-  -- `= any (array[..])` and not `=`: it can only be probed, however small the table was when the plan was made.
+  -- Holds are probed by their index however small the table was when the plan was made: by `= any (array[..])` and
+  -- no further condition here and in the update, by `limit 1` elsewhere.
   perform 1 from unnest(p_hold, p_developer) as a(id, developer)
     join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id])
     order by x.ledger, x.id for update of x;
   select array_agg(x.id), array_agg(x.ledger), array_agg(x.consumer_id), array_agg(x.developer),
     array_agg(x.tool), array_agg(x.held_micros), array_agg(x.captured_micros), array_agg(x.captures),
     array_agg(case when x.state = 0 and x.expires_at <= now() then 3::smallint else x.state end),
-    array_agg(x.placed_at), array_agg(x.expires_at), array_agg(false)
+    array_agg(x.placed_at), array_agg(x.expires_at), array_agg(false), array_agg(false)
   into h_ids, h_ledger, h_consumer, h_developer, h_tool, h_held, h_captured, h_captures, h_state, h_placed,
-    h_expires, h_is_extended
+    h_expires, h_is_changed, h_is_extended
   from (select distinct q.id, q.developer from unnest(p_hold, p_developer) as q(id, developer)) a
-  join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id]);
+  cross join lateral (
+    select * from farebox.holds where developer = a.developer and id = a.id limit 1
+  ) x;
 
   select array_agg(a.ledger), array_agg(a.id) into c_ledgers, c_ids
   from (
@@ -155,7 +158,8 @@ begin
     end if;
     if p_kind[i] = 4 then
       if now() + make_interval(secs => p_seconds[i]) > h_expires[h] then
-        h_is_extended[h] := least(now() + make_interval(secs => p_seconds[i]), h_placed[h] + c_max_age) > h_expires[h];
+        h_is_changed[h] := true;
+        h_is_extended[h] := true;
         h_expires[h] := greatest(h_expires[h],
           least(now() + make_interval(secs => p_seconds[i]), h_placed[h] + c_max_age));
       end if;
@@ -187,6 +191,7 @@ begin
       c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
       continue;
     end if;
+    h_is_changed[h] := true;
     h_held[h] := h_held[h] - v_take - v_let_go;
     h_captured[h] := h_captured[h] + v_ask;
     if h_held[h] = 0 then h_state[h] := case p_kind[i] when 3 then 2 else 1 end; end if;
@@ -205,10 +210,9 @@ begin
 
   update farebox.holds x set held_micros = a.held, captured_micros = a.captured, captures = a.captures,
     state = a.state, expires_at = a.expires
-  from unnest(h_ids, h_developer, h_held, h_captured, h_captures, h_state, h_expires)
-    as a(id, developer, held, captured, captures, state, expires)
-  where x.developer = any (array[a.developer]) and x.id = any (array[a.id]) and x.state = 0
-    and (x.held_micros <> a.held or x.expires_at <> a.expires);
+  from unnest(h_ids, h_developer, h_held, h_captured, h_captures, h_state, h_expires, h_is_changed)
+    as a(id, developer, held, captured, captures, state, expires, is_changed)
+  where a.is_changed and x.developer = any (array[a.developer]) and x.id = any (array[a.id]);
 
   with moved as (
     update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
@@ -286,5 +290,7 @@ begin
     x.placed_at, x.expires_at
   from unnest(r_outcome, r_id, r_amount, r_balance, r_key, r_hold, p_developer) with ordinality
     as a(outcome, id, amount, balance, key, hold, developer, n)
-  left join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.hold]);
+  left join lateral (
+    select * from farebox.holds where developer = a.developer and id = a.hold limit 1
+  ) x on true;
 end $$;
