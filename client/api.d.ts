@@ -81,9 +81,9 @@ export interface BatchedCharge {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
-  amount?: number;
+  amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -92,8 +92,10 @@ export interface BatchedCharge {
   idempotencyKey?: string;
 }
 export interface CaptureBody {
-  /** Dollars to charge. Default: all that the hold has left. */
-  amount?: number;
+  /**
+   * Dollars to charge. Default: all that the hold has left. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
   /** Whether to release the rest. Default: true. False leaves the hold open. */
   final?: boolean;
   /**
@@ -267,6 +269,8 @@ export interface ChargeBatchReply {
           remaining?: number;
           /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
           status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+          /** With `tool_exists`: the tool that has the name. */
+          toolId?: string;
         };
       }
   )[];
@@ -277,9 +281,9 @@ export interface ChargeBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
-  amount?: number;
+  amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -551,6 +555,8 @@ export interface ErrorReply {
     remaining?: number;
     /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
     status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+    /** With `tool_exists`: the tool that has the name. */
+    toolId?: string;
   };
 }
 export interface ExtendBody {
@@ -596,9 +602,9 @@ export interface HoldBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.
+   * Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
-  amount?: number;
+  amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -799,8 +805,10 @@ export interface ReceiptKeysReply {
   }[];
 }
 export interface RefundBody {
-  /** Dollars to give back. Default: all of the charge that is not refunded yet. */
-  amount?: number;
+  /**
+   * Dollars to give back. Default: all of the charge that is not refunded yet. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
 }
 export interface RefundReply {
   /** The id of the refund. */
@@ -873,13 +881,17 @@ export interface ToolBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   name: string;
   description?: string;
-  /** Dollars per call. With null, each charge names its amount. */
-  price?: number | null;
+  /**
+   * Dollars per call, as a number or a decimal string. With null, each charge names its amount.
+   */
+  price?: (number | string) | null;
 }
 export interface ToolChanges {
   description?: string;
-  /** Dollars per call. With null, each charge names its amount. */
-  price?: number | null;
+  /**
+   * Dollars per call, as a number or a decimal string. With null, each charge names its amount.
+   */
+  price?: (number | string) | null;
   /** True archives the tool, false restores it. */
   archived?: boolean;
 }
@@ -912,8 +924,10 @@ export interface ToolsReply {
   }[];
 }
 export interface TopUpBody {
-  /** Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5. */
-  amount: number;
+  /**
+   * Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
 }
 export interface TopUpRecord {
   /** The id of the top-up. */

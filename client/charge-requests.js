@@ -3,21 +3,23 @@
  * and answered each by itself. Either way a charge has the same idempotency key and the same meaning, so
  * an attempt in a batch and one alone are attempts of one charge.
  */
+import { amountToSend } from './money.js';
 import { failureOf } from './transport.js';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 /** A charge ready to be sent. What JSON cannot carry throws here, in the call that it belongs to. */
-export function prepareCharge({ apiKey, tool, amount, metadata }, idempotencyKey) {
-  const body = JSON.stringify({ apiKey, tool, amount, metadata });
+export function prepareCharge(request, idempotencyKey) {
+  const { apiKey, tool, metadata } = request;
+  const body = JSON.stringify({ apiKey, tool, amount: amountToSend(request.amount), metadata });
   const member = `${body.slice(0, -1)},"idempotencyKey":${JSON.stringify(idempotencyKey)}}`;
   return { idempotencyKey, body, member };
 }
 
 /** The answer: `{ charge }`, or a failure of transport.js. */
-export async function postCharge(transport, { body, idempotencyKey }, timeoutMs) {
+export async function postCharge(transport, { body, idempotencyKey }, timeoutMs, signal) {
   const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
-  const options = { method: 'POST', headers, body, timeoutMs };
+  const options = { method: 'POST', headers, body, timeoutMs, signal };
   const response = await transport.request('/v1/charges', options);
   return answerOf(response, response.header?.('idempotency-replayed') === 'true');
 }

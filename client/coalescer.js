@@ -2,6 +2,7 @@
  * Concurrent charges go together: what is called while requests are in flight queues and goes in the next
  * one. None waits for company: a lone charge is sent at once, alone. Each keeps its own answer and deadline.
  */
+import { aborted } from './transport.js';
 
 // Two, so that the service works on one while the other is read and answered, and one slow answer does not stop
 // all. Measured with 256 concurrent callers: half as many charges again as with one; more gain nothing.
@@ -23,16 +24,21 @@ class Call {
   isOver = false;
   #resolve;
   #timer;
+  #signal;
+  #abort = () => this.settle(aborted(this.#signal, this.isSent));
 
-  constructor(charge, leftMs, resolve) {
+  constructor(charge, leftMs, signal, resolve) {
     this.charge = charge;
     this.deadline = performance.now() + leftMs;
     this.#resolve = resolve;
     this.#timer = setTimeout(timeOut, Math.min(leftMs, TIMER_MS_MAX), this);
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#abort);
   }
 
   settle(answer) {
     clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#abort);
     this.isOver = true;
     this.#resolve(answer);
   }
@@ -55,10 +61,10 @@ export class Coalescer {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Resolves with the charge's answer, within `leftMs`. */
-  send(charge, leftMs) {
+  /** Resolves with the charge's answer, within `leftMs` or when the signal says so; unsent it then stays so. */
+  send(charge, leftMs, signal) {
     return new Promise((resolve) => {
-      this.#queue.push(new Call(charge, leftMs, resolve));
+      this.#queue.push(new Call(charge, leftMs, signal, resolve));
       this.#schedule();
     });
   }

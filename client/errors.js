@@ -32,6 +32,14 @@ export class FareboxError extends Error {
     this.shortfall = facts.shortfall;
     this.topUpUrl = facts.topUpUrl;
     this.refundable = facts.refundable;
+    this.remaining = facts.remaining;
+    this.holdStatus = facts.holdStatus;
+    this.toolId = facts.toolId;
+  }
+
+  /** For structured logs and for answers of your own: an error's message and cause are not enumerable. */
+  toJSON() {
+    return Object.assign({}, this, { message: this.message, cause: this.cause?.message });
   }
 }
 
@@ -59,10 +67,15 @@ export function createError(code, message, facts, cause) {
   return new ErrorClass(code, message, facts, cause);
 }
 
-/** A failure of transport.js: Farebox's refusal in its own words, or `service_unavailable` and why. */
-export function errorOf({ status, error, refused, reason, cause }, unavailable, facts = {}) {
-  const all = { ...error, status, ...facts };
-  return refused
-    ? createError(error.code, error.message ?? error.code, all, cause)
-    : createError('service_unavailable', `${unavailable} (${reason}).`, all, cause);
+/** A failure of transport.js: Farebox's refusal in its own words, else `service_unavailable` or `aborted` and why. */
+export function errorOf(
+  { status, error, refused, isAborted, reason, cause },
+  unavailable,
+  facts = {},
+) {
+  // `hold_closed` has a status of its own, of the hold.
+  const all = { ...error, holdStatus: error?.status, status, ...facts };
+  if (refused) return createError(error.code, error.message ?? error.code, all, cause);
+  const code = isAborted ? 'aborted' : 'service_unavailable';
+  return createError(code, `${unavailable} (${reason}).`, all, cause);
 }

@@ -1,33 +1,117 @@
 /**
  * @farebox/client: charge a consumer for a tool call, get a signed receipt, run the tool.
- * Section numbers are those of the Farebox interface specification. Amounts are dollars as JSON
- * numbers with at most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
+ * Amounts are dollars, with
+ * at most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
  */
 
+import type {
+  BalanceReply,
+  ChangedToolReply,
+  ChargesReply,
+  CheckoutReply,
+  ConsumerStatementReply,
+  DeveloperChargeReply,
+  DeveloperStatementReply,
+  DeveloperTopUpsReply,
+  EarningsReply,
+  ListedCharge,
+  ToolReply,
+  ToolsReply,
+  TopUpRecord,
+  TopUpReply,
+  TopUpsReply,
+  UsageReply,
+} from './api.js';
+
+import type { ServiceUnavailableError } from './errors.js';
+import type { Amount } from './money.js';
+
+export type * as Api from './api.js';
+export {
+  FareboxError,
+  InsufficientBalanceError,
+  InvalidApiKeyError,
+  ServiceUnavailableError,
+} from './errors.js';
+export { usd, type Amount, type Rounding, type Usd } from './money.js';
+
 /**
- * What charge() does when Farebox cannot be reached or gives no answer (section 7):
+ * What charge() does when Farebox cannot be reached or gives no answer:
  * `fail` raises, so the tool does not run; `run_unpaid` resolves with `paid: false`, so it may.
  */
 export type OnUnavailable = 'fail' | 'run_unpaid';
 
-export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> {
-  /** The developer secret key (section 5). Default: the environment's `FAREBOX_SECRET_KEY`. */
-  secretKey?: string | undefined;
+interface ConnectionOptions {
   /** Where Farebox is, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /** How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000. */
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one; all have its idempotency key. Default 2. */
   maxRetries?: number | undefined;
+}
+
+export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
+  /** The developer secret key. Default: the environment's `FAREBOX_SECRET_KEY`. */
+  secretKey?: string | undefined;
   /** Default `fail`. A refusal always raises, whatever this says. */
   onUnavailable?: Mode | undefined;
-  /** Default true: concurrent charges go together in one request (`POST /v1/charges/batch`). */
+  /**
+   * Whether concurrent charges go together in one request (`POST /v1/charges/batch`). Default: true under
+   * Node, Bun and Deno; false in edge runtimes such as Workers, where calls cannot share a request.
+   */
   coalesce?: boolean | undefined;
   /**
    * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as
    * well as verify, so keep them as secret as your secret key. Default: asked for when first needed.
    */
   receiptKeys?: readonly ReceiptKey[] | undefined;
+}
+
+/** For one call; its last argument. */
+export interface CallOptions {
+  /** In place of the client's. The call ends within `timeoutMs * (maxRetries + 1)`. */
+  timeoutMs?: number | undefined;
+  /**
+   * Ends the call: it raises `aborted`, with the signal's reason as `cause`. What was sent may have happened:
+   * `outcome` is then `unknown`, and the same call with `idempotencyKey` tells.
+   */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * A list of the API: `for await` gives each item of all pages, which are fetched as they are needed.
+ *
+ * @example
+ * for await (const charge of farebox.charges({ tool: 'search' })) console.log(charge.id);
+ */
+export interface List<Item, Page> extends AsyncIterable<Item> {
+  /** The first page, or the one behind a `nextCursor`. */
+  page(cursor?: string): Promise<Page>;
+}
+
+interface PageSize {
+  /** Items per page, 1 to 100. Default 50. */
+  limit?: number | undefined;
+}
+
+interface TimeRange {
+  /** Inclusive: `2026-11-21` or `2026-11-21T09:30:00Z`. */
+  from?: string | undefined;
+  /** Exclusive. */
+  to?: string | undefined;
+}
+
+export interface UsageFilter extends TimeRange, PageSize {
+  tool?: string | undefined;
+}
+
+export interface ChargesFilter extends UsageFilter {
+  consumerId?: string | undefined;
+}
+
+export interface EarningsFilter extends TimeRange {
+  /** With it there is a `series`, since `from`. */
+  interval?: 'hour' | 'day' | undefined;
 }
 
 /** One of the developer's receipt keys. */
@@ -38,7 +122,7 @@ export interface ReceiptKey {
   key: string;
 }
 
-/** One charge (section 4.3). */
+/** One charge. */
 export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /**
    * The consumer's key, as the tool server received it; `serviceKeyOf` reads it. A missing, empty or
@@ -48,7 +132,7 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /** The tool's name. It need not be registered before. */
   tool: string;
   /** Dollars. Without it the price that the tool is registered with is charged. */
-  amount?: number | undefined;
+  amount?: Amount | undefined;
   /** Kept with the charge: at most 20 members, names of 40 and strings of 500 characters. */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
@@ -90,7 +174,7 @@ export interface RefundRequest {
   /** The charge's `id`: `chg_...` */
   chargeId: string;
   /** Dollars, at most what is left of the charge. Default: all that is left. */
-  amount?: number | undefined;
+  amount?: Amount | undefined;
   /**
    * Names this refund of this charge: another call with the same key and the same amount finds it instead
    * of making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
@@ -113,6 +197,50 @@ export interface Refund {
   replayed: boolean;
 }
 
+/** Sets money aside for a call, until it is captured, released or expired. */
+export interface HoldRequest extends Pick<
+  ChargeRequest,
+  'apiKey' | 'tool' | 'metadata' | 'idempotencyKey'
+> {
+  /** Dollars: the most that the call may cost. */
+  amount: Amount;
+  /** Seconds, 1 to 86,400. Default 600. */
+  expiresIn?: number | undefined;
+}
+
+export interface Hold {
+  /** `hld_...` */
+  id: string;
+  tool: string;
+  amount: number;
+  /** Dollars that were captured of it so far. */
+  captured: number;
+  /** Dollars that are still held. */
+  remaining: number;
+  status: 'open' | 'captured' | 'released' | 'expired';
+  expiresAt: string;
+  createdAt: string;
+  consumerId: string;
+  developerId: string;
+}
+
+export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempotencyKey'> {
+  /** The hold's `id`. */
+  holdId: string;
+  /** Dollars. Default: all that is still held. */
+  amount?: Amount | undefined;
+  /** Default true: what is not captured is released. */
+  final?: boolean | undefined;
+  /** More than is held: refuse (`reject`, the default), capture what is held, or take the rest from the balance. */
+  over?: 'reject' | 'cap' | 'overflow' | undefined;
+}
+
+/** A capture is a charge. */
+export interface Capture extends Omit<Charge, 'paid'> {
+  holdId: string;
+  hold: Hold;
+}
+
 /** One of the `keys` of `GET /v1/receipts/public-keys` (RFC 8037). */
 export interface PublicReceiptKey {
   kty: string;
@@ -130,13 +258,13 @@ export declare function verifyPublicReceipt(
   receipt: string,
 ): Promise<ReceiptCheck>;
 
-/** What verifyReceipt() found. Of a receipt that does not hold nothing is shown. */
+/** What verifyReceipt() found. A receipt that is not valid shows nothing. */
 export type ReceiptCheck =
   | { valid: true; charge: ReceiptCharge; invocation?: undefined }
   | { valid: true; charge?: undefined; invocation: ReceiptInvocation }
   | { valid: false; charge: null; invocation?: undefined };
 
-/** What a receipt of an agent's invocation says (section 4.4). Hashes are in hex, of JSON without blanks. */
+/** What a receipt of an agent's invocation says. Hashes are in hex, of JSON without blanks. */
 export interface ReceiptInvocation {
   id: string;
   /** Whose account invoked. */
@@ -177,12 +305,12 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   constructor(options?: FareboxOptions<Mode>);
 
   /**
-   * Charges a consumer (section 4.3, `POST /v1/charges`; calls that wait at the same time go together,
+   * Charges a consumer (`POST /v1/charges`; calls that wait at the same time go together,
    * each with its own answer). Run the tool when it resolves with
    * `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried with
    * the same idempotency key, after a jittered pause or what `Retry-After` asks for.
    *
-   * Raises FareboxError, by `code` (section 7):
+   * Raises FareboxError, by `code`:
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
    * - `invalid_api_key`: the consumer's key is missing, wrong or revoked;
    * - `service_unavailable`: no answer; `outcome` says whether a charge may have been made;
@@ -190,6 +318,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    */
   charge<CallMode extends OnUnavailable = Mode>(
     request: ChargeRequest<CallMode>,
+    options?: CallOptions,
   ): Promise<ChargeResult<CallMode>>;
 
   /**
@@ -202,10 +331,28 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * - `service_unavailable`: no answer; `outcome` says whether a refund may have been made;
    * - any other code of the service.
    */
-  refund(request: RefundRequest): Promise<Refund>;
+  refund(request: RefundRequest, options?: CallOptions): Promise<Refund>;
+
+  /** Your charges, newest first. */
+  charges(filter?: ChargesFilter, options?: CallOptions): List<DeveloperChargeReply, ChargesReply>;
+  /** Raises `not_found` when you made no such charge. */
+  findCharge(id: string, options?: CallOptions): Promise<DeveloperChargeReply>;
+  /** What you earned, of all time or in whole UTC hours, and by tool. */
+  earnings(filter?: EarningsFilter, options?: CallOptions): Promise<EarningsReply>;
+  /** What you earned in a UTC month, such as `2026-11`. */
+  statement(month: string, options?: CallOptions): Promise<DeveloperStatementReply>;
+  /** Top-ups of which a part was spent on your tools. */
+  topUps(
+    filter?: PageSize,
+    options?: CallOptions,
+  ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
+  readonly tools: Tools;
+  readonly holds: Holds;
+  /** The request id of the last answer: name it when you ask for help. */
+  readonly lastRequestId: string | undefined;
 
   /**
-   * Whether a receipt (section 2) is one of yours and unchanged to the byte, and what it says. No
+   * Whether a receipt is one of yours and unchanged to the byte, and what it says. No
    * request is made, but for your receipt keys: once, and once more, at most once a minute, when a
    * receipt names a key that is not known yet.
    *
@@ -215,7 +362,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   verifyReceipt(receipt: string): Promise<ReceiptCheck>;
 
   /**
-   * The pricing helper (section 4.3, rule 4): a map of tool name to price in dollars.
+   * The pricing helper: a map of tool name to price in dollars.
    * Throws a RangeError when a price is not an amount that can be charged.
    *
    * @example
@@ -223,19 +370,105 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * await prices.charge({ apiKey, tool: 'search' });
    */
   withPrices<Tool extends string>(
-    prices: Readonly<Record<Tool, number>>,
+    prices: Readonly<Record<Tool, Amount>>,
   ): PricedFarebox<Tool, Mode>;
+}
+
+/** Your tools and their prices. */
+export interface Tools {
+  /** Those in use, or with `archived` the archived ones; with `name` the one that has it. */
+  list(
+    filter?: { archived?: boolean | undefined; name?: string | undefined },
+    options?: CallOptions,
+  ): List<ToolsReply['tools'][number], ToolsReply>;
+  get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
+  /** Raises `tool_exists`, with `toolId`, when the name is taken. Not sent again when an answer is lost. */
+  create(
+    tool: { name: string; description?: string | undefined; price?: Amount | null | undefined },
+    options?: CallOptions,
+  ): Promise<ToolReply>;
+  /** What is left out stays as it is; `price: null` takes the price off. */
+  update(
+    id: string,
+    changes: {
+      description?: string | undefined;
+      price?: Amount | null | undefined;
+      archived?: boolean | undefined;
+    },
+    options?: CallOptions,
+  ): Promise<ChangedToolReply>;
+}
+
+/**
+ * Holds, for calls whose cost is known afterwards or that may fail. Each write has an idempotency key, as a
+ * charge has. Raises `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
+ */
+export interface Holds {
+  /** Refused as a charge is. */
+  place(
+    request: HoldRequest,
+    options?: CallOptions,
+  ): Promise<Hold & { balance: number; replayed: boolean }>;
+  capture(request: CaptureRequest, options?: CallOptions): Promise<Capture>;
+  /** Gives back what is left. */
+  release(
+    request: { holdId: string; idempotencyKey?: string | undefined },
+    options?: CallOptions,
+  ): Promise<Hold>;
+  /** To so many seconds from now. */
+  extend(
+    request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
+    options?: CallOptions,
+  ): Promise<Hold>;
+  list(filter?: PageSize, options?: CallOptions): List<Hold, { holds: Hold[] }>;
+  get(id: string, options?: CallOptions): Promise<Hold>;
+}
+
+export interface FareboxConsumerOptions extends ConnectionOptions {
+  /** Default: the environment's `FAREBOX_CONSUMER_KEY`. */
+  consumerKey?: string | undefined;
+}
+
+export interface TopUpRequest {
+  /** Dollars, in whole cents. Through checkout at least 5, from the saved card at least 0.50. */
+  amount: Amount;
+  /** Names this top-up, as a charge's key names the charge. Default: a fresh UUID for each call. */
+  idempotencyKey?: string | undefined;
+}
+
+/** The consumer's side: for what pays for tools, such as an agent with a budget. */
+export declare class FareboxConsumer {
+  /** Throws a TypeError when a setting is missing or wrong. Opens no connection. */
+  constructor(options?: FareboxConsumerOptions);
+  balance(options?: CallOptions): Promise<BalanceReply>;
+  /** What was charged, newest first. Each page has the `total` of all that matches. */
+  usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
+  /** A UTC month, such as `2026-11`. */
+  statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
+  /**
+   * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the
+   * processor takes more than ten seconds. Raises `consent_required`, `consent_ceiling_reached` or
+   * `card_declined`, among others, with `topUpUrl`.
+   */
+  topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
+  /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
+  checkout(request: TopUpRequest, options?: CallOptions): Promise<CheckoutReply>;
+  topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
+  findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
+  /** The request id of the last answer: name it when you ask for help. */
+  readonly lastRequestId: string | undefined;
 }
 
 /** Charges what the map says. A tool that is not in it raises `unknown_tool`, without a request. */
 export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
     request: Omit<ChargeRequest<CallMode>, 'amount' | 'tool'> & { tool: Tool },
+    options?: CallOptions,
   ): Promise<ChargeResult<CallMode>>;
 }
 
 /**
- * The consumer's key of a request to a tool server: `X-Service-Key` (section 4.3, rule 1), else an
+ * The consumer's key of a request to a tool server: `X-Service-Key`, else an
  * `Authorization: Bearer` token that looks like a consumer key. `undefined` when there is none or when
  * the header was sent twice.
  *
@@ -246,56 +479,3 @@ export declare function serviceKeyOf(
     | { get(name: string): string | null }
     | Readonly<Record<string, string | string[] | undefined>>,
 ): string | undefined;
-
-/**
- * Why charge() or refund() did nothing, or verifyReceipt() could not tell. No field ever holds a key but
- * `idempotencyKey`, which is no secret.
- */
-export declare class FareboxError extends Error {
-  /** Like `instanceof`, also across two installed copies of this package. */
-  static isInstance(value: unknown): value is FareboxError;
-
-  readonly code: string;
-  /**
-   * `not_charged`: this call took no money (`not_refunded`: gave none back). `unknown`: it may have, because
-   * an answer was lost; call again with this `idempotencyKey` to find out, without a second one.
-   */
-  readonly outcome: 'not_charged' | 'not_refunded' | 'unknown';
-  /** The key of this charge or refund; absent when no request was sent. */
-  readonly idempotencyKey: string | undefined;
-  /** HTTP status of the last answer; absent when there was none. */
-  readonly status: number | undefined;
-  /** A coarse class, such as `payment_error`. */
-  readonly type: string | undefined;
-  /** The field at fault. */
-  readonly param: string | undefined;
-  readonly docUrl: string | undefined;
-  readonly requestId: string | undefined;
-  /** A charge that the answer refers to. */
-  readonly chargeId: string | undefined;
-  /** With `insufficient_balance`: dollars that the consumer has. */
-  readonly balance: number | undefined;
-  /** With `insufficient_balance`: dollars that the charge asked for. */
-  readonly required: number | undefined;
-  /** With `insufficient_balance`: dollars that are missing. */
-  readonly shortfall: number | undefined;
-  /** With `insufficient_balance`: where the consumer tops up. */
-  readonly topUpUrl: string | undefined;
-  /** With `refund_exceeds_charge`: dollars of the charge that are left to refund. */
-  readonly refundable: number | undefined;
-}
-
-/** The consumer must top up (section 7). */
-export declare class InsufficientBalanceError extends FareboxError {
-  readonly code: 'insufficient_balance';
-}
-
-/** Reject the call (section 7). */
-export declare class InvalidApiKeyError extends FareboxError {
-  readonly code: 'invalid_api_key';
-}
-
-/** Fail, or run the tool without payment (section 7). */
-export declare class ServiceUnavailableError extends FareboxError {
-  readonly code: 'service_unavailable';
-}

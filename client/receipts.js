@@ -2,6 +2,7 @@
  * Verifies receipts (specification section 2) offline: `hmac_sha256.<key id>.<payload>.<signature>`, signed
  * over all before the last dot with a key that only Farebox and the developer have. Web Crypto alone.
  */
+import { CAN_SHARE_REQUESTS } from '#send';
 
 // 32 bytes leave two bits of the last character unused; they are zero, so a receipt has one spelling.
 const RECEIPT = /^(hmac_sha256\.(\d{1,4})\.([\w-]+))\.([\w-]{42}[AEIMQUYcgkosw048])$/;
@@ -72,8 +73,9 @@ export class ReceiptKeys {
     return this.#keys.get(id);
   }
 
-  /** Once for all who ask at the same time. What fails is tried again by the next. */
+  /** Once for all who ask at the same time, where they can share a request. What fails is tried again by the next. */
   #refresh() {
+    if (!CAN_SHARE_REQUESTS) return this.#import();
     this.#loading ??= this.#import().finally(() => {
       this.#loading = undefined;
     });

@@ -1,14 +1,19 @@
+/** One HTTP request by fetch. Under Node, Bun and Deno send-node.js takes its place (package.json, `imports`). */
+
+/** Edge runtimes end a request together with the call that sent it: who else waits for its answer never gets one. */
+export const CAN_SHARE_REQUESTS = false;
+
 /**
- * One HTTP request, answered within `timeoutMs` or not at all: `{ status, header(name), text }`. Rejects
- * with a `TimeoutError`, or with an error that has a `code` or whose cause has one. For any runtime with
- * fetch; under Node send-node.js takes its place (package.json, `imports`).
+ * Answered within `timeoutMs` or not at all: `{ status, header(name), text }`. Rejects with a
+ * `TimeoutError`, the signal's reason, or an error that has a `code` or whose cause has one.
  */
-export async function send(url, { timeoutMs, ...options }) {
+export async function send(url, { timeoutMs, signal, ...options }) {
+  const timeout = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {
     ...options,
     // A redirect would take the consumer's key to another address.
     redirect: 'manual',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: signal ? AbortSignal.any([timeout, signal]) : timeout,
   });
   const text = await response.text();
   return {

@@ -2,7 +2,10 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-export function send(url, { method, headers, body, timeoutMs }) {
+/** A bundle for Workers may have been made with Node's conditions. */
+export const CAN_SHARE_REQUESTS = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+
+export function send(url, { method, headers, body, timeoutMs, signal }) {
   return new Promise((resolve, reject) => {
     // By the process's own agent, which keeps connections and knows its proxy. It follows no redirect.
     const request = url.startsWith('https:') ? requestHttps : requestHttp;
@@ -18,12 +21,21 @@ export function send(url, { method, headers, body, timeoutMs }) {
         }),
       );
     });
-    const timer = setTimeout(() => {
-      reject(new DOMException('No answer in time.', 'TimeoutError'));
+    const giveUp = (error) => {
+      reject(error);
       sent.destroy();
-    }, timeoutMs);
+    };
+    const abort = () => giveUp(signal.reason);
+    const timer = setTimeout(
+      () => giveUp(new DOMException('No answer in time.', 'TimeoutError')),
+      timeoutMs,
+    );
+    signal?.addEventListener('abort', abort);
     sent.on('error', reject);
-    sent.on('close', () => clearTimeout(timer));
+    sent.on('close', () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    });
     sent.end(body);
   });
 }

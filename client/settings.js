@@ -1,11 +1,29 @@
 /** Settings are checked once, when a mistake is cheap. No message shows a key: fetch's own would. */
+import { usd } from './money.js';
 
-const MICROS_PER_DOLLAR = 1_000_000;
 const CHARGE_DOLLARS_MAX = 1_000_000;
 
+/** A key's kind is in its prefix, so a mistake shows when the client is made. */
 export function checkSecretKey(value) {
+  if (/^[a-z]{2,12}_ck_/.test(value)) {
+    throw new TypeError(
+      'Farebox: FAREBOX_SECRET_KEY or secretKey is a consumer key, not a secret key',
+    );
+  }
   if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
   throw new TypeError('Farebox: set FAREBOX_SECRET_KEY, or pass secretKey, to your secret key');
+}
+
+export function checkConsumerKey(value) {
+  if (/^[a-z]{2,12}_sk_/.test(value)) {
+    throw new TypeError(
+      'Farebox: FAREBOX_CONSUMER_KEY or consumerKey is a secret key, not a consumer key',
+    );
+  }
+  if (typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new TypeError(
+    'Farebox: set FAREBOX_CONSUMER_KEY, or pass consumerKey, to your consumer key',
+  );
 }
 
 /** Without a slash at its end. */
@@ -43,11 +61,18 @@ function isReceiptKey(item) {
 }
 
 export function checkPrice(tool, price) {
-  const micros = Math.round(price * MICROS_PER_DOLLAR);
-  const exact = typeof price === 'number' && micros / MICROS_PER_DOLLAR === price;
-  if (exact && price > 0 && price <= CHARGE_DOLLARS_MAX) return;
+  const dollars = Number(exactly(price));
+  if (dollars > 0 && dollars <= CHARGE_DOLLARS_MAX) return;
   throw new RangeError(
-    `Farebox: the price of "${tool}" must be a number of dollars above 0, ` +
-      'at most 1,000,000, with at most six decimals',
+    `Farebox: the price of "${tool}" is ${String(price)}. It must be more than 0 and at most ` +
+      '1,000,000 dollars, with at most six decimals',
   );
+}
+
+function exactly(price) {
+  try {
+    return usd(price).toString();
+  } catch {
+    return undefined;
+  }
 }

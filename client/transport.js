@@ -8,25 +8,32 @@ import { send } from '#send';
 // have been.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
+// Any other 409 says that the first request with this key is still running.
+const REFUSES_409 = new Set(['hold_closed', 'tool_exists']);
+const LOOKS_UP = new Set(['hold_closed', 'refund_exceeds_charge']);
+
 export class Transport {
   #baseUrl;
-  #secretKey;
+  #key;
+  /** Of the last answer that came. */
+  lastRequestId;
 
-  constructor(baseUrl, secretKey) {
+  constructor(baseUrl, key) {
     this.#baseUrl = baseUrl;
-    this.#secretKey = secretKey;
+    this.#key = key;
   }
 
-  /** `{ status, header(name), json }`, or `{ cause }` when there was no answer. */
+  /** `{ status, header(name), json }`, or `{ cause, signal }` when there was no answer. */
   async request(path, { headers, ...options }) {
     try {
       const { status, header, text } = await send(this.#baseUrl + path, {
         ...options,
-        headers: { Authorization: `Bearer ${this.#secretKey}`, ...headers },
+        headers: { Authorization: `Bearer ${this.#key}`, ...headers },
       });
+      this.lastRequestId = header('x-request-id') ?? this.lastRequestId;
       return { status, header, json: parseJson(text) };
     } catch (cause) {
-      return { cause };
+      return { cause, signal: options.signal };
     }
   }
 }
@@ -35,23 +42,32 @@ export class Transport {
  * What an answer other than the one asked for means, or none. Only a body in Farebox's own shape counts
  * as Farebox speaking. A member of a batch has no headers.
  */
-export function failureOf({ status, header, json, cause }) {
+export function failureOf({ status, header, json, cause, signal }) {
+  if (signal?.aborted) return aborted(signal, true);
   if (cause !== undefined) {
     const unknown = !NEVER_SENT.has(codeOf(cause));
     return { unknown, retryable: true, cause, reason: reasonOf(cause) };
   }
   const error = typeof json?.error?.code === 'string' ? json.error : undefined;
   const didNothing = status === 503 ? error !== undefined : status >= 300 && status < 500;
-  const unknown = status === 409 || !didNothing;
+  const unknown = (status === 409 && !REFUSES_409.has(error?.code)) || !didNothing;
   return {
     status,
     error,
     unknown,
+    // The service looked for what the idempotency key had made before. A revoked key is refused before that.
+    looksUp: status === 402 || status === 422 || LOOKS_UP.has(error?.code),
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
     retryAfterMs: retryAfterMs(header?.('retry-after')),
     reason: `status ${status}${error ? `, ${error.code}` : ''}`,
   };
+}
+
+/** The caller gave up, before or after something was sent. */
+export function aborted(signal, isSent) {
+  const cause = signal.reason;
+  return { isAborted: true, unknown: isSent, retryable: false, cause, reason: 'aborted' };
 }
 
 function reasonOf(cause) {

@@ -52,6 +52,12 @@ export interface Config extends LedgerConfig {
   readonly autoTopUpRetryMs: number;
   /** How often earnings are moved from the tails into sums. */
   readonly rollUpEverySeconds: number;
+  /** Rate limits of an API process; 0 failed keys: no limit, for what stands behind a proxy. */
+  readonly rateLimits: {
+    readonly readsPerSecond: number;
+    readonly refundsPerSecond: number;
+    readonly failedKeysPerSecond: number;
+  };
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
   /** How often the processor's books are held against ours. */
@@ -123,6 +129,11 @@ export function readConfig(env: Environment): Config {
     ),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
+    rateLimits: {
+      readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
+      refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
+      failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
+    },
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
@@ -185,7 +196,7 @@ function url(env: Environment, name: string, fallback: string): URL {
 }
 
 function dollars(name: string, text: string): Micros {
-  const value = microsOfDollars(Number(text));
+  const value = microsOfDollars(text);
   if (value === undefined || value <= 0) {
     throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
   }

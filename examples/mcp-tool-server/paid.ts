@@ -1,8 +1,8 @@
 /**
  * Makes a tool a paid one: the consumer is charged, then the tool runs. When the charge fails the tool
- * does not run and the model is told why. (Specification sections 4.3 and 7.)
+ * does not run and the model is told why; when the tool fails, the charge is refunded. (Specification sections 4.3 and 7.)
  */
-import { FareboxError, serviceKeyOf, type PricedFarebox } from '@farebox/client';
+import { FareboxError, serviceKeyOf, type Farebox, type PricedFarebox } from '@farebox/client';
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 
 /** Where a result carries its charge: `{ id, amount, balance, receipt }`. */
@@ -11,6 +11,7 @@ const CHARGE_META = 'farebox/charge';
 type ToolOutput = Record<string, unknown>;
 
 export function paid<Tool extends string, Args>(
+  farebox: Farebox,
   prices: PricedFarebox<Tool>,
   tool: Tool,
   run: (args: Args) => ToolOutput,
@@ -19,7 +20,7 @@ export function paid<Tool extends string, Args>(
     try {
       const apiKey = serviceKeyOf(ctx.http?.req?.headers ?? {});
       const { id, amount, balance, receipt } = await prices.charge({ apiKey, tool });
-      const output = run(args);
+      const output = await orRefund(farebox, id, () => run(args));
       return {
         content: [{ type: 'text', text: JSON.stringify(output) }],
         structuredContent: output,
@@ -30,6 +31,16 @@ export function paid<Tool extends string, Args>(
       return refusal(tool, error);
     }
   };
+}
+
+/** Nobody pays for a call that failed. */
+async function orRefund<Output>(farebox: Farebox, chargeId: string, run: () => Output) {
+  try {
+    return await run();
+  } catch (error) {
+    await farebox.refund({ chargeId });
+    throw error;
+  }
 }
 
 /** An `isError` result, not a protocol error: every MCP client shows it to the model. */

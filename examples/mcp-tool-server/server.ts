@@ -17,7 +17,8 @@ import { paid } from './paid.ts';
 import { countWords, summarize } from './text.ts';
 
 /** Dollars per call. */
-const prices = new Farebox().withPrices({ word_count: 0.01, summarize: 2 });
+const farebox = new Farebox();
+const prices = farebox.withPrices({ word_count: 0.01, summarize: 2 });
 
 /** Arguments are checked before the handler runs, so a call that cannot work is never charged. */
 const text = z.string().min(1).max(100_000).describe('Plain English text');
@@ -30,7 +31,7 @@ function toolServer(): McpServer {
       description: 'Counts words, sentences and characters of a text. Costs 0.01 USD a call.',
       inputSchema: z.object({ text }),
     },
-    paid(prices, 'word_count', (args: { text: string }) => countWords(args.text)),
+    paid(farebox, prices, 'word_count', (args: { text: string }) => countWords(args.text)),
   );
   server.registerTool(
     'summarize',
@@ -38,7 +39,7 @@ function toolServer(): McpServer {
       description: 'Picks the sentences that say most about a text. Costs 2 USD a call.',
       inputSchema: z.object({ text, sentences: z.int().min(1).max(20).default(2) }),
     },
-    paid(prices, 'summarize', (args: { text: string; sentences: number }) => ({
+    paid(farebox, prices, 'summarize', (args: { text: string; sentences: number }) => ({
       summary: summarize(args.text, args.sentences),
     })),
   );

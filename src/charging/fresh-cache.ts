@@ -30,6 +30,8 @@ export class FreshCache<T extends object> {
   readonly #entries: LRUCache<string, T>;
   #trustedUntil = 0;
   #misses: Misses<T> | undefined;
+  /** Settles when the latest query does. */
+  #loading: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -60,7 +62,7 @@ export class FreshCache<T extends object> {
     this.#entries.delete(key);
   }
 
-  /** From the database. What is asked for in one turn of the event loop is read in one query. */
+  /** From the database. Keys that are asked for in one turn of the event loop are read in one query. */
   async load(key: string): Promise<T | undefined> {
     this.#misses ??= this.#collect();
     this.#misses.keys.add(key);
@@ -70,9 +72,8 @@ export class FreshCache<T extends object> {
 
   #collect(): Misses<T> {
     const keys = new Set<string>();
-    const rows = new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    }).then(async () => {
+    // One query at a time: misses that come meanwhile are read together by the next one.
+    const rows = Promise.all([this.#loading, nextTurn()]).then(async () => {
       this.#misses = undefined;
       const startedAt = performance.now();
       const found = await this.#options.load([...keys]);
@@ -81,6 +82,7 @@ export class FreshCache<T extends object> {
       }
       return found;
     });
+    this.#loading = rows.catch(() => {});
     return { keys, rows };
   }
 
@@ -97,4 +99,10 @@ export class FreshCache<T extends object> {
     this.#timer = setTimeout(() => void this.#ask(), ASK_EVERY_MS);
     this.#timer.unref();
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

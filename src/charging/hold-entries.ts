@@ -8,6 +8,7 @@ import type { Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
+import { comparable, hashIdentity, type ChargeRequest } from './charge.ts';
 import { withTailOf } from './hold-ledger.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
@@ -19,13 +20,18 @@ export interface HoldRequest {
   readonly idempotencyKey: string | undefined;
 }
 
+export type PlaceRequest = ChargeRequest & { readonly body: HoldBody };
+
 /** The draft is the charge that the hold reserves for. */
-export function placeEntry(draft: ChargeDraft, { expiresIn }: HoldBody): HoldEntry {
+export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry {
+  const { expiresIn } = request.body;
+  const identity = hashIdentity(request, draft.consumerId);
   return {
     ...draft,
     kind: 'place',
     id: withTailOf(draft.consumerId, draft.id),
-    fingerprint: draft.fingerprint && fingerprintOf([draft.fingerprint, expiresIn ?? null]),
+    idempotencyHash: identity?.idempotencyHash ?? null,
+    fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
     seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
   };
 }
@@ -37,7 +43,7 @@ export function captureEntry(
   amountMicros: Micros | null,
 ): HoldEntry {
   return {
-    ...ofHold(request, 'capture', [amount ?? null, final, over, metadata ?? null]),
+    ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
     kind: 'capture',
     id: randomUUIDv7(),
     amountMicros,

@@ -3,13 +3,15 @@
  * consumer and its holds belong to one lane, and a lane has one flush in flight, so two flushes of a process rarely
  * wait for each other's locks.
  */
-import { ApiError } from '../domain/errors.ts';
 import type { HoldEntry, HoldOutcome } from '../store/holds/post-hold-entries.ts';
-import { failureOf } from './flush-failure.ts';
+import { classifyFailure, isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
+import { ChargeFailure } from './charge-failure.ts';
 
 export interface HoldLedgerOptions {
   /** Decides the entries in one statement and one commit; no idempotency hash is there twice. */
-  readonly execute: (entries: readonly HoldEntry[]) => Promise<readonly HoldOutcome[]>;
+  readonly execute: (entries: readonly HoldEntry[]) => Promise<readonly (HoldOutcome | 'owing')[]>;
+  /** Decides an entry that `execute` left as owing, and settles the debt in the same transaction. */
+  readonly settle: (entry: HoldEntry) => Promise<HoldOutcome>;
   readonly laneCount: number;
   readonly batchMax: number;
   /** Of a lane. Past it an entry is refused at once. */
@@ -42,7 +44,7 @@ export class HoldLedger {
     }));
   }
 
-  /** Resolves when the entry is decided and durable. Rejects with what the database said, or with a 503. */
+  /** Resolves when the entry is decided and durable. Rejects with a ChargeFailure, or with the database's error when it cannot take the data. */
   post(entry: HoldEntry): Promise<HoldOutcome> {
     const lane = this.#laneOf(entry);
     if (lane.queue.length >= this.#options.queueMax) return Promise.reject(unavailable());
@@ -93,21 +95,41 @@ export class HoldLedger {
     return batch;
   }
 
+  async #settle({ entry, resolve, reject }: Waiting): Promise<void> {
+    try {
+      resolve(await this.#options.settle(entry));
+    } catch (error) {
+      reject(rejectionFor(error));
+    }
+  }
+
   async #flush(batch: readonly Waiting[]): Promise<void> {
     try {
       const outcomes = await this.#options.execute(batch.map(({ entry }) => entry));
       for (const [index, waiting] of batch.entries()) {
-        waiting.resolve(outcomes[index] as HoldOutcome);
+        const outcome = outcomes[index] as HoldOutcome | 'owing';
+        if (outcome !== 'owing') waiting.resolve(outcome);
+        else void this.#settle(waiting);
       }
     } catch (error) {
       // A statement that the data broke did nothing at all; each entry alone shows which one it was.
-      if (failureOf(error, true) === 'rejected' && batch.length > 1) {
+      if (classifyFailure(error, true) === 'rejected' && batch.length > 1) {
         for (const waiting of batch) await this.#flush([waiting]);
       } else {
-        for (const waiting of batch) waiting.reject(error);
+        for (const waiting of batch) waiting.reject(rejectionFor(error));
       }
     }
   }
+}
+
+/** What is known about the entries of a statement that failed. */
+function rejectionFor(error: unknown): unknown {
+  if (isDatabaseUnavailable(error) && !isConnectionLost(error)) {
+    return new ChargeFailure('not_made', 'The database cannot be reached.', error);
+  }
+  return classifyFailure(error, true) === 'unknown'
+    ? new ChargeFailure('outcome_unknown', 'The connection to the database was lost.', error)
+    : error;
 }
 
 const TAIL_DIGITS = 4;
@@ -117,10 +139,6 @@ export function withTailOf(consumerId: string, id: string): string {
   return id.slice(0, -TAIL_DIGITS) + consumerId.slice(-TAIL_DIGITS);
 }
 
-function unavailable(): ApiError {
-  return new ApiError(
-    'service_unavailable',
-    'Too many requests are waiting; nothing happened. Try again shortly.',
-    { retryAfterSeconds: 1 },
-  );
+function unavailable(): ChargeFailure {
+  return new ChargeFailure('not_made', 'Too many requests are waiting.');
 }

@@ -19,8 +19,8 @@ export interface ReceiptSubject {
   readonly receiptKey: number;
 }
 
-/** What a receipt says of a charge, in this order; ids as on the wire. */
-export interface SaidCharge {
+/** What a receipt states about a charge, in this order; ids as on the wire. */
+export interface ReceiptPayload {
   readonly id: string;
   readonly consumerId: string;
   readonly developerId: string;
@@ -55,7 +55,7 @@ export class ReceiptSigner {
 
   /** The same charge gives the same receipt, to the byte, for as long as its secret is kept. */
   sign(charge: ReceiptSubject): string {
-    return this.signPayload(charge.receiptKey, saidOf(charge));
+    return this.signPayload(charge.receiptKey, receiptPayload(charge));
   }
 
   /** Of a charge, or of what else a developer's key signs: see invocation-receipts.ts. */
@@ -68,14 +68,14 @@ export class ReceiptSigner {
   /** What a receipt says, when it is one of ours and unchanged to the byte; else undefined. */
   verify(receipt: string): VerifiedCharge | undefined {
     const claim = this.readClaim(receipt);
-    const said = claim && chargeOf(claim.payload);
-    if (!said) return undefined;
-    const charge = { ...said, receiptKey: claim.receiptKey };
+    const payload = claim && parsePayload(claim.payload);
+    if (!payload) return undefined;
+    const charge = { ...payload, receiptKey: claim.receiptKey };
     // Signing again and comparing the whole leaves no second spelling that would pass.
     return isSameReceipt(this.sign(charge), receipt) ? charge : undefined;
   }
 
-  /** What a receipt claims, by a key that there is. Nothing of it is verified. */
+  /** Decodes a receipt signed with a known key. Does not verify it. */
   readClaim(receipt: string): ReceiptClaim | undefined {
     const [, keyText, payload] =
       /^hmac_sha256\.(\d{1,4})\.([\w-]+)\.[\w-]{43}$/.exec(receipt) ?? [];
@@ -109,7 +109,7 @@ export class ReceiptSigner {
   }
 }
 
-export function saidOf(charge: ReceiptSubject): SaidCharge {
+export function receiptPayload(charge: ReceiptSubject): ReceiptPayload {
   return {
     id: wireId('charge', charge.id),
     consumerId: wireId('consumer', charge.consumerId),
@@ -132,11 +132,13 @@ function isoTime(ms: number): string {
 }
 
 /** The payload's members as UUIDs and micros; undefined for anything that we would not have written. */
-function chargeOf(said: ReceiptClaim['payload']): Omit<VerifiedCharge, 'receiptKey'> | undefined {
-  const { tool, micros, createdAt } = said;
-  const id = uuidOf('charge', String(said['id']));
-  const consumerId = uuidOf('consumer', String(said['consumerId']));
-  const developerId = uuidOf('developer', String(said['developerId']));
+function parsePayload(
+  payload: ReceiptClaim['payload'],
+): Omit<VerifiedCharge, 'receiptKey'> | undefined {
+  const { tool, micros, createdAt } = payload;
+  const id = uuidOf('charge', String(payload['id']));
+  const consumerId = uuidOf('consumer', String(payload['consumerId']));
+  const developerId = uuidOf('developer', String(payload['developerId']));
   if (!id || !consumerId || !developerId) return undefined;
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
   if (!Number.isSafeInteger(micros)) return undefined;

@@ -4,11 +4,12 @@ import type { Database } from '../store/database.ts';
 import {
   findChangedTools,
   findPricedTools,
-  noteToolName,
   type PricedTool,
   type ToolName,
 } from '../store/earnings/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
+import { TOOLS_CACHED_MAX } from './limits.ts';
+import { ToolNames } from './tool-names.ts';
 
 export interface KnownTool {
   /** Undefined: it has none, a charge must name its amount. */
@@ -16,16 +17,14 @@ export interface KnownTool {
   readonly isArchived: boolean;
 }
 
-const ENTRIES_MAX = 10_000;
-
 export class ToolPrices {
-  readonly #database: Database;
+  readonly #names: ToolNames;
   readonly #cache: FreshCache<KnownTool>;
 
   constructor(database: Database, onError: (error: unknown) => void) {
-    this.#database = database;
+    this.#names = new ToolNames(database);
     this.#cache = new FreshCache<KnownTool>({
-      entriesMax: ENTRIES_MAX,
+      entriesMax: TOOLS_CACHED_MAX,
       load: async (names) => byName(await findPricedTools(database, names.map(parsed))),
       findChanged: async () => (await findChangedTools(database)).map(nameOf),
       onError,
@@ -56,7 +55,7 @@ export class ToolPrices {
 
   /** Writes the row of a name that is charged for the first time. False: the developer has too many. */
   note(developerId: string, name: string): Promise<boolean> {
-    return noteToolName(this.#database, { developerId, name });
+    return this.#names.note({ developerId, name });
   }
 }
 

@@ -10,8 +10,8 @@ import {
 } from '../domain/money.ts';
 
 export function dollarsOf(text: string): Micros {
-  const micros = /^\d+(\.\d+)?$/.test(text) ? microsOfDollars(Number(text)) : undefined;
-  if (micros !== undefined && micros <= MANUAL_MICROS_MAX) return micros;
+  const micros = microsOfDollars(text);
+  if (micros !== undefined && micros >= 0 && micros <= MANUAL_MICROS_MAX) return micros;
   throw new InvalidArgumentError('It must be from 0 to 10000000 dollars, with up to six decimals.');
 }
 

@@ -6,7 +6,10 @@
 export const ERRORS = {
   invalid_request: [400, 'The request is malformed. `param` names the field.'],
   invalid_json: [400, 'The body is not valid UTF-8 JSON.'],
-  invalid_amount: [400, 'The amount has more than six decimals or is out of range.'],
+  invalid_amount: [
+    400,
+    'The amount has more than six decimals or is out of range. Round it, or send a decimal string.',
+  ],
   invalid_cursor: [400, 'The cursor is not a `nextCursor` of this list.'],
   invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or it is too old.'],
@@ -62,6 +65,8 @@ export interface RefusalDetails {
   readonly retryAfterSeconds?: number;
   /** The methods that the path supports. */
   readonly allow?: string;
+  /** Sent beside the body: what remains of a rate limit. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An error as the client sees it. The store returns refusals as data; the HTTP layer throws them as this. */

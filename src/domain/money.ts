@@ -1,7 +1,7 @@
 /**
  * Money inside Farebox: micro-dollars (1e-6 dollars) as a branded safe integer.
- * On the wire it is a JSON number in dollars (specification, conventions). Nothing is ever rounded:
- * a number that no whole micro-dollar represents exactly is refused.
+ * On the wire it is dollars: a JSON number, or in requests also a decimal string (specification,
+ * conventions). Nothing is ever rounded: what no whole micro-dollar represents exactly is refused.
  */
 declare const micros: unique symbol;
 
@@ -28,14 +28,27 @@ export function asMicros(value: number): Micros {
 }
 
 /**
- * Dollars (a JSON number) to micros, or `undefined` when there is no micro-dollar amount that
- * prints as this very number: 0.1 and 0.000001 are exact, 1e-7 and 1e309 are not.
+ * Dollars to micros, or `undefined` when there is no micro-dollar amount that prints as this very number: 0.1
+ * and 0.000001 are exact, 1e-7 and 1e309 are not. A string is a plain decimal of at most six places: "0.20".
  */
-export function microsOfDollars(dollars: number): Micros | undefined {
+export function microsOfDollars(dollars: number | string): Micros | undefined {
+  if (typeof dollars === 'string') return microsOfDecimal(dollars);
   const value = Math.round(dollars * MICROS_PER_DOLLAR);
   return Number.isSafeInteger(value) && value / MICROS_PER_DOLLAR === dollars
     ? (value as Micros)
     : undefined;
+}
+
+function microsOfDecimal(text: string): Micros | undefined {
+  const [, whole, fraction = ''] = /^(-?\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  // All digits at once, so that no float comes between; and no -0.
+  const value = Number(whole + fraction.padEnd(6, '0')) + 0;
+  return Number.isSafeInteger(value) ? (value as Micros) : undefined;
+}
+
+export function isChargeable(amount: Micros): boolean {
+  return amount > 0 && amount <= CHARGE_MICROS_MAX;
 }
 
 /** Micros to dollars, the number that `microsOfDollars` turns back into the same micros. */

@@ -1,9 +1,10 @@
 /** The one shape of errors (specification section 7), for whatever went wrong on the way. */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { failureOf } from '../charging/flush-failure.ts';
+import { ChargeFailure } from '../charging/charge-failure.ts';
 import { ApiError, errorTypeOf } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
+import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 
 export function answerErrors(log: Logger, docsUrl: string): Middleware {
@@ -20,13 +21,14 @@ export function answerErrors(log: Logger, docsUrl: string): Middleware {
   };
 }
 
-/** A failure of the database on a read means that nothing happened; what is not known is ours. */
+/** A database that fails during a read changed nothing; unrecognised errors are internal. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (isDatabaseAway(error)) {
+  if (error instanceof ChargeFailure) return chargeError(error);
+  if (isDatabaseUnavailable(error)) {
     return new ApiError(
       'service_unavailable',
-      'The ledger cannot be reached; try again shortly.',
+      'The database cannot be reached; try again shortly.',
       { retryAfterSeconds: 1 },
       error,
     );
@@ -34,39 +36,44 @@ export function apiErrorOf(error: unknown): ApiError {
   return new ApiError('internal_error', 'Something went wrong on our side.', {}, error);
 }
 
-/** The error of a write: a line that was lost may have been lost after its commit. */
+/** The error of a write: its connection may have been lost after the commit. */
 export function writeErrorOf(error: unknown): unknown {
-  if (!isLineLost(error)) return error;
+  return isConnectionLost(error) ? outcomeUnknown(error) : error;
+}
+
+function chargeError(failure: ChargeFailure): ApiError {
+  switch (failure.kind) {
+    case 'not_made':
+      return new ApiError(
+        'service_unavailable',
+        `${failure.message} Nothing was charged; try again shortly.`,
+        { retryAfterSeconds: 1 },
+        failure,
+      );
+    case 'key_in_flight':
+      return new ApiError(
+        'idempotency_key_in_use',
+        'A charge with this Idempotency-Key is still in flight; try again for its outcome.',
+        { retryAfterSeconds: 1 },
+      );
+    case 'outcome_unknown':
+      return outcomeUnknown(failure);
+  }
+}
+
+function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError(
     'outcome_unknown',
-    'The line to the ledger was lost; whether it happened is not known. ' +
+    'The connection to the database was lost, so the outcome is unknown. ' +
       'Send it again with the same Idempotency-Key to find out.',
     {},
-    error,
-  );
-}
-
-function isDatabaseAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return (
-    error.constructor.name === 'ConnectionError' ||
-    isLineLost(error) ||
-    failureOf(error, true) === 'not_executed'
-  );
-}
-
-function isLineLost(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    ['BackendTerminatedError', 'BackendTerminatedUnexpectedlyError'].includes(
-      error.constructor.name,
-    )
+    cause,
   );
 }
 
 function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   const { retryAfterSeconds } = error.details;
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { ...error.details.headers };
   if (error.details.allow !== undefined) headers['Allow'] = error.details.allow;
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';

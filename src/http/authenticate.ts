@@ -3,35 +3,46 @@
  * `X-Service-Key: <legacy key>` (specification section 5).
  */
 import type { IncomingMessage } from 'node:http';
-import { findKeyOwner, type ChargingDeps } from '../charging/charging.ts';
+import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import type { KeyUse } from '../charging/key-use.ts';
+import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
+import type { RateLimits } from './rate-limits.ts';
+import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
 
-export interface AuthenticationDeps extends Pick<ChargingDeps, 'keyPrefix' | 'keys'> {
-  readonly keyUse: KeyUse;
+export interface AuthenticationDeps extends KeyDeps {
+  readonly lastUsed: LastUsedRecorder;
+  readonly rateLimits: Pick<RateLimits, 'failedKeys'>;
 }
 
 export type Role = 'consumer' | 'developer' | 'either' | 'legacy';
 
-/** The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another kind: all the same 401. */
+/**
+ * The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another
+ * kind: all the same 401, and 429 for an address that sends too many of those.
+ */
 export function authenticate(
   deps: AuthenticationDeps,
   request: IncomingMessage,
   role: Role,
-): KeyOwner | Promise<KeyOwner> {
+): MaybePromise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
-  return owner instanceof Promise
-    ? owner.then((found) => admitted(deps, found, role))
-    : admitted(deps, owner, role);
+  return whenKnown(owner, (found) => {
+    if (!found) return refuse(deps, request, role);
+    deps.lastUsed.add(found.keyId);
+    return found;
+  });
 }
 
-function admitted(deps: AuthenticationDeps, owner: KeyOwner | undefined, role: Role): KeyOwner {
-  if (!owner) throw new ApiError(...REFUSALS[role]);
-  deps.keyUse.note(owner.keyId);
-  return owner;
+async function refuse(
+  { rateLimits }: AuthenticationDeps,
+  { socket }: IncomingMessage,
+  role: Role,
+): Promise<never> {
+  await rateLimits.failedKeys?.count(socket.remoteAddress ?? '');
+  throw new ApiError(...REFUSALS[role]);
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
@@ -56,7 +67,7 @@ function ownerInRole(
   deps: AuthenticationDeps,
   key: string,
   role: Role,
-): KeyOwner | undefined | Promise<KeyOwner | undefined> {
+): MaybePromise<KeyOwner | undefined> {
   if (role !== 'either') return findKeyOwner(deps, key, role);
   const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';
   return findKeyOwner(deps, key, isDeveloper ? 'developer' : 'consumer');

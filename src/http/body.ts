@@ -32,6 +32,12 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
   });
 }
 
+/** As announced; of a body that announces no length, the most that a batch may have. */
+export function bodyBytesOf({ headers }: IncomingMessage): number {
+  const length = Number(headers['content-length']);
+  return Number.isSafeInteger(length) && length > 0 ? length : 1024 * 1024;
+}
+
 /** The body as JSON. The errors are those of design: 415, 413, 400 `invalid_json`. */
 export function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers;

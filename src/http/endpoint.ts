@@ -6,13 +6,15 @@
 import type { Context, Middleware } from 'koa';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Requester } from '../charging/batcher.ts';
+import { whenKnown } from '../charging/maybe-promise.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { NoQuery } from '../schemas/shapes.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
-import { readJson } from './body.ts';
+import { bodyBytesOf, readJson } from './body.ts';
+import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import type { OperationId } from './openapi/operations.ts';
@@ -82,6 +84,8 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly accepts?: A;
   readonly replies: R;
   readonly bodyBytesMax?: number;
+  /** How much of it an account may have in progress. Not set: any amount. */
+  readonly share?: Share;
   /** It changes nothing, or says by itself when an outcome is unknown. */
   readonly reportsOutcome?: true;
   readonly handle: (api: Api, request: Request<Static<A>>) => Promise<ReplyOf<R>>;
@@ -99,8 +103,10 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
+      const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      respondJson(ctx, await handle(api, request));
+      const reply = await api.shares.reads.run(caller.accountId, 1, () => handle(api, request));
+      respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
     },
   };
 }
@@ -119,9 +125,12 @@ export function csv<Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
+      await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      await respondCsv(ctx, handle(api, request), (error) =>
-        api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+      await api.shares.exports.run(caller.accountId, 1, () =>
+        respondCsv(ctx, handle(api, request), (error) =>
+          api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+        ),
       );
     },
   };
@@ -136,6 +145,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     accepts,
     bodyBytesMax = BODY_BYTES_MAX,
     reportsOutcome,
+    share,
     ...contract
   }: Writing<B, R, A>,
 ): Endpoint {
@@ -146,14 +156,25 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     method: 'post',
     path,
     isWrite: !reportsOutcome,
-    middleware: (api) => async (ctx) => {
-      // The caller first: a stranger learns nothing, and nothing of theirs is parsed.
-      const found = authenticate(api, ctx.req, contract.role);
-      const caller = found instanceof Promise ? await found : found;
-      if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
-      const body = validate(await readJson(ctx.req, bodyBytesMax));
-      respondJson(ctx, await handle(api, new CheckedRequest(ctx, caller, body, undefined)));
-    },
+    // Authentication comes first: a stranger learns nothing, and no stranger's body is parsed.
+    middleware: (api) => async (ctx) =>
+      whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
+        const headers =
+          share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
+        const respond = async () => {
+          if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
+          const body = validate(await readJson(ctx.req, bodyBytesMax));
+          const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
+          respondJson(
+            ctx,
+            headers ? { ...reply, headers: { ...headers, ...reply.headers } } : reply,
+          );
+        };
+        if (!share) return respond();
+        // A body that has to wait is not read: it stays with its sender.
+        const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
+        return api.shares[share].run(caller.accountId, weight, respond);
+      }),
   };
 }
 

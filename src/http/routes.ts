@@ -42,7 +42,7 @@ import { postCapture, postExtension, postHold, postRelease } from './handlers/ho
 import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
-import { getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
@@ -80,6 +80,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: ChargeBatchBody,
     accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
+    share: 'batches',
     replies: { 200: ChargeBatchReply },
     reportsOutcome: true,
     handle: postChargeBatch,
@@ -107,6 +108,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/charges/:id/refund', {
     operation: 'refundCharge',
+    share: 'refunds',
     role: 'developer',
     params: chargeParams,
     body: RefundBody,
@@ -293,6 +295,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: ToolsQuery,
     replies: { 200: ToolsReply },
     handle: getTools,
+  }),
+  get('/v1/tools/:id', {
+    operation: 'getTool',
+    role: 'developer',
+    params: toolParams,
+    replies: { 200: ChangedToolReply },
+    errors: ['not_found'],
+    handle: getTool,
   }),
   patch('/v1/tools/:id', {
     operation: 'updateTool',

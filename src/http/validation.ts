@@ -2,8 +2,9 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
+import { invalidAmount } from './amounts.ts';
 
-const ajv = new Ajv({ strictTypes: false, formats: { 'date-time': true } });
+const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time': true } });
 
 /** Members whose every fault is one of the amount, whatever its kind. */
 const MONEY = new Set(['/amount', '/price']);
@@ -13,16 +14,16 @@ export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => 
   const check = ajv.compile(schema);
   return (body) => {
     if (check(body)) return body as Static<T>;
-    throw invalid(check.errors?.[0]);
+    throw invalid(check.errors ?? []);
   };
 }
 
-function invalid(error: ErrorObject | undefined): ApiError {
+function invalid(errors: readonly ErrorObject[]): ApiError {
+  const error = tellingOf(errors);
   const path = error?.instancePath ?? '';
   if (MONEY.has(path)) {
-    return new ApiError('invalid_amount', `${path.slice(1)} must be a number of dollars.`, {
-      param: path.slice(1),
-    });
+    const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
+    return invalidAmount(path.slice(1), error?.data, mustBe);
   }
   if (path === '/apiKey') {
     return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
@@ -35,15 +36,34 @@ function invalid(error: ErrorObject | undefined): ApiError {
   const missing: unknown = error?.params['missingProperty'];
   const param =
     typeof missing === 'string' ? missing : path.slice(1).replaceAll('/', '.') || undefined;
-  const problem =
-    typeof missing === 'string'
-      ? 'is missing'
-      : error?.keyword === 'pattern'
-        ? 'has the wrong form'
-        : (error?.message ?? 'is not valid');
   return new ApiError(
     missing === 'amount' ? 'invalid_amount' : 'invalid_request',
-    `${param ?? 'The body'} ${problem}.`,
+    `${param ?? 'The body'} ${error ? problemOf(error) : 'is not valid'}.`,
     param === undefined ? {} : { param },
   );
+}
+
+/**
+ * Where several types are allowed, each that does not fit has left an error, and the last error sums them up.
+ * What was wrong with the type that was sent says more than that.
+ */
+function tellingOf(errors: readonly ErrorObject[]): ErrorObject | undefined {
+  const last = errors.at(-1);
+  if (last?.keyword !== 'anyOf') return last;
+  return errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf') ?? last;
+}
+
+function problemOf(error: ErrorObject): string {
+  switch (error.keyword) {
+    case 'required':
+      return 'is missing';
+    case 'pattern':
+      return 'has the wrong form';
+    case 'anyOf': {
+      const types = (error.schema as readonly { type?: string }[]).map(({ type }) => type ?? '');
+      return `must be one of these types: ${types.join(', ')}`;
+    }
+    default:
+      return error.message ?? 'is not valid';
+  }
 }

@@ -3,46 +3,55 @@
  * order. The worker's is worker.ts beside it.
  */
 import type { Logger } from 'pino';
-import { ChargeBatcher } from '../charging/batcher.ts';
-import { FreshCache } from '../charging/fresh-cache.ts';
-import { HoldLedger } from '../charging/hold-ledger.ts';
-import { KeyUse } from '../charging/key-use.ts';
+import { createBatcher } from '../charging/create-batcher.ts';
+import { DatabaseClock } from '../charging/database-clock.ts';
+import { EarlierCharges } from '../charging/earlier-charges.ts';
+import { createKeyCache } from '../charging/find-key-owner.ts';
+import { createHoldLedger } from '../charging/create-hold-ledger.ts';
+import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
+import {
+  CHARGE_LOCK_TIMEOUT_MS,
+  CHARGE_SILENCE_MS_MAX,
+  CHARGE_STATEMENT_TIMEOUT_MS,
+  DEBT_LANES,
+  EXCEPTION_LANES,
+  LANES,
+} from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
-import { TailNet } from '../charging/tail-net.ts';
+import { RollupFallback } from '../charging/rollup-fallback.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
-import { uuidFloor } from '../domain/ids.ts';
 import { createApp } from '../http/app.ts';
+import { createFairShares } from '../http/fair-shares.ts';
+import { createRateLimits } from '../http/rate-limits.ts';
+import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
-import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
-import {
-  postCharges,
-  postFittingCharges,
-  type ChargeDraft,
-  type ReplayWindow,
-} from '../store/charges/post-charges.ts';
-import { postHoldEntries } from '../store/holds/post-hold-entries.ts';
-import { createDatabase, type Connection, type Database } from '../store/database.ts';
+import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Turns } from '../temporal/turns.ts';
 
-/** While one lane's commit waits for the disk, the other one works; of a process beside others, theirs do. */
-const LANES = { alone: 2, besideOthers: 1 } as const;
-const BATCH_MAX = 200;
-const QUEUE_MAX = 5_000;
-const CHARGE_DEADLINE_MS = 5_000;
-/** Below the client library's patience of 5 s, so that who waits gets an answer rather than a guess. */
-const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
-const READ_CONNECTIONS = 8;
-const KEYS_CACHED_MAX = 25_000;
-/** Idempotency keys are honoured for at least 60 days; two more for clocks and slow retries. */
-const REPLAY_DAYS = 62;
-const DAY_MS = 86_400_000;
+/** Connections of one API process besides its charge lanes, and how long they may be waited for and used. */
+const READS = {
+  maxPoolSize: 8,
+  statementTimeoutMs: 5_000,
+  silenceMsMax: 6_000,
+  waitMsMax: 1_000,
+} as const;
+/**
+ * For keys, prices, what changed of them, and readiness: charges wait for these, so they never wait for
+ * what others read.
+ */
+const LOOK_UPS = {
+  maxPoolSize: 3,
+  statementTimeoutMs: 1_000,
+  silenceMsMax: 2_000,
+  waitMsMax: 1_000,
+} as const;
 
 export interface Running {
   readonly port: number;
@@ -53,33 +62,42 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
-  if (putOff.length > 0) log.warn({ putOff }, 'traffic did not let partitions be made');
-  const database = await createDatabase(config.databaseUrl, {
-    maxPoolSize: READ_CONNECTIONS,
-    onError,
+  if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
+  const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
+  const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
+  // Open connections would keep the process that cannot start from ending.
+  await clock.start().catch(async (error: unknown) => {
+    clock.stop();
+    await lookUps.end();
+    throw error;
   });
+  const database = await createDatabase(config.databaseUrl, { ...READS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
-  const ledger = await createDatabase(config.databaseUrl, {
-    maxPoolSize: laneCount,
+  const chargePool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: laneCount + EXCEPTION_LANES,
+    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
   });
   const holdPool = await createDatabase(config.databaseUrl, {
-    maxPoolSize: laneCount,
+    maxPoolSize: laneCount + DEBT_LANES,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
-  const batcher = chargeBatcher(
-    ledger,
+  const batcher = createBatcher(
+    chargePool,
     laneCount,
     receipts.activeKey,
-    warn('charges could not be posted'),
+    clock,
+    warn('could not post charges'),
   );
-  const keys = keyCache(database, warn('changed keys could not be read'));
-  const tools = new ToolPrices(database, warn('changed tools could not be read'));
-  const keyUse = new KeyUse(database, warn('the use of keys could not be noted'));
-  const tailNet = new TailNet(database, warn('long tails could not be shortened'));
+  const keys = createKeyCache(lookUps, warn('could not read changed keys'));
+  const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
+  const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
+  const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start()]);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
@@ -90,10 +108,11 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
-    holds: holdLedger(holdPool, laneCount, receipts.activeKey),
+    holds: createHoldLedger(holdPool, laneCount, receipts.activeKey, clock),
     keys,
-    keyUse,
+    lastUsed,
     tools,
+    earlier: new EarlierCharges(lookUps, clock),
     receipts,
     publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
@@ -104,16 +123,20 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
-    isTemporalUp: () => temporal.isUp(),
+    shares: createFairShares(),
+    rateLimits: createRateLimits(config.rateLimits),
+    readiness: new Readiness(lookUps, () => temporal.isUp()),
   });
   const release = async () => {
+    clock.stop();
     keys.stop();
     tools.stop();
-    await tailNet.stop();
-    await keyUse.stop();
+    await rollupFallback.stop();
+    await lastUsed.stop();
     await temporal.close();
-    await ledger.end();
+    await chargePool.end();
     await holdPool.end();
+    await lookUps.end();
     await database.end();
   };
   // What stays open would keep a process alive that serves nobody, and that no supervisor starts anew.
@@ -130,67 +153,4 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       await release();
     },
   };
-}
-
-/** In the lanes' own connections, besides those of charges. */
-function holdLedger(database: Database, laneCount: number, receiptKey: number): HoldLedger {
-  return new HoldLedger({
-    execute: (entries) => postHoldEntries(database, entries, receiptKey, replayWindow()),
-    laneCount,
-    batchMax: BATCH_MAX,
-    queueMax: QUEUE_MAX,
-    deadlineMs: CHARGE_DEADLINE_MS,
-  });
-}
-
-function replayWindow(): ReplayWindow {
-  const now = Date.now();
-  return {
-    fromId: uuidFloor(now - REPLAY_DAYS * DAY_MS),
-    // A day for processes whose clocks are ahead of this one's.
-    toId: uuidFloor(now + DAY_MS),
-  };
-}
-
-type ChargeStatement<Outcome> = (
-  connection: Connection,
-  drafts: readonly ChargeDraft[],
-  receiptKey: number,
-  replay: ReplayWindow,
-) => Promise<Outcome[]>;
-
-function chargeBatcher(
-  ledger: Database,
-  laneCount: number,
-  receiptKey: number,
-  onFailure: (error: unknown) => void,
-): ChargeBatcher {
-  const send =
-    <Outcome>(statement: ChargeStatement<Outcome>) =>
-    (drafts: readonly ChargeDraft[], onSent: () => void) =>
-      ledger.connect((connection) => {
-        onSent();
-        return statement(connection, drafts, receiptKey, replayWindow());
-      });
-  return new ChargeBatcher({
-    execute: send(postFittingCharges),
-    decide: send(postCharges),
-    onFailure,
-    laneCount,
-    batchMax: BATCH_MAX,
-    queueMax: QUEUE_MAX,
-    deadlineMs: CHARGE_DEADLINE_MS,
-  });
-}
-
-function keyCache(database: Database, onError: (error: unknown) => void): FreshCache<KeyOwner> {
-  return new FreshCache<KeyOwner>({
-    entriesMax: KEYS_CACHED_MAX,
-    load: async (hashes) => {
-      const owners = await findKeyOwners(database, hashes);
-      return new Map(owners.map((owner) => [owner.hash, owner]));
-    },
-    findChanged: () => findChangedKeyHashes(database),
-    onError,
-  });
 }

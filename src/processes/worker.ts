@@ -41,6 +41,8 @@ export interface RunningWorker {
 }
 
 const DATABASE_CONNECTIONS = 10;
+/** Past the statement timeout of 10 s: the connection is dead, and the step is tried again on another. */
+const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** Agents that are called at the same time; each may take its time, and an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
@@ -58,6 +60,7 @@ export async function runWorker(
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: DATABASE_CONNECTIONS,
+    silenceMsMax: DATABASE_SILENCE_MS_MAX,
     onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
   });
   const temporal = createTemporalClient(config.temporal);

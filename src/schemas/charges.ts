@@ -4,6 +4,7 @@ import { ErrorReply } from './errors.ts';
 import {
   Closed,
   Dollars,
+  DollarsAsked,
   Id,
   pageMarks,
   pageParameters,
@@ -39,7 +40,7 @@ export const ChargeBody = Type.Object({
   ),
   tool: ToolName,
   amount: Type.Optional(
-    Dollars(
+    DollarsAsked(
       "Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.",
     ),
   ),
@@ -65,7 +66,7 @@ export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
 
 export const RefundBody = Type.Object({
   amount: Type.Optional(
-    Dollars('Dollars to give back. Default: all of the charge that is not refunded yet.'),
+    DollarsAsked('Dollars to give back. Default: all of the charge that is not refunded yet.'),
   ),
 });
 export type RefundBody = Static<typeof RefundBody>;

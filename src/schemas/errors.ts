@@ -29,6 +29,7 @@ const facts = {
       'With `grant_not_active` and `hold_closed`: the state of the grant or the hold.',
     ),
   ),
+  toolId: Type.Optional(Id('tool', 'With `tool_exists`: the tool that has the name.')),
 };
 
 export const ErrorReply = Closed({

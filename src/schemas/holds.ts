@@ -10,6 +10,7 @@ import { ChargeBody, ChargeReply, Metadata } from './charges.ts';
 import {
   Closed,
   Dollars,
+  DollarsAsked,
   Id,
   pageMarks,
   pageParameters,
@@ -26,7 +27,7 @@ const Seconds = (description: string) =>
 export const HoldBody = Type.Object({
   ...ChargeBody.properties,
   amount: Type.Optional(
-    Dollars(
+    DollarsAsked(
       "Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.",
     ),
   ),
@@ -37,7 +38,7 @@ export const HoldBody = Type.Object({
 export type HoldBody = Static<typeof HoldBody>;
 
 export const CaptureBody = Type.Object({
-  amount: Type.Optional(Dollars('Dollars to charge. Default: all that the hold has left.')),
+  amount: Type.Optional(DollarsAsked('Dollars to charge. Default: all that the hold has left.')),
   final: Type.Optional(
     Type.Boolean({
       description: 'Whether to release the rest. Default: true. False leaves the hold open.',

@@ -8,9 +8,16 @@ export const TOOL_NAME_MAX = 100;
 export const Closed = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
   Type.Object(properties, { ...options, additionalProperties: false });
 
-/** Dollars as a JSON number; the exact bounds are checked where money is read (domain/money.ts). */
+/** Dollars as a JSON number, as every reply has them. */
 export const Dollars = (description: string, example = 0.05) =>
   Type.Number({ description, examples: [example] });
+
+/** Dollars in a request; exactness and bounds are checked where they are read (http/amounts.ts). */
+export const DollarsAsked = (description: string, example = 0.05) =>
+  Type.Union([Type.Number(), Type.String()], {
+    description: `${description} A number, or a decimal string such as "0.05". At most six decimals.`,
+    examples: [example],
+  });
 
 export const Count = (description: string, example = 3) =>
   Type.Integer({ minimum: 0, description, examples: [example] });

@@ -1,6 +1,16 @@
 /** Schemas of a developer's tools (specification sections 2 and 4.2). */
 import { Type, type Static } from 'typebox';
-import { Closed, Count, Dollars, Id, PlainText, Text, Timestamp, ToolName } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  Dollars,
+  DollarsAsked,
+  Id,
+  PlainText,
+  Text,
+  Timestamp,
+  ToolName,
+} from './shapes.ts';
 
 const Description = PlainText(2_000);
 const Price = Type.Union([Dollars('Dollars per call.'), Type.Null()], {
@@ -8,17 +18,23 @@ const Price = Type.Union([Dollars('Dollars per call.'), Type.Null()], {
   examples: [0.05],
 });
 
+const PriceAsked = Type.Union([DollarsAsked('Dollars per call.'), Type.Null()], {
+  description:
+    'Dollars per call, as a number or a decimal string. With null, each charge names its amount.',
+  examples: [0.05],
+});
+
 export const ToolBody = Type.Object({
   name: ToolName,
   description: Type.Optional(Description),
-  price: Type.Optional(Price),
+  price: Type.Optional(PriceAsked),
 });
 export type ToolBody = Static<typeof ToolBody>;
 
 /** What is left out stays as it is. The name stays: it is what charges and receipts say. */
 export const ToolChanges = Type.Object({
   description: Type.Optional(Description),
-  price: Type.Optional(Price),
+  price: Type.Optional(PriceAsked),
   archived: Type.Optional(
     Type.Boolean({ description: 'True archives the tool, false restores it.', examples: [true] }),
   ),
@@ -45,6 +61,9 @@ export const ChangedToolReply = Closed({
 export type ChangedToolReply = Static<typeof ChangedToolReply>;
 
 export const ToolsQuery = Closed({
+  name: Type.Optional(
+    Type.String({ description: 'Only the tool that has this name.', examples: ['search'] }),
+  ),
   archived: Type.Optional(
     Type.Boolean({
       default: false,

@@ -1,10 +1,21 @@
 /** Schemas of top-ups, for the consumer who pays and the developer who is paid (specification sections 2 and 4). */
 import { Type, type Static } from 'typebox';
 import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
-import { Closed, Count, Dollars, Id, pageMarks, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  Dollars,
+  DollarsAsked,
+  Id,
+  pageMarks,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 export const TopUpBody = Type.Object({
-  amount: Dollars(
+  amount: DollarsAsked(
     'Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5.',
     10,
   ),

@@ -3,6 +3,7 @@
  * integer (or an error), timestamptz as an ISO 8601 UTC string, uuid and text as strings.
  * Never set session state on a connection: it is handed on as it is.
  */
+import { createPgDriverFactory } from '@slonik/pg-driver';
 import {
   createPool,
   createSqlTag,
@@ -14,6 +15,8 @@ import {
 } from 'slonik';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
+import { boundWaiting } from './bounded-pool.ts';
+import { withDeadline } from './statement-deadline.ts';
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
 export type Connection = CommonQueryMethods;
@@ -26,12 +29,30 @@ export interface DatabaseOptions {
   readonly onError: (error: unknown) => void;
   /** Bounds a statement, not the COMMIT. */
   readonly statementTimeoutMs?: number;
+  /** What waits for a lock longer than this gives up, well before its caller does. */
+  readonly lockTimeoutMs?: number;
+  /** How long a caller may wait for a connection; past it, a PoolBusyError. Not set: as long as it takes. */
+  readonly waitMsMax?: number;
+  /**
+   * How long Postgres may take to answer before the connection counts as dead and is destroyed. Longer
+   * than the statement timeout, which tells more. Not set: for ever, as the checks of all the books need.
+   */
+  readonly silenceMsMax?: number;
 }
 
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** A caller past this many others would not get its turn in time anyway. */
+const WAITING_MAX = 1_000;
+
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const pool = await createPool(withTimeouts(url), {
-    maxPoolSize: options.maxPoolSize,
-    statementTimeout: options.statementTimeoutMs ?? 10_000,
+  const { maxPoolSize, waitMsMax, silenceMsMax } = options;
+  const driver = createPgDriverFactory();
+  const pool = await createPool(withSessionOptions(url, options.lockTimeoutMs), {
+    driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    // A connection past its deadline has had its time.
+    gracefulTerminationTimeout: 50,
+    maxPoolSize,
+    statementTimeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idleInTransactionSessionTimeout: 15_000,
     idleTimeout: 'DISABLE_TIMEOUT',
     connectionRetryLimit: 0,
@@ -52,15 +73,30 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     ],
   });
   pool.on('error', options.onError);
-  return pool;
+  if (waitMsMax === undefined) return pool;
+  return boundWaiting(pool, { maxPoolSize, waitMsMax, waitingMax: WAITING_MAX });
 }
 
-/** What waits for a lock longer than this gives up, well before its caller does. */
 const LOCK_TIMEOUT_MS = 5_000;
 
-function withTimeouts(text: string): string {
+/**
+ * The server asks quiet connections for a sign of life, so that firewalls do not forget them, and gives up
+ * those that do not answer, with the locks that they hold.
+ */
+const SESSION_OPTIONS = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 15_000,
+};
+
+function withSessionOptions(text: string, lockTimeoutMs = LOCK_TIMEOUT_MS): string {
   const url = new URL(text);
-  url.searchParams.set('options', `-c lock_timeout=${LOCK_TIMEOUT_MS}`);
+  const options = { ...SESSION_OPTIONS, lock_timeout: lockTimeoutMs };
+  const settings = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`);
+  const given = url.searchParams.get('options');
+  // What the operator put into the URL comes last, and so counts.
+  url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
   return url.href;
 }
 
@@ -117,6 +153,23 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
+
+const oneRow = row(Type.Object({ one: Type.Integer() }));
+
+/** Resolves to true once Postgres answers; rejects when it cannot. */
+export async function isDatabaseUp(connection: Connection): Promise<boolean> {
+  await connection.one(sql.type(oneRow)`select 1 as one`);
+  return true;
+}
+
+const timeRow = row(Type.Object({ timeMs: Type.Integer() }));
+
+/** Postgres' clock, in milliseconds since 1970. */
+export function readClock(connection: Connection): Promise<number> {
+  return connection.oneFirst(sql.type(timeRow)`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::int8 as "timeMs"
+  `);
+}
 
 /** An instant in milliseconds, as Postgres takes it. */
 export function timestampOf(timeMs: number) {

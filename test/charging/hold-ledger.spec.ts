@@ -25,6 +25,7 @@ function open(options: Partial<ConstructorParameters<typeof HoldLedger>[0]> = {}
       await flush.promise;
       return entries.map(() => DECIDED);
     },
+    settle: async () => DECIDED,
     laneCount: 1,
     batchMax: 3,
     queueMax: 5,
@@ -99,7 +100,7 @@ describe('the hold ledger', () => {
     const first = ledger.post(placing(CONSUMER, 1));
     await until(() => flushes.length === 1, { intervalMs: 1 });
     const waiting = [1, 2, 3, 4, 5].map((micros) => ledger.post(placing(CONSUMER, micros)));
-    await assert.rejects(ledger.post(placing(CONSUMER, 6)), { code: 'service_unavailable' });
+    await assert.rejects(ledger.post(placing(CONSUMER, 6)), { kind: 'not_made' });
     for (const number of [0, 1, 2]) await end(number);
     await Promise.all([first, ...waiting]);
   });
@@ -108,7 +109,7 @@ describe('the hold ledger', () => {
     const { ledger, flushes, end } = open({ deadlineMs: 5 });
     const first = ledger.post(placing(CONSUMER, 1));
     await until(() => flushes.length === 1, { intervalMs: 1 });
-    const late = assert.rejects(ledger.post(placing(CONSUMER, 2)), { code: 'service_unavailable' });
+    const late = assert.rejects(ledger.post(placing(CONSUMER, 2)), { kind: 'not_made' });
     const since = performance.now();
     await until(() => performance.now() - since > 10, { intervalMs: 1 });
     await end(0);

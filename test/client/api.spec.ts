@@ -1,6 +1,6 @@
 /** The client against the real API: what it promises must hold for the service that it is made for. */
 import assert from 'node:assert/strict';
-import { Farebox, FareboxError, type Charge } from '@farebox/client';
+import { Farebox, FareboxError, usd, type Charge } from '@farebox/client';
 import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { read } from '../support/http.ts';
@@ -107,6 +107,20 @@ describe('client: against the API', () => {
     const charge = await prices.charge({ apiKey: account.consumerKey, tool: 'third' });
     assert.equal(charge.amount, 0.333333);
     assert.equal(Math.round((before - charge.balance) * 1e6), 333_334);
+  });
+
+  it('charges by the unit, exactly, where floats are refused by name', async () => {
+    const request = { apiKey: account.consumerKey, tool: 'search' };
+    await assert.rejects(farebox.charge({ ...request, amount: 3 * 0.07 }), {
+      code: 'invalid_amount',
+      message: /0\.21000000000000002/,
+    });
+    const exact = await farebox.charge({ ...request, amount: usd(0.07).times(3) });
+    assert.equal(exact.amount, 0.21);
+    const amount = usd('3').per(1_000_000).times(1_001).round('up');
+    const charge = await farebox.charge({ ...request, amount });
+    assert.equal(charge.amount, 0.003003);
+    assert.equal((await farebox.refund({ chargeId: charge.id, amount })).amount, 0.003003);
   });
 
   it('charges the registered price when no amount is given', async () => {

@@ -117,7 +117,7 @@ describe('client: a refusal', () => {
     });
   }
 
-  for (const amount of [NaN, Infinity, '1', 1n]) {
+  for (const amount of [NaN, Infinity, true, 1n]) {
     it(`raises invalid_amount for ${inspect(amount)}, which JSON would change`, async () => {
       await using api = await service(charged);
       const error = await raised(api.farebox().charge({ ...search, amount: amount as number }));

@@ -57,7 +57,19 @@ describe('client: prices', () => {
     assert.deepEqual(api.seen[0]?.body, { apiKey, tool: 'search', amount: 0.02 });
   });
 
-  for (const price of [0, -1, NaN, Infinity, 1e-7, 0.1234567, 1_000_001, '0.02', null]) {
+  for (const price of [
+    0,
+    -1,
+    NaN,
+    Infinity,
+    1e-7,
+    0.1234567,
+    1_000_001,
+    '0',
+    '0.0000001',
+    'free',
+    null,
+  ]) {
     it(`refuses ${inspect(price)} as a price`, () => {
       assert.throws(() => farebox.withPrices({ search: price as number }), RangeError);
     });

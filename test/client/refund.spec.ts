@@ -119,7 +119,7 @@ describe('client: a refund', () => {
       'not_found',
       { chargeId },
     ]),
-    ...[NaN, Infinity, '1', 1n].map((amount): Wrong => ['invalid_amount', { amount }]),
+    ...[NaN, Infinity, true, 1n].map((amount): Wrong => ['invalid_amount', { amount }]),
     ...['', ' a', 'é', 'a\r\nx: y', 'x'.repeat(256)].map((idempotencyKey): Wrong => [
       'invalid_idempotency_key',
       { idempotencyKey },

@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import { FareboxError } from '@farebox/client';
 
 export interface SeenRequest {
@@ -75,7 +75,8 @@ export class ScriptedService implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, script: Step[]) {
-    const body = await json(request);
+    const sent = await text(request);
+    const body = sent === '' ? undefined : (JSON.parse(sent) as unknown);
     const { method, url: path, headers } = request;
     const step = script[Math.min(this.seen.length, script.length - 1)];
     const seen = { method, path, headers, body };

@@ -40,6 +40,41 @@ describe('money', () => {
     );
   });
 
+  it('is the same as a string and as a number, to the last place', () => {
+    fc.assert(
+      fc.property(anyMicros, (micros) => {
+        const text = decimalOf(asMicros(micros));
+        assert.equal(microsOfDollars(text) === micros, true);
+        assert.equal(microsOfDollars(text.replace(/\.?0+$/, '')) === micros, true);
+      }),
+      { examples: [[0], [1], [-1], [Number.MAX_SAFE_INTEGER], [100_000]] },
+    );
+  });
+
+  it('is no string but a plain decimal of at most six places', () => {
+    const wrong = [
+      '',
+      ' ',
+      '.',
+      '.5',
+      '5.',
+      '1e2',
+      '0x1',
+      '1,5',
+      ' 1',
+      '1 ',
+      '+1',
+      '--1',
+      '$1',
+      'NaN',
+      '١',
+    ];
+    const large = ['9007199254.740992', '9'.repeat(17), '1'.repeat(400)];
+    for (const text of [...wrong, ...large, '0.0000000', '0.1234567']) {
+      assert.equal(microsOfDollars(text), undefined, text);
+    }
+  });
+
   it('is refused when it is finer than a micro-dollar, however little is left over', () => {
     const finer = fc.tuple(
       fc.integer({ min: 0, max: CHARGE_MICROS_MAX }),

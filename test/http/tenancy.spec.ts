@@ -91,6 +91,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/statements/:month': { role: 'either' },
   'POST /v1/tools': { role: 'developer', body: () => ({ name: 'new', price: 1 }) },
   'GET /v1/tools': { role: 'developer' },
+  'GET /v1/tools/:id': { role: 'developer', names: 'tool' },
   'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
   'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
   'POST /register': {

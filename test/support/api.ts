@@ -5,7 +5,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { startApi, createTestDatabase, type Environment, type Server } from './stack.ts';
+import {
+  startApi,
+  createTestDatabase,
+  WITHOUT_RATE_LIMITS,
+  type Environment,
+  type Server,
+} from './stack.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
@@ -33,7 +39,10 @@ export interface TestApi extends Server {
   changingNothing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
+export async function startTestApi({
+  processes = 1,
+  env: more = {},
+}: { processes?: number; env?: Environment } = {}): Promise<TestApi> {
   const database = await createTestDatabase();
   const env: Environment = {
     DATABASE_URL: database.url,
@@ -43,11 +52,13 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
     STRIPE_SECRET_KEY: 'sk_test_none',
     STRIPE_WEBHOOK_SECRET: 'whsec_none',
     MASTER_SECRET: randomBytes(32).toString('base64url'),
+    ...WITHOUT_RATE_LIMITS,
+    ...more,
   };
   const servers = await Promise.all(Array.from({ length: processes }, () => startApi({ env })));
   const sql = new Client({ connectionString: database.url });
   await sql.connect();
-  const [first, ...more] = servers;
+  const [first, ...others] = servers;
   if (!first) throw new Error('a test API has at least one process');
   const books = async () => {
     const { rows } = await sql.query<Books>(`
@@ -62,13 +73,15 @@ export async function startTestApi({ processes = 1 } = {}): Promise<TestApi> {
   };
   return {
     ...first,
-    processes: [first, ...more],
+    processes: [first, ...others],
     env,
     databaseUrl: database.url,
     sql,
     createAccount: async (balanceDollars) =>
       (await createTestAccounts(database.url, 1, balanceDollars))[0] as TestAccount,
     waitingBackend: async () => {
+      // Inside a transaction, pg_stat_activity is a snapshot of its first look.
+      await sql.query('select pg_stat_clear_snapshot()');
       const { rows } = await sql.query<{ pid: number }>(
         `select pid from pg_stat_activity
          where datname = current_database() and wait_event_type = 'Lock'`,

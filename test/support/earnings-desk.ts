@@ -13,7 +13,7 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, sql, type Connection, type Database } from '../../src/store/database.ts';
 import { listEarnings, sumEarningsByTool } from '../../src/store/earnings/earnings.ts';
 import { cutLots } from '../../src/store/balance/lots.ts';
-import { listTools, noteToolName } from '../../src/store/earnings/tools.ts';
+import { listTools, noteToolNames } from '../../src/store/earnings/tools.ts';
 import { listAttributedTopUps } from '../../src/store/earnings/top-up-attribution.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { post } from './charge-drafts.ts';
@@ -111,7 +111,7 @@ export async function openEarningsDesk(databaseUrl: string) {
         charges.map(({ developer, tool = 'search' }) => [`${developer.developer} ${tool}`, tool]),
       );
       for (const [key, name] of names) {
-        await noteToolName(database, { developerId: key.slice(0, 36), name });
+        await noteToolNames(database, [{ developerId: key.slice(0, 36), name }]);
       }
       const outcomes = await post(database, charges.map(draftOf));
       return outcomes.filter(({ kind }) => kind === 'posted').length;
@@ -202,7 +202,7 @@ async function shownTo(tx: Connection, developer: Party, todayMs: number): Promi
   const range = rangeAround(todayMs);
   const byTool = await sumEarningsByTool(tx, who, {}, todayMs);
   const ranged = await sumEarningsByTool(tx, who, range, todayMs);
-  const tools = await listTools(tx as Database, who, false);
+  const tools = await listTools(tx as Database, who, { isArchived: false });
   const topUps = await listAttributedTopUps(tx, who, { limit: 1_000 });
   const series = async (interval: 'hour' | 'day') =>
     (await listEarnings(tx, who, {}, interval)).map(

@@ -6,6 +6,7 @@ import { auditLedger, type CHECK_NAMES } from '../../src/store/audit/ledger-chec
 import type { Database } from '../../src/store/database.ts';
 import {
   postHoldEntries,
+  settleHoldEntry,
   type HoldEntry,
   type HoldOutcome,
 } from '../../src/store/holds/post-hold-entries.ts';
@@ -45,11 +46,18 @@ export function extending(holdId: string, seconds: number): HoldEntry {
   return { ...NO_KEY, ...DEVELOPER, kind: 'extend', holdId, seconds };
 }
 
-export function postEntries(
+export async function postEntries(
   database: Database,
   entries: readonly HoldEntry[],
 ): Promise<HoldOutcome[]> {
-  return postHoldEntries(database, entries, RECEIPT_KEY, replayWindow());
+  const outcomes = await postHoldEntries(database, entries, RECEIPT_KEY, replayWindow());
+  return Promise.all(
+    outcomes.map((outcome, index) =>
+      outcome === 'owing'
+        ? settleHoldEntry(database, entries[index] as HoldEntry, RECEIPT_KEY, replayWindow())
+        : outcome,
+    ),
+  );
 }
 
 /** The ids of holds that could all be placed. */

@@ -142,6 +142,20 @@ export async function createTestNamespace(): Promise<string> {
   return namespace;
 }
 
+/** As they are where nobody set them. */
+export const WITH_RATE_LIMITS = {
+  READS_PER_SECOND: '100',
+  REFUNDS_PER_SECOND: '50',
+  FAILED_KEYS_PER_SECOND: '100',
+};
+
+/** Tests ask faster than any client. */
+export const WITHOUT_RATE_LIMITS = {
+  READS_PER_SECOND: '1000000',
+  REFUNDS_PER_SECOND: '1000000',
+  FAILED_KEYS_PER_SECOND: '0',
+};
+
 /** The environment of an api or a worker, all but the processor's part, which startSimulator gives. */
 export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Promise<Environment> {
   return {
@@ -155,6 +169,7 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
     ROLL_UP_EVERY_SECONDS: '3600',
     // At midnight: else nobody reconciles but the tests that mean to.
     RECONCILE_EVERY_SECONDS: '86400',
+    ...WITHOUT_RATE_LIMITS,
     LOG_LEVEL: 'info',
   };
 }

@@ -53,7 +53,7 @@ document.querySelector('form').addEventListener('submit', async (event) => {
       'Content-Type': 'application/json',
       Authorization: 'Bearer ' + document.getElementById('key').value,
     },
-    body: JSON.stringify({ amount: Number(amount.value) }),
+    body: JSON.stringify({ amount: amount.value }),
   });
   const body = await answer.json();
   if (body.sessionUrl) location.href = body.sessionUrl;

@@ -26,6 +26,7 @@ export function errorCodesOf(
     'invalid_request',
     'invalid_idempotency_key',
     OF_ROLE[role],
+    'rate_limited',
     'internal_error',
     'service_unavailable',
     ...(query?.properties['cursor'] ? (['invalid_cursor'] as const) : []),
@@ -51,7 +52,7 @@ function response(status: number, codes: readonly ErrorCode[]): unknown {
     headers: {
       ...header('X-Request-Id'),
       ...(status === 401 && header('WWW-Authenticate')),
-      ...([409, 503].includes(status) && header('Retry-After')),
+      ...([409, 429, 503].includes(status) && header('Retry-After')),
     },
     content: {
       'application/json': {

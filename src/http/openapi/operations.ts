@@ -193,6 +193,11 @@ export const OPERATIONS = {
     summary: 'List your tools',
     description: 'Returns your tools in use, each with its charges and revenue.',
   },
+  getTool: {
+    tag: 'Earnings',
+    summary: 'Get a tool',
+    description: 'Returns one tool, in use or archived.',
+  },
   updateTool: {
     tag: 'Earnings',
     summary: 'Change or archive a tool',

@@ -24,18 +24,31 @@ export type KeyOwner = Static<typeof KeyOwner>;
 const ownerRow = row(KeyOwner);
 const hashRow = row(Type.Object({ hash: Type.String() }));
 
+const keyOwner = sql.fragment`
+  k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
+  a.consumer_id as "consumerId", a.developer_id as "developerId",
+  a.developer_number as "developerNumber", k.expires_at as "expiresAt"
+`;
+
 /** The owners of those hashes that are in force now; of the others there is no row. */
 export async function findKeyOwners(
   connection: Connection,
   hashes: readonly string[],
 ): Promise<readonly KeyOwner[]> {
   return connection.any(sql.type(ownerRow)`
-    select k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
-      a.consumer_id as "consumerId", a.developer_id as "developerId",
-      a.developer_number as "developerNumber", k.expires_at as "expiresAt"
+    select ${keyOwner}
     from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
     where k.hash = any (select decode(h, 'hex') from unnest(${sql.array(hashes, 'text')}) h)
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+  `);
+}
+
+/** Whose key it is or was, whether it is still active or not: never to let anybody in. */
+export function findFormerKeyOwner(connection: Connection, hash: string): Promise<KeyOwner | null> {
+  return connection.maybeOne(sql.type(ownerRow)`
+    select ${keyOwner}
+    from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
+    where k.hash = decode(${hash}, 'hex')
   `);
 }
 

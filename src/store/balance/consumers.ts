@@ -60,3 +60,26 @@ export async function lockConsumer(
     select from farebox.consumers where ledger = ${ledger} and id = ${consumerId} for update
   `);
 }
+
+const idRow = row(Type.Object({ id: Type.String() }));
+
+/** Which of these consumers somebody else has locked now. Waits for none of them. */
+export async function findLockedConsumers(
+  connection: Connection,
+  consumers: readonly ConsumerRef[],
+): Promise<ReadonlySet<string>> {
+  const distinct = new Map(consumers.map((each) => [each.consumerId, each.ledger]));
+  const locked = await connection.anyFirst(sql.type(idRow)`
+    with asked as (
+      select * from ${sql.unnest(
+        [...distinct].map(([id, ledger]) => [ledger, id]),
+        ['int2', 'uuid'],
+      )} as a (ledger, id)
+    ), free as materialized (
+      select c.id from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.id
+      for update of c skip locked
+    )
+    select id from asked where id not in (select id from free)
+  `);
+  return new Set(locked);
+}

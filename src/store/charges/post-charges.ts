@@ -11,7 +11,8 @@ import {
   textArray,
   uuidArray,
 } from './binary-arrays.ts';
-import { sql, type Connection, type RowParser } from '../database.ts';
+import { Type } from 'typebox';
+import { row, sql, type Connection, type RowParser } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
@@ -156,6 +157,50 @@ export async function postCharges(
     );
   }
   return outcomes;
+}
+
+const OutcomeByKey = Type.Object({
+  isSame: Type.Boolean(),
+  id: Type.String(),
+  amountMicros: Type.Integer(),
+  balanceMicros: Type.Integer(),
+  receiptKey: Type.Integer(),
+});
+const outcomeByKeyRow = row(OutcomeByKey);
+
+/**
+ * What became of the charge that an idempotency key made: `replayed`, or `key_reused` when it was another
+ * request. Null when the key made none. As both statements look for it, alone.
+ */
+export async function findChargeByKey(
+  connection: Connection,
+  key: { readonly idempotencyHash: string; readonly fingerprint: string },
+  replay: ReplayWindow,
+): Promise<ChargeOutcome | null> {
+  const found = await connection.maybeOne(sql.type(outcomeByKeyRow)`
+    with asked as (
+      select ('x' || ${key.idempotencyHash.slice(0, 16)})::bit(64)::int8 as hash,
+        ('x' || ${key.idempotencyHash.slice(16) + key.fingerprint})::bit(64)::int8 as fingerprint
+    )
+    select c.request_fingerprint = a.fingerprint as "isSame", c.id, c.amount_micros as "amountMicros",
+      c.balance_micros as "balanceMicros", c.receipt_key as "receiptKey"
+    from asked a cross join lateral (
+      select * from farebox.charges
+      where idempotency_hash = a.hash and (request_fingerprint # a.fingerprint) >> 40 = 0
+        and id >= ${replay.fromId} and id < ${replay.toId}
+      limit 1
+    ) c
+  `);
+  if (!found) return null;
+  const { isSame, id, amountMicros, balanceMicros, receiptKey } = found;
+  if (!isSame) return { kind: 'key_reused' };
+  return {
+    kind: 'replayed',
+    id,
+    amountMicros: asMicros(amountMicros),
+    balanceMicros: asMicros(balanceMicros),
+    receiptKey,
+  };
 }
 
 /** The arguments that both statements take of the charges themselves. */

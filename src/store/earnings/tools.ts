@@ -51,16 +51,36 @@ export async function findChangedTools(connection: Connection): Promise<readonly
 /** Names that a developer has charged and never registered: a bound on what a typing error can make. */
 const UNREGISTERED_MAX = 1_000;
 
-/** Notes a name that is charged before it is registered. False: the developer has too many of those. */
-export async function noteToolName(connection: Connection, tool: ToolName): Promise<boolean> {
-  const result = await connection.query(sql.typeAlias('nothing')`
+/**
+ * Notes names that are charged before they are registered, all in one statement. Returns those that exist
+ * now; of the others their developer has too many already.
+ */
+export async function noteToolNames(
+  connection: Connection,
+  tools: readonly ToolName[],
+): Promise<readonly PricedTool[]> {
+  await connection.query(sql.typeAlias('nothing')`
+    with asked as (
+      select a.*, row_number() over (partition by developer_id order by name) as place
+      from ${sql.unnest(
+        tools.map(({ developerId, name }) => [randomUUIDv7(), developerId, name]),
+        ['uuid', 'uuid', 'text'],
+      )} as a (id, developer_id, name)
+      where not exists (
+        select from farebox.tools t where t.developer_id = a.developer_id and t.name = a.name
+      )
+    ), unregistered as (
+      select d.developer_id, (select count(*) from farebox.tools t
+        where t.developer_id = d.developer_id and registered_at is null) as count
+      from (select distinct developer_id from asked) d
+    )
     insert into farebox.tools (id, developer_id, name)
-    select ${randomUUIDv7()}, ${tool.developerId}, ${tool.name}
-    where (select count(*) from farebox.tools
-      where developer_id = ${tool.developerId} and registered_at is null) < ${UNREGISTERED_MAX}
+    select id, developer_id, name from asked join unregistered using (developer_id)
+    where count + place <= ${UNREGISTERED_MAX}
+    order by developer_id, name
     on conflict on constraint tools_name_unique do nothing
   `);
-  return result.rowCount > 0 || (await findPricedTools(connection, [tool])).length > 0;
+  return findPricedTools(connection, tools);
 }
 
 const Tool = Type.Object({
@@ -95,6 +115,19 @@ export async function registerTool(
         registered_at = now(), changed_at = now()
       where tools.registered_at is null
     returning ${toolColumns}
+  `);
+}
+
+/** By id or by name; null when the developer has no such tool. */
+export async function findTool(
+  connection: Connection,
+  developerId: string,
+  by: { readonly id: string } | { readonly name: string },
+): Promise<Tool | null> {
+  return connection.maybeOne(sql.type(toolRow)`
+    select ${toolColumns} from farebox.tools
+    where developer_id = ${developerId}
+      and ${'id' in by ? sql.fragment`id = ${by.id}` : sql.fragment`name = ${by.name}`}
   `);
 }
 
@@ -140,11 +173,11 @@ export type ListedTool = Static<typeof ListedTool>;
 
 const listedRow = row(ListedTool);
 
-/** A developer's tools, the archived or the others, in the order they came, each with what it earned. */
+/** A developer's tools, the archived or the others, in the order they came, each with what it earned; one by name. */
 export async function listTools(
   database: Database,
   developer: { readonly developerId: string; readonly developerNumber: number },
-  isArchived: boolean,
+  { isArchived, name }: { readonly isArchived: boolean; readonly name?: string | undefined },
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
@@ -154,6 +187,7 @@ export async function listTools(
       from (${earnedIn(developer, {})}) e group by tool
     ) c on c.tool = t.name
     where t.developer_id = ${developer.developerId} and (t.archived_at is not null) = ${isArchived}
+      and ${name === undefined ? sql.fragment`true` : sql.fragment`t.name = ${name}`}
     order by t.id
   `);
 }

@@ -93,27 +93,24 @@ const unchecked: RowParser<OutcomeRow> = {
 
 /**
  * Decides the entries in order, in one commit. The caller sees to it that no idempotency hash is there twice.
- * Entries that let go of money of a consumer who has a debt are decided in a second transaction, which settles it.
+ * `owing`: the entry would let go of money of a consumer who has a debt; `settleHoldEntry` decides it.
  */
 export async function postHoldEntries(
   database: Database,
   entries: readonly HoldEntry[],
   receiptKey: number,
   replay: ReplayWindow,
-): Promise<HoldOutcome[]> {
+): Promise<(HoldOutcome | 'owing')[]> {
   const rows = await decide(database, entries, receiptKey, replay, false);
-  const outcomes: HoldOutcome[] = [];
+  const outcomes: (HoldOutcome | 'owing')[] = [];
   for (const found of rows) {
-    const entry = entries[found.ord - 1] as HoldEntry;
-    outcomes[found.ord - 1] =
-      found.outcome === 'owing'
-        ? await decideAndSettle(database, entry, receiptKey, replay)
-        : outcomeOf(found);
+    outcomes[found.ord - 1] = found.outcome === 'owing' ? 'owing' : outcomeOf(found);
   }
   return outcomes;
 }
 
-async function decideAndSettle(
+/** Decides one entry, and settles the debts of its consumer by what it lets go of, in one transaction. */
+export async function settleHoldEntry(
   database: Database,
   entry: HoldEntry,
   receiptKey: number,

@@ -348,7 +348,30 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   }
 
-  for (const amount of [0, -1, 0.0000001, 1e-9, 1e21, 1e300, '1', '', true, null, [1], {}]) {
+  it('takes the amount as a decimal string, and a number of the same key as the same refund', async () => {
+    const { id } = await made(1);
+    const first = await ask(id, { amount: '0.30' }, key('text'));
+    assert.equal(bodyOf(first, 201, RefundReply).amount, 0.3);
+    const again = await ask(id, { amount: 0.3 }, key('text'));
+    assert.equal(again.headers.get('idempotency-replayed'), 'true');
+    assert.deepEqual(again.body, first.body);
+  });
+
+  for (const amount of [
+    0,
+    -1,
+    0.0000001,
+    1e-9,
+    1e21,
+    1e300,
+    '-1',
+    '1e0',
+    '',
+    true,
+    null,
+    [1],
+    {},
+  ]) {
     it(`refuses ${JSON.stringify(amount)} as an amount`, async () => {
       const { id } = await made(1);
       await api.changingNothing(async () => {

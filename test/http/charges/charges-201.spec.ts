@@ -47,12 +47,34 @@ describe('POST /v1/charges: 201', () => {
     assert.equal(answer.headers.get('idempotency-replayed'), null);
   });
 
+  it('takes the amount as a decimal string, alone and in a batch, to the last micro-dollar', async () => {
+    const before = await balanceOf(account);
+    const amounts = ['0.21', '0.210', '1', '0.000001', '1000000', '1000000.000000', '00.5'];
+    for (const amount of amounts) {
+      assert.equal((await made(account, { amount })).amount, Number(amount));
+    }
+    const { body } = await call(api, 'POST', '/v1/charges/batch', {
+      key: account.developerKey,
+      body: {
+        charges: amounts.map((amount) => ({ apiKey: account.consumerKey, tool: 'search', amount })),
+      },
+    });
+    const { results } = body as { results: { status: number; amount: number }[] };
+    assert.deepEqual(
+      results.map(({ status, amount }) => ({ status, amount })),
+      amounts.map((amount) => ({ status: 201, amount: Number(amount) })),
+    );
+    const spent = Math.round((before - (await balanceOf(account))) * 1e6);
+    assert.equal(spent, 2 * (210_000 + 210_000 + 1_000_000 + 1 + 2e12 + 500_000));
+  });
+
   it('gives a receipt that verifies as this charge, for consumer and developer alike', async () => {
     const { receipt, id, tool, amount, consumerId, developerId, createdAt } = await made(account);
     for (const key of [account.consumerKey, account.developerKey]) {
       const answer = await call(api, 'POST', '/v1/receipts/verify', { key, body: { receipt } });
       assert.deepEqual(bodyOf(answer, 200, VerifyReply), {
         valid: true,
+        recorded: true,
         keyId: '1',
         charge: { id, consumerId, developerId, tool, amount, createdAt },
       });

@@ -1,4 +1,5 @@
 /** What is malformed is refused with an error that names the fault, and changes nothing. */
+import assert from 'node:assert/strict';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -14,6 +15,11 @@ describe('POST /v1/charges: 400', () => {
   });
   after(() => api.stop());
 
+  async function messageOf(changes: Readonly<Record<string, unknown>>): Promise<string> {
+    const { body } = await charge(api, account, changes);
+    return (body as { error: { message: string } }).error.message;
+  }
+
   const amounts: readonly unknown[] = [
     0,
     -0,
@@ -27,8 +33,21 @@ describe('POST /v1/charges: 400', () => {
     1e15,
     1e300,
     Number.MAX_SAFE_INTEGER,
-    '1',
-    '0.02',
+    '0',
+    '-1',
+    '+1',
+    '0.0000001',
+    '0.1234567',
+    '1000000.000001',
+    '1e2',
+    '0x10',
+    '1,5',
+    '.5',
+    '5.',
+    ' 1',
+    '$1',
+    'NaN',
+    '9'.repeat(40),
     '',
     'free',
     true,
@@ -45,6 +64,30 @@ describe('POST /v1/charges: 400', () => {
       assertError(answer, 400, 'invalid_amount', 'amount');
     });
   }
+
+  it('names the value that it refuses, also the one that a float came to', async () => {
+    assert.match(
+      await messageOf({ amount: 3 * 0.07 }),
+      /^amount is 0\.21000000000000002\. .*six decimals/,
+    );
+    assert.match(
+      await messageOf({ amount: '0.1234567' }),
+      /^amount is "0\.1234567"\. .*six decimals/,
+    );
+    assert.match(await messageOf({ amount: true }), /^amount is true\. .*decimal string/);
+    assert.match(await messageOf({ amount: '9'.repeat(1_000) }), /^amount is "9{39}\.\.\.\. It/);
+  });
+
+  it('names the types that a member may have, and the fault of one that has such a type', async () => {
+    assert.equal(
+      await messageOf({ metadata: { a: { b: 1 } } }),
+      'metadata.a must be one of these types: string, number, boolean, null.',
+    );
+    assert.match(
+      await messageOf({ metadata: { a: 'v'.repeat(501) } }),
+      /^metadata\.a .*500 characters\.$/,
+    );
+  });
 
   const texts: readonly (readonly [amount: string, code: ErrorCode, param?: string])[] = [
     ['1e309', 'invalid_amount', 'amount'],

@@ -1,6 +1,7 @@
 /** `Idempotency-Key`: it names one charge, of one consumer by one developer, whatever is sent how often. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { uuidFloor, uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -34,6 +35,27 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
       }
     });
+  });
+
+  it('honours a key for 60 days', async () => {
+    const key = newKey();
+    const id = uuidOf('charge', bodyOf(await keyed(key), 201, ChargeReply).id);
+    const old = uuidFloor(Date.now() - 60 * 86_400_000);
+    await api.sql.query('update farebox.charges set id = $1 where id = $2', [old, id]);
+    await api.changingNothing(async () => {
+      assert.equal(bodyOf(await keyed(key), 201, ChargeReply).id, wireId('charge', old));
+    });
+  });
+
+  it('is of the same charge when the amount comes as a number and then as a string', async () => {
+    const key = newKey();
+    const first = await keyed(key, { amount: 0.2 });
+    for (const amount of ['0.2', '0.20', '0.200000']) {
+      const again = await keyed(key, { amount });
+      assert.deepEqual(bodyOf(again, 201, ChargeReply), first.body);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+    }
+    assertError(await keyed(key, { amount: '0.21' }), 422, 'idempotency_key_reused');
   });
 
   const others: Readonly<Record<string, Record<string, unknown>>> = {

@@ -88,7 +88,7 @@ describe('POST /v1/charges/batch', () => {
       member(),
       member({ apiKey: 'x' }),
       member({ amount: 1e-7 }),
-      member({ amount: '1' }),
+      member({ amount: 'one' }),
       member({ tool: '' }),
       member({ tool: 'new', amount: undefined }),
       member({ metadata: { 'nul\0': 1 } }),

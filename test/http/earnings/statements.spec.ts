@@ -141,6 +141,13 @@ describe('/v1/statements/:month', () => {
           }
           if (rollsUp) await rollUp(desk.database);
           let [balance, earnings] = [0, 0];
+          it('names this month in the refusal of another', async () => {
+            const { body } = await get('2026-13', (await api.createAccount(1)).consumerKey);
+            const thisMonth = new Date().toISOString().slice(0, 7);
+            const { message } = (body as { error: { message: string } }).error;
+            assert.ok(message.includes(thisMonth), message);
+          });
+
           for (const month of [...MONTHS, 0].map(nameAt)) {
             const spent = await ofConsumer(consumer, month);
             assert.equal(microsOf(spent.openingBalance), balance);

@@ -66,12 +66,46 @@ describe('/v1/tools', () => {
     assert.equal((await register({ name: 'unpriced', price: null })).price, null);
   });
 
+  it('shows one tool by its id, and finds one by its name', async () => {
+    const { id, ...rest } = await register({ name: 'search', description: 'Otters', price: 0.5 });
+    await register({ name: 'search 2' });
+    const read = (toolId: string, { developerKey } = account) =>
+      call(api, 'GET', `/v1/tools/${toolId}`, { key: developerKey });
+    const shown = bodyOf(await read(id), 200, ChangedToolReply);
+    assert.deepEqual(shown, { id, ...rest, archived: false });
+    assert.deepEqual(
+      (await list(account, '?name=search')).map((tool) => tool.id),
+      [id],
+    );
+    assert.deepEqual(await list(account, '?name=Search'), []);
+    await change(id, { archived: true });
+    assert.equal(bodyOf(await read(id), 200, ChangedToolReply).archived, true);
+    assert.deepEqual(await list(account, '?name=search'), []);
+    assert.equal((await list(account, '?name=search&archived=true'))[0]?.id, id);
+    const stranger = await api.createAccount(1);
+    assertError(await read(id, stranger), 404, 'not_found');
+    assert.deepEqual(await list(stranger, '?name=search'), []);
+    for (const none of ['search', 'tool_', `tool_${'0'.repeat(32)}`]) {
+      assertError(await read(none), 404, 'not_found');
+    }
+  });
+
   it('refuses a name that is registered, and leaves that tool as it was', async () => {
-    await register({ name: 'search', description: 'first', price: 1 });
+    const { id } = await register({ name: 'search', description: 'first', price: 1 });
     const before = await list();
     const again = { name: 'search', description: 'second', price: 2 };
-    assertError(await api.changingNothing(() => post(again)), 409, 'tool_exists');
+    assertError(await api.changingNothing(() => post(again)), 409, 'tool_exists', undefined, {
+      toolId: id,
+    });
     assert.deepEqual(await list(), before);
+  });
+
+  it('takes the price as a decimal string, when registered and when changed', async () => {
+    const { id, price } = await register({ name: 'by text', price: '0.10' });
+    assert.equal(price, 0.1);
+    assert.equal((await change(id, { price: '2.000001' })).price, 2.000001);
+    assertError(await patch(id, { price: '2.0000001' }), 400, 'invalid_amount', 'price');
+    assert.equal(await priceAt(api, 'by text'), 2.000001);
   });
 
   it('registers a name once, however many ask at once', async () => {
@@ -96,7 +130,7 @@ describe('/v1/tools', () => {
       totalRevenue: 0.5,
     });
     assert.equal((await register({ name: 'eager', price: 1 })).id, noted.id);
-    assertError(await post({ name: 'eager' }), 409, 'tool_exists');
+    assertError(await post({ name: 'eager' }), 409, 'tool_exists', undefined, { toolId: noted.id });
   });
 
   it('lists each tool with its charges and revenue, in the order in which they came', async () => {
@@ -191,7 +225,7 @@ describe('/v1/tools', () => {
     const named = await charge(here, account, { tool: 'old', amount: 0.5 });
     assert.equal(bodyOf(named, 201, ChargeReply).amount, 0.5);
     await until(async () => (await priceAt(there ?? here, 'old')) === 'tool_archived');
-    assertError(await post({ name: 'old', price: 2 }), 409, 'tool_exists');
+    assertError(await post({ name: 'old' }), 409, 'tool_exists', undefined, { toolId: id });
     await change(id, { archived: false });
     assert.equal(await priceAt(here, 'old'), 1);
   });
@@ -201,7 +235,7 @@ describe('/v1/tools', () => {
     const [noted] = await list();
     await change(noted?.id ?? '', { archived: true });
     assert.deepEqual(await list(), []);
-    assertError(await post({ name: 'typo' }), 409, 'tool_exists');
+    assertError(await post({ name: 'typo' }), 409, 'tool_exists', undefined, { toolId: noted?.id });
   });
 
   it('shows a stranger no tool to change', async () => {
@@ -221,7 +255,7 @@ describe('/v1/tools', () => {
 
   for (const [field, value] of [
     ['price', 0],
-    ['price', '1'],
+    ['price', '1.0000001'],
     ['price', 1e-7],
     ['description', null],
     ['description', 'd'.repeat(2_001)],
@@ -268,7 +302,7 @@ describe('/v1/tools', () => {
     });
   }
 
-  for (const price of [0, -1, 1e-7, 1_000_000.000001, 1e300, '1', '', true, [], {}]) {
+  for (const price of [0, -1, 1e-7, 1_000_000.000001, 1e300, '-1', '', true, [], {}]) {
     it(`refuses the price ${JSON.stringify(price)}`, async () => {
       const answer = await api.changingNothing(() => post({ name: 'priced', price }));
       assertError(answer, 400, 'invalid_amount', 'price');

@@ -23,7 +23,7 @@ const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
     (amount) => ['/v1/checkout', amount] as const,
   ),
   ...[0.005, 0.49, 10.005, 0, -1, 1_000_000].map((amount) => ['/v1/top-up', amount] as const),
-  ...['5', null, true, [5], {}].flatMap(
+  ...['five', '5.001', '0.4', '', null, true, [5], {}].flatMap(
     (amount) => [['/v1/checkout', amount] as const, ['/v1/top-up', amount] as const] as const,
   ),
 ];
@@ -55,6 +55,19 @@ describe('top-ups over HTTP', () => {
     }
     assertError(await post('/v1/top-up', undefined), 400, 'invalid_amount', 'amount');
     assert.deepEqual(await list(), before);
+  });
+
+  it('take an amount as a decimal string, too', async () => {
+    const checkout = bodyOf(await post('/v1/checkout', '5.50'), 201, CheckoutReply);
+    const asked = (await list()).find(({ id }) => id === checkout.topUpId);
+    assert.equal(asked?.amount, 5.5);
+    const key = { 'idempotency-key': 'text, then number' };
+    const first = await post('/v1/checkout', '6.20', key);
+    const again = await post('/v1/checkout', 6.2, key);
+    assert.equal(
+      bodyOf(again, 201, CheckoutReply).topUpId,
+      bodyOf(first, 201, CheckoutReply).topUpId,
+    );
   });
 
   it('take money from the saved card and say completed, once for a key', async () => {

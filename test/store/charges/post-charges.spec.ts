@@ -273,7 +273,7 @@ interface Decided {
   readonly outcome: ChargeOutcome;
 }
 
-/** The same key of the same consumer is the same hash, as charging.ts makes it. */
+/** The same key of the same consumer is the same hash, as charge.ts makes it. */
 function draftOf(
   consumers: readonly Consumer[],
   { consumer, amount, key, body }: Ask,

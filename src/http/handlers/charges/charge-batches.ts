@@ -1,5 +1,5 @@
 /** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
-import { prepareCharge } from '../../../charging/charging.ts';
+import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import {
   BatchedCharge,
@@ -7,10 +7,9 @@ import {
   type ChargeBatchEnvelope,
   type ChargeBatchReply,
 } from '../../../schemas/charges.ts';
-import type { ChargeDraft } from '../../../store/charges/post-charges.ts';
 import { apiErrorOf, errorBody } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
-import { draftOf, madeOf } from './charges.ts';
+import { chargeReply } from './charges.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { checkedKey } from '../../idempotency-key.ts';
 import { bodyValidator } from '../../validation.ts';
@@ -31,48 +30,39 @@ export async function postChargeBatch(
       'A batch has no key of its own: give each charge an idempotencyKey.',
     );
   }
-  // All drafts first, so that the charges are posted in the order in which they were sent.
-  const drafts = await Promise.all(
-    request.body.charges.map((member) => draftOfMember(api, request, member)),
-  );
-  const results = await Promise.all(drafts.map((draft) => postMember(api, request, draft)));
+  const members = request.body.charges.map((member) => parseMember(request.caller, member));
+  const wellFormed = members.filter((each): each is ChargeRequest => !(each instanceof ApiError));
+  const settled = (await chargeAll(api, wellFormed, request)).values();
+  const results = members.map((member): BatchMember => {
+    const outcome = member instanceof ApiError ? undefined : settled.next().value;
+    try {
+      if (member instanceof ApiError) throw member;
+      if (outcome?.status !== 'fulfilled') throw outcome?.reason;
+      const { isReplay, body } = chargeReply(api, outcome.value);
+      return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
+    } catch (error) {
+      return errorResult(api, request, error);
+    }
+  });
   return { status: 200, body: { results } };
 }
 
-async function draftOfMember(
-  api: Api,
-  request: Request<ChargeBatchEnvelope>,
+/** A malformed member is refused by itself. */
+function parseMember(
+  developer: ChargeRequest['developer'],
   member: unknown,
-): Promise<ChargeDraft | BatchMember> {
+): ChargeRequest | ApiError {
   try {
     const body = validate(member);
-    const { idempotencyKey } = body;
-    const prepared = prepareCharge(api, {
-      developer: request.caller,
-      body,
-      idempotencyKey: idempotencyKey === undefined ? undefined : checkedKey(idempotencyKey),
-    });
-    return draftOf(api, prepared instanceof Promise ? await prepared : prepared);
+    const { idempotencyKey: key } = body;
+    return { developer, body, idempotencyKey: key === undefined ? undefined : checkedKey(key) };
   } catch (error) {
-    return errorResult(api, request, error);
+    if (error instanceof ApiError) return error;
+    throw error;
   }
 }
 
-async function postMember(
-  api: Api,
-  request: Request<ChargeBatchEnvelope>,
-  draft: ChargeDraft | BatchMember,
-): Promise<BatchMember> {
-  if ('status' in draft) return draft;
-  try {
-    const outcome = await api.batcher.post(draft, request);
-    const { isReplay, body } = madeOf(api, draft, outcome);
-    return isReplay ? { status: 201, replayed: true, ...body } : { status: 201, ...body };
-  } catch (error) {
-    return errorResult(api, request, error);
-  }
-}
-
+/** An error with the status that the charge would have had alone. */
 function errorResult(
   api: Api,
   { requestId }: Request<ChargeBatchEnvelope>,

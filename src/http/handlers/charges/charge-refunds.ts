@@ -1,19 +1,26 @@
 /** Giving a charge back: by the developer who made it, in whole or in part, as often as something is left. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf, microsOfDollars, type Micros } from '../../../domain/money.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
+import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
+
+/** Whether more than a charge can be is asked for, the charge itself says. */
+const REFUNDABLE: AmountRule = {
+  accepts: (amount) => amount > 0,
+  says: 'more than 0, with at most six decimals; without an amount, all that is left goes back',
+};
 
 /** 201; `Idempotency-Replayed: true` when the key's refund of this charge had been made before. */
 export async function postChargeRefund(
   api: Api,
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
 ): Promise<Reply<RefundReply, 201>> {
-  const asked = body.amount === undefined ? null : amountOf(body.amount);
+  const asked = body.amount === undefined ? null : amountOf('amount', body.amount, REFUNDABLE);
   const chargeId = uuidOf('charge', params['id'] ?? '');
   if (chargeId === undefined) throw unknownCharge();
   const { developerNumber } = caller;
@@ -42,17 +49,6 @@ export async function postChargeRefund(
       );
     }
   }
-}
-
-/** Whether more than a charge can be is asked for, the charge itself says. */
-function amountOf(dollars: number): Micros {
-  const amount = microsOfDollars(dollars);
-  if (amount !== undefined && amount > 0) return amount;
-  throw new ApiError(
-    'invalid_amount',
-    'amount must be more than 0, with at most six decimals; without it, all that is left goes back.',
-    { param: 'amount' },
-  );
 }
 
 function unknownCharge(): ApiError {

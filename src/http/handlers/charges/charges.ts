@@ -1,14 +1,9 @@
 /** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
-import {
-  prepareCharge,
-  resultOf,
-  type ChargeResult,
-  type PreparedCharge,
-} from '../../../charging/charging.ts';
-import { saidOf } from '../../../charging/receipts.ts';
+import { charge, type ChargeRefusal, type ChargeResult } from '../../../charging/charge.ts';
+import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   ChargeBody,
   ChargeReply,
@@ -22,7 +17,7 @@ import {
   listDeveloperCharges,
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
-import type { ChargeDraft, ChargeOutcome } from '../../../store/charges/post-charges.ts';
+import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { developerChargeFilterOf } from '../../filters.ts';
@@ -35,9 +30,8 @@ export async function postCharge(
   request: Request<ChargeBody>,
 ): Promise<Reply<ChargeReply, 201>> {
   const { caller, body, idempotencyKey } = request;
-  const prepared = prepareCharge(api, { developer: caller, body, idempotencyKey });
-  const draft = draftOf(api, prepared instanceof Promise ? await prepared : prepared);
-  const made = madeOf(api, draft, await api.batcher.post(draft, request));
+  const result = await charge(api, { developer: caller, body, idempotencyKey }, request);
+  const made = chargeReply(api, result);
   return {
     status: 201,
     ...(made.isReplay ? { headers: REPLAYED } : {}),
@@ -45,67 +39,66 @@ export async function postCharge(
   };
 }
 
-/** Nothing has happened yet. Throws the ApiError that the request deserves when it cannot be made. */
-export function draftOf(api: Api, prepared: PreparedCharge): ChargeDraft {
-  if (prepared.kind !== 'ready') throw refusalOf(api, prepared);
-  return prepared.draft;
-}
-
 /** The body of the 201; throws the ApiError of a refusal. */
-export function madeOf(
+export function chargeReply(
   api: Api,
-  draft: ChargeDraft,
-  outcome: ChargeOutcome,
+  result: ChargeResult,
 ): { readonly isReplay: boolean; readonly body: ChargeReply } {
-  const result = resultOf(draft, outcome);
-  if (result.kind !== 'charged') throw refusalOf(api, result);
-  const { charge, balance, isReplay } = result;
-  const said = saidOf(charge);
+  if (result.kind !== 'decided') throw refusalError(result);
+  const { draft, outcome } = result;
+  if (outcome.kind === 'insufficient') {
+    throw insufficientBalance(api, outcome.balanceMicros, draft.amountMicros);
+  }
+  if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
+  const payload = receiptPayload({
+    id: outcome.id,
+    consumerId: draft.consumerId,
+    developerId: draft.developerId,
+    tool: draft.tool,
+    amountMicros: outcome.amountMicros,
+    receiptKey: outcome.receiptKey,
+  });
   return {
-    isReplay,
-    // As `wireCharge` has it, and more; written out, because it is written ten thousand times a second.
+    isReplay: outcome.kind === 'replayed',
+    // The members of `wireCharge` and two more, written out because this runs ten thousand times a second.
     body: {
-      id: said.id,
-      receipt: api.receipts.signPayload(charge.receiptKey, said),
-      tool: said.tool,
-      amount: dollarsOf(charge.amountMicros),
-      developerId: said.developerId,
-      createdAt: said.createdAt,
-      consumerId: said.consumerId,
-      balance: dollarsOf(balance),
+      id: payload.id,
+      receipt: api.receipts.signPayload(outcome.receiptKey, payload),
+      tool: payload.tool,
+      amount: dollarsOf(outcome.amountMicros),
+      developerId: payload.developerId,
+      createdAt: payload.createdAt,
+      consumerId: payload.consumerId,
+      balance: dollarsOf(outcome.balanceMicros),
     },
   };
 }
 
-type Refusal = Exclude<ChargeResult, { kind: 'charged' }>;
-
-export function refusalOf(api: Api, refusal: Refusal): ApiError {
+export function refusalError(
+  refusal: ChargeRefusal | { readonly kind: 'idempotency_key_reused' },
+): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
-      return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
+      return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
         param: 'apiKey',
       });
     case 'invalid_amount':
-      return new ApiError(
-        'invalid_amount',
-        'amount must be more than 0 and at most 1,000,000 dollars, with at most six decimals.',
-        { param: 'amount' },
-      );
+      return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
-      return new ApiError('invalid_amount', 'The tool has no price, so amount must be given.', {
+      return new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
         param: 'amount',
       });
     case 'unknown_tool':
       return new ApiError(
         'unknown_tool',
-        'No such tool is registered: give an amount or register it (POST /v1/tools). ' +
-          'At most 1,000 names can be charged without being registered.',
+        'The tool is not registered: pass an amount or register it (POST /v1/tools). ' +
+          'At most 1,000 unregistered names can be charged.',
         { param: 'tool' },
       );
     case 'tool_archived':
       return new ApiError(
         'tool_archived',
-        'The tool is archived, and its price with it: give an amount, or unarchive it ' +
+        'The tool is archived, so its price no longer applies: pass an amount, or unarchive it ' +
           '(PATCH /v1/tools/:id).',
         { param: 'tool' },
       );
@@ -114,47 +107,47 @@ export function refusalOf(api: Api, refusal: Refusal): ApiError {
         'idempotency_key_reused',
         'This Idempotency-Key made a charge with another body; a new charge needs a new key.',
       );
-    case 'insufficient_balance': {
-      const { balance, required } = refusal;
-      return new ApiError(
-        'insufficient_balance',
-        `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
-          'the consumer has to top up.',
-        {
-          facts: {
-            balance: dollarsOf(balance),
-            required: dollarsOf(required),
-            shortfall: dollarsOf(asMicros(required - balance)),
-            topUpUrl: `${api.config.baseUrl}/top-up`,
-          },
-        },
-      );
-    }
   }
+}
+
+export function insufficientBalance(api: Api, balance: Micros, required: Micros): ApiError {
+  return new ApiError(
+    'insufficient_balance',
+    `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
+      'the consumer has to top up.',
+    {
+      facts: {
+        balance: dollarsOf(balance),
+        required: dollarsOf(required),
+        shortfall: dollarsOf(asMicros(required - balance)),
+        topUpUrl: `${api.config.baseUrl}/top-up`,
+      },
+    },
+  );
 }
 
 /** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
-  charge: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
+  stored: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
 ): Omit<ListedCharge, 'refunded' | 'holdId'> {
-  const said = saidOf(charge);
+  const payload = receiptPayload(stored);
   return {
-    id: said.id,
-    receipt: api.receipts.signPayload(charge.receiptKey, said),
-    tool: said.tool,
-    amount: dollarsOf(asMicros(charge.amountMicros)),
-    developerId: said.developerId,
-    createdAt: said.createdAt,
+    id: payload.id,
+    receipt: api.receipts.signPayload(stored.receiptKey, payload),
+    tool: payload.tool,
+    amount: dollarsOf(asMicros(stored.amountMicros)),
+    developerId: payload.developerId,
+    createdAt: payload.createdAt,
   };
 }
 
 /** The same, and what became of it. */
-export function listedCharge(api: Pick<Api, 'receipts'>, charge: StoredCharge): ListedCharge {
-  const { holdId } = charge;
+export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): ListedCharge {
+  const { holdId } = stored;
   return {
-    ...wireCharge(api, charge),
-    refunded: dollarsOf(asMicros(charge.refundedMicros)),
+    ...wireCharge(api, stored),
+    refunded: dollarsOf(asMicros(stored.refundedMicros)),
     ...(holdId !== null && { holdId: wireId('hold', holdId) }),
   };
 }
@@ -181,10 +174,10 @@ export async function getCharge(
   return { status: 200, body: developerView(api, found) };
 }
 
-function developerView(api: Api, charge: StoredCharge): DeveloperChargeReply {
+function developerView(api: Api, stored: StoredCharge): DeveloperChargeReply {
   return {
-    ...listedCharge(api, charge),
-    consumerId: wireId('consumer', charge.consumerId),
-    metadata: charge.metadata,
+    ...listedCharge(api, stored),
+    consumerId: wireId('consumer', stored.consumerId),
+    metadata: stored.metadata,
   };
 }

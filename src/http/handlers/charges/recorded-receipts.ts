@@ -4,7 +4,7 @@
  */
 import type { Static } from 'typebox';
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
-import { isSameReceipt, saidOf } from '../../../charging/receipts.ts';
+import { isSameReceipt, receiptPayload } from '../../../charging/receipts.ts';
 import { uuidOf } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';
@@ -68,7 +68,7 @@ async function findCharge(
 ): Promise<Recorded | undefined> {
   const charge = await findChargeOf(api.database, developerId, id);
   if (!charge) return undefined;
-  const { micros: _, ...said } = saidOf(charge);
+  const { micros: _, ...said } = receiptPayload(charge);
   const amount = dollarsOf(asMicros(charge.amountMicros));
   return { receipt: api.receipts.sign(charge), charge: { ...said, amount } };
 }

@@ -61,9 +61,12 @@ function monthOf(text: string): Month {
   const [, year = '', month = ''] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   const fromMs = Date.UTC(Number(year), Number(month) - 1);
   if (year < '1970' || fromMs > Date.now()) {
-    throw new ApiError('invalid_request', 'month must be a past month or this one: 2026-11.', {
-      param: 'month',
-    });
+    const thisMonth = isoOf(Date.now()).slice(0, 7);
+    throw new ApiError(
+      'invalid_request',
+      `month must be this month, ${thisMonth}, or an earlier one in that form.`,
+      { param: 'month' },
+    );
   }
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
 }

@@ -1,13 +1,7 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import {
-  asMicros,
-  CHARGE_MICROS_MAX,
-  dollarsOf,
-  microsOfDollars,
-  type Micros,
-} from '../../../domain/money.ts';
+import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   ChangedToolReply,
   ToolBody,
@@ -16,7 +10,14 @@ import type {
   ToolsQuery,
   ToolsReply,
 } from '../../../schemas/tools.ts';
-import { changeTool, listTools, registerTool, type Tool } from '../../../store/earnings/tools.ts';
+import {
+  changeTool,
+  findTool,
+  listTools,
+  registerTool,
+  type Tool,
+} from '../../../store/earnings/tools.ts';
+import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 
@@ -30,9 +31,12 @@ export async function postTool(
     price: priceOf(body.price) ?? null,
   });
   if (!tool) {
+    const known = await findTool(api.database, caller.developerId, { name: body.name });
+    const toolId = known && wireId('tool', known.id);
     throw new ApiError(
       'tool_exists',
-      'A tool of this name is registered already, or archived; PATCH /v1/tools/:id changes it.',
+      `A tool of this name is registered already, or archived; PATCH /v1/tools/${toolId ?? ':id'} changes it.`,
+      { facts: { ...(toolId && { toolId }) } },
     );
   }
   api.tools.forget(caller.developerId, tool.name);
@@ -57,12 +61,25 @@ export async function patchTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** Those in use; with `archived=true` the archived ones instead. */
+export async function getTool(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<ChangedToolReply>> {
+  const id = uuidOf('tool', params['id'] ?? '');
+  const tool = id && (await findTool(api.database, caller.developerId, { id }));
+  if (!tool) throw new ApiError('not_found', 'There is no such tool.');
+  return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
+}
+
+/** Those in use; with `archived=true` the archived ones instead. With `name`, that one, if it is there. */
 export async function getTools(
   api: Api,
   { caller, query }: Request<undefined, ToolsQuery>,
 ): Promise<Reply<ToolsReply>> {
-  const tools = await listTools(api.database, caller, query.archived ?? false);
+  const tools = await listTools(api.database, caller, {
+    isArchived: query.archived ?? false,
+    name: query.name,
+  });
   return {
     status: 200,
     body: {
@@ -89,17 +106,8 @@ function wireTool(tool: Tool): ToolReply {
 }
 
 /** Null: none. Undefined: nothing was said. */
-function priceOf(dollars: number | null | undefined): Micros | null | undefined {
-  if (dollars === null || dollars === undefined) return dollars;
-  const price = microsOfDollars(dollars);
-  if (price === undefined || price <= 0 || price > CHARGE_MICROS_MAX) {
-    throw new ApiError(
-      'invalid_amount',
-      'price must be more than 0 and at most 1,000,000 dollars, with at most six decimals.',
-      { param: 'price' },
-    );
-  }
-  return price;
+function priceOf(sent: number | string | null | undefined): Micros | null | undefined {
+  return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
 
 function wirePrice(micros: number | null): number | null {

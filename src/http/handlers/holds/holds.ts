@@ -1,5 +1,5 @@
 /** Holds: reserve money for a call, then capture what it cost or release it. */
-import { prepareCharge } from '../../../charging/charging.ts';
+import { prepareCharge } from '../../../charging/charge.ts';
 import {
   captureEntry,
   extendEntry,
@@ -9,12 +9,7 @@ import {
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import {
-  CHARGE_MICROS_MAX,
-  dollarsOf,
-  microsOfDollars,
-  type Micros,
-} from '../../../domain/money.ts';
+import { dollarsOf, isChargeable } from '../../../domain/money.ts';
 import type {
   CaptureBody,
   CaptureReply,
@@ -25,10 +20,18 @@ import type {
 } from '../../../schemas/holds.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
-import { draftOf, refusalOf, wireCharge } from '../charges/charges.ts';
+import { amountOf, type AmountRule } from '../../amounts.ts';
+import { insufficientBalance, refusalError, wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
+
+const CAPTURABLE: AmountRule = {
+  accepts: isChargeable,
+  says:
+    'more than 0 and at most $1,000,000.00, with at most six decimals; to charge nothing, release the ' +
+    'hold',
+};
 
 type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
 
@@ -38,8 +41,13 @@ export async function postHold(
   request: Request<HoldBody>,
 ): Promise<Reply<PlacedHoldReply, 201>> {
   const { caller, body, idempotencyKey } = request;
-  const prepared = await prepareCharge(api, { developer: caller, body, idempotencyKey });
-  const decided = await decide(api, placeEntry(draftOf(api, prepared), body));
+  // Without the key, which would name a charge there.
+  const asked = { developer: caller, body, idempotencyKey: undefined };
+  const prepared = await prepareCharge(api, asked);
+  if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
+  if (prepared.kind !== 'ready') throw refusalError(prepared);
+  const { draft } = prepared;
+  const decided = await decide(api, placeEntry(draft, { ...asked, body, idempotencyKey }));
   const balance = dollarsOf(decided.balanceMicros);
   return replyOf(201, decided, { ...wireHold(decided.hold, caller.developerId), balance });
 }
@@ -51,7 +59,7 @@ export async function postCapture(
 ): Promise<Reply<CaptureReply, 201>> {
   const { caller, body } = request;
   const { amount } = body;
-  const micros = amount === undefined ? null : amountOf(amount);
+  const micros = amount === undefined ? null : amountOf('amount', amount, CAPTURABLE);
   const decided = await decide(api, captureEntry(requestOf(request), body, micros));
   const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
   const { developerId } = caller;
@@ -95,17 +103,6 @@ function requestOf({ caller, params, idempotencyKey }: Request): HoldRequest {
   return { developer: caller, holdId, idempotencyKey };
 }
 
-function amountOf(dollars: number): Micros {
-  const amount = microsOfDollars(dollars);
-  if (amount !== undefined && amount > 0 && amount <= CHARGE_MICROS_MAX) return amount;
-  throw new ApiError(
-    'invalid_amount',
-    'amount must be more than 0 and at most 1,000,000 dollars, with at most six decimals. ' +
-      'To charge nothing, release the hold.',
-    { param: 'amount' },
-  );
-}
-
 async function decide(api: Api, entry: HoldEntry): Promise<Decided> {
   const outcome = await api.holds.post(entry);
   switch (outcome.kind) {
@@ -114,7 +111,7 @@ async function decide(api: Api, entry: HoldEntry): Promise<Decided> {
       return outcome;
     case 'insufficient': {
       const { balanceMicros: balance, requiredMicros: required } = outcome;
-      throw refusalOf(api, { kind: 'insufficient_balance', balance, required });
+      throw insufficientBalance(api, balance, required);
     }
     case 'exceeds_hold': {
       const remaining = dollarsOf(outcome.remainingMicros);

@@ -4,7 +4,7 @@ import { touchKeys } from '../store/accounts/api-keys.ts';
 
 const WRITE_EVERY_MS = 10_000;
 
-export class KeyUse {
+export class LastUsedRecorder {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
@@ -17,7 +17,7 @@ export class KeyUse {
     this.#timer.unref();
   }
 
-  note(keyId: string): void {
+  add(keyId: string): void {
     this.#used.add(keyId);
   }
 

@@ -1,13 +1,13 @@
 /**
- * A net under the schedule of rollups: while workers or Temporal are away for long, each API process shortens
- * the tails itself, so that what reads them stays quick. Where the schedule runs it finds nothing to do.
+ * Rolls up earnings in the API process while workers or Temporal are down for long, so that reads of the
+ * tails stay quick. While the schedule runs, this finds nothing to do.
  */
 import type { Database } from '../store/database.ts';
 import { areTailsLong, rollUp } from '../store/earnings/rollups.ts';
 
 const LOOK_EVERY_MS = 10_000;
 
-export class TailNet {
+export class RollupFallback {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;

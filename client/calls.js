@@ -1,0 +1,89 @@
+/** Requests that are answered, retried and given up on alike, whatever they ask for. Raises FareboxError. */
+import { createError, errorOf } from './errors.js';
+import { retry } from './retry.js';
+import * as settings from './settings.js';
+import { failureOf, Transport } from './transport.js';
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+export class Calls {
+  transport;
+  timeoutMs;
+  #maxRetries;
+
+  constructor(key, { baseUrl, timeoutMs = 5_000, maxRetries = 2 }) {
+    this.transport = new Transport(settings.checkBaseUrl(baseUrl), key);
+    this.timeoutMs = settings.checkInteger('timeoutMs', timeoutMs, 1);
+    this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
+  }
+
+  /** `attempt(leftMs)` again and again, for as long as the call may take. */
+  retry(attempt, { timeoutMs = this.timeoutMs, signal } = {}) {
+    settings.checkInteger('timeoutMs', timeoutMs, 1);
+    const limits = { timeoutMs, maxRetries: this.#maxRetries, signal };
+    return retry((leftMs) => attempt(Math.min(timeoutMs, leftMs), leftMs), limits);
+  }
+
+  async get(path, query, options) {
+    const search = new URLSearchParams(Object.entries(query ?? {}).filter(isGiven)).toString();
+    const asked = { path: search ? `${path}?${search}` : path };
+    return (await this.#ask(asked, 'Farebox cannot be reached', options)).json;
+  }
+
+  /**
+   * A write that may be sent again: its idempotency key, or what it asks for, makes it happen once. The
+   * `deed` is what it is called when it may have happened, and what did not when it did not. Resolves with
+   * `{ json, replayed }`.
+   */
+  async write(asked, deed, options) {
+    if (asked.idempotencyKey !== undefined) checkIdempotencyKey(asked.idempotencyKey);
+    return this.#ask(asked, deed, options);
+  }
+
+  /** A write that happens as often as it arrives, so it is not sent again when it may have arrived. */
+  async writeOnce(asked, deed, options) {
+    return (await this.#ask({ ...asked, isSentOnce: true }, deed, options)).json;
+  }
+
+  async #ask({ method = 'GET', path, body, idempotencyKey, isSentOnce }, deed, options) {
+    const headers = {
+      ...(body !== undefined && JSON_TYPE),
+      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+    };
+    const request = { method, headers, body: JSON.stringify(body), signal: options?.signal };
+    const { answer, isUnknown } = await this.retry(async (timeoutMs) => {
+      const response = await this.transport.request(path, { ...request, timeoutMs });
+      const { status, json, header } = response;
+      if (status >= 200 && status < 300 && typeof json === 'object' && json !== null) {
+        return { json, replayed: header('idempotency-replayed') === 'true' };
+      }
+      const failure = failureOf(response);
+      return isSentOnce && failure.unknown ? { ...failure, retryable: false } : failure;
+    }, options);
+    if (answer.json) return answer;
+    throw failed(answer, isUnknown, deed, idempotencyKey);
+  }
+}
+
+/** The error of a call that came to nothing, or that may have come to something. */
+export function failed(answer, isUnknown, deed, idempotencyKey) {
+  if (typeof deed === 'string') return errorOf(answer, deed);
+  const unavailable = isUnknown
+    ? `Farebox gave no answer, so the ${deed.noun} may have been made` +
+      (idempotencyKey === undefined ? '' : '; the same idempotencyKey tells')
+    : `Farebox cannot be reached, nothing was ${deed.done}`;
+  const outcome = isUnknown ? 'unknown' : `not_${deed.done}`;
+  return errorOf(answer, unavailable, { outcome, idempotencyKey });
+}
+
+/** What a header cannot carry is refused here; all else is the service's to decide. */
+export function checkIdempotencyKey(key) {
+  if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
+  const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
+  throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
+}
+
+function isGiven([, value]) {
+  return value !== undefined;
+}

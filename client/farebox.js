@@ -1,0 +1,131 @@
+/**
+ * The developer's side of Farebox: charges consumers for tool calls. The tool may run when charge() resolves
+ * with `paid: true`. One charge() has one idempotency key for all of its attempts, so it takes the money at
+ * most once, whatever the network does. index.d.ts documents all.
+ */
+import { CAN_SHARE_REQUESTS } from '#send';
+import { Calls, checkIdempotencyKey, failed } from './calls.js';
+import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
+import { Coalescer } from './coalescer.js';
+import { createError } from './errors.js';
+import { checkApiKey, Holds } from './holds.js';
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+import { ReceiptKeys, verifyReceipt } from './receipts.js';
+import * as settings from './settings.js';
+import { Tools } from './tools.js';
+
+const CHARGE_ID = /^chg_[0-9a-f]+$/;
+const CHARGE = { noun: 'charge', done: 'charged' };
+const REFUND = { noun: 'refund', done: 'refunded' };
+
+export class Farebox {
+  #calls;
+  #onUnavailable;
+  #coalescer;
+  #receiptKeys;
+
+  constructor(options = {}) {
+    const env = globalThis.process?.env ?? {};
+    const key = settings.checkSecretKey(options.secretKey ?? env.FAREBOX_SECRET_KEY);
+    this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
+    this.#onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
+    if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
+      const { transport, timeoutMs } = this.#calls;
+      this.#coalescer = new Coalescer(postCharges.bind(undefined, transport), timeoutMs);
+    }
+    const keys = options.receiptKeys && settings.checkReceiptKeys(options.receiptKeys);
+    this.#receiptKeys = new ReceiptKeys(
+      async () => keys ?? (await this.#calls.get('/v1/receipts/keys')).keys,
+    );
+    this.tools = new Tools(this.#calls);
+    this.holds = new Holds(this.#calls);
+  }
+
+  get lastRequestId() {
+    return this.#calls.transport.lastRequestId;
+  }
+
+  async charge(request, options) {
+    const { idempotencyKey = crypto.randomUUID() } = request;
+    const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.#onUnavailable);
+    checkApiKey(request.apiKey);
+    checkIdempotencyKey(idempotencyKey);
+    const prepared = prepareCharge(request, idempotencyKey);
+    const { answer, isUnknown } = await this.#calls.retry(
+      (timeoutMs, leftMs) => this.#attempt(prepared, { timeoutMs, leftMs }, options?.signal),
+      options,
+    );
+    if (answer.charge) return answer.charge;
+    const error = failed(answer, isUnknown, CHARGE, idempotencyKey);
+    if (onUnavailable !== 'run_unpaid' || error.code !== 'service_unavailable') throw error;
+    return { paid: false, code: error.code, error };
+  }
+
+  async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
+    if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
+      throw createError('not_found', 'There is no charge of this id.', { param: 'chargeId' });
+    }
+    const body = { amount: amountToSend(amount) };
+    const path = `/v1/charges/${chargeId}/refund`;
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    const { json, replayed } = await this.#calls.write(asked, REFUND, options);
+    return { ...json, replayed };
+  }
+
+  charges({ tool, consumerId, from, to, limit } = {}, options) {
+    const filter = { tool, consumerId, from, to, limit };
+    return listAt(this.#calls, '/v1/charges', 'charges', filter, options);
+  }
+
+  findCharge(id, options) {
+    return this.#calls.get(`/v1/charges/${idInPath(id)}`, {}, options);
+  }
+
+  earnings({ from, to, interval } = {}, options) {
+    return this.#calls.get('/v1/earnings', { from, to, interval }, options);
+  }
+
+  statement(month, options) {
+    return this.#calls.get(`/v1/statements/${idInPath(month)}`, {}, options);
+  }
+
+  topUps({ limit } = {}, options) {
+    return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
+  }
+
+  withPrices(prices) {
+    return new PricedFarebox(this, prices);
+  }
+
+  async verifyReceipt(receipt) {
+    return verifyReceipt(this.#receiptKeys, receipt);
+  }
+
+  #attempt(prepared, { timeoutMs, leftMs }, signal) {
+    if (this.#coalescer) return this.#coalescer.send(prepared, leftMs, signal);
+    return postCharge(this.#calls.transport, prepared, timeoutMs, signal);
+  }
+}
+
+class PricedFarebox {
+  #farebox;
+  #prices;
+
+  constructor(farebox, prices) {
+    this.#farebox = farebox;
+    // A Map of own properties: `constructor` and `__proto__` have no price.
+    this.#prices = new Map(Object.entries(prices));
+    for (const [tool, price] of this.#prices) settings.checkPrice(tool, price);
+  }
+
+  async charge(request, options) {
+    const amount = this.#prices.get(request.tool);
+    if (amount === undefined) {
+      throw createError('unknown_tool', `No price is set for the tool "${request.tool}".`, {
+        param: 'tool',
+      });
+    }
+    return this.#farebox.charge({ ...request, amount }, options);
+  }
+}

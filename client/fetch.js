@@ -1,0 +1,25 @@
+/** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
+import { isRefusal, runPaid } from './paid.js';
+import { chargeHeaders, refusalOf } from './refusals.js';
+import { serviceKeyOf } from './service-key.js';
+
+export function paidRoute(farebox, options, handler) {
+  return async (request, ...rest) => {
+    try {
+      const { result, charge } = await runPaid(farebox, options, {
+        apiKey: serviceKeyOf(request.headers),
+        input: [request],
+        signal: request.signal,
+        run: async () => handler(request, ...rest),
+        hasFailed: ({ status }) => status >= 400,
+      });
+      const response = new Response(result.body, result);
+      for (const header of Object.entries(chargeHeaders(charge))) response.headers.set(...header);
+      return response;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const refusal = refusalOf(error);
+      return Response.json({ error: refusal.error }, { status: refusal.status });
+    }
+  };
+}

@@ -1,0 +1,60 @@
+/** Holds: money set aside for a call whose cost is known afterwards, or that may fail. */
+import { createError } from './errors.js';
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+
+const HOLD = { noun: 'hold', done: 'held' };
+const CAPTURE = { noun: 'charge', done: 'charged' };
+const CHANGE = { noun: 'change', done: 'done' };
+
+export class Holds {
+  #calls;
+
+  constructor(calls) {
+    this.#calls = calls;
+  }
+
+  async place(request, options) {
+    const { apiKey, tool, expiresIn, metadata, idempotencyKey = crypto.randomUUID() } = request;
+    checkApiKey(apiKey);
+    const body = { apiKey, tool, amount: amountToSend(request.amount), expiresIn, metadata };
+    return this.#write('/v1/holds', body, idempotencyKey, HOLD, options);
+  }
+
+  async capture(request, options) {
+    const { holdId, final, over, metadata, idempotencyKey = crypto.randomUUID() } = request;
+    const body = { amount: amountToSend(request.amount), final, over, metadata };
+    const path = `/v1/holds/${idInPath(holdId)}/capture`;
+    return this.#write(path, body, idempotencyKey, CAPTURE, options);
+  }
+
+  async release({ holdId, idempotencyKey = crypto.randomUUID() }, options) {
+    const path = `/v1/holds/${idInPath(holdId)}/release`;
+    return this.#write(path, {}, idempotencyKey, CHANGE, options);
+  }
+
+  async extend({ holdId, expiresIn, idempotencyKey = crypto.randomUUID() }, options) {
+    const path = `/v1/holds/${idInPath(holdId)}/extend`;
+    return this.#write(path, { expiresIn }, idempotencyKey, CHANGE, options);
+  }
+
+  list({ limit } = {}, options) {
+    return listAt(this.#calls, '/v1/holds', 'holds', { limit }, options);
+  }
+
+  get(id, options) {
+    return this.#calls.get(`/v1/holds/${idInPath(id)}`, {}, options);
+  }
+
+  async #write(path, body, idempotencyKey, deed, options) {
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    const { json, replayed } = await this.#calls.write(asked, deed, options);
+    return { ...json, replayed };
+  }
+}
+
+export function checkApiKey(apiKey) {
+  if (typeof apiKey === 'string' && apiKey !== '') return;
+  const message = 'The consumer key is missing, or the request carries more than one.';
+  throw createError('invalid_api_key', message, { status: 401, param: 'apiKey' });
+}

@@ -1,0 +1,31 @@
+/** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { isRefusal, runPaid } from './paid.js';
+import { chargeHeaders, refusalOf } from './refusals.js';
+import { serviceKeyOf } from './service-key.js';
+
+export function paidRoute(farebox, options) {
+  return async (context, next) => {
+    try {
+      const { charge } = await runPaid(farebox, options, {
+        apiKey: serviceKeyOf(context.req.raw.headers),
+        input: [context],
+        signal: context.req.raw.signal,
+        // What a handler throws, Hono has made an answer of by then.
+        run: async () => {
+          await next();
+          return context;
+        },
+        hasFailed: ({ res }) => res.status >= 400,
+      });
+      for (const header of Object.entries(chargeHeaders(charge))) context.header(...header);
+      return undefined;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const refusal = refusalOf(error);
+      // An answer that was not paid for is not sent.
+      context.res = undefined;
+      context.res = context.json({ error: refusal.error }, refusal.status);
+      return undefined;
+    }
+  };
+}

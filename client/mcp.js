@@ -1,0 +1,44 @@
+/** Paid MCP tools, for both generations of the SDK: `server.registerTool(name, config, paidTool(...))`. */
+import { isRefusal, runPaid } from './paid.js';
+import { CHARGE_META, explain, refusalOf } from './refusals.js';
+import { serviceKeyOf } from './service-key.js';
+
+export function paidTool(farebox, options, handler) {
+  return async (...input) => {
+    // A tool without arguments is called with the context alone.
+    const context = input.at(-1) ?? {};
+    try {
+      const { result, charge } = await runPaid(farebox, options, {
+        apiKey: keyIn(context),
+        input,
+        signal: context.mcpReq?.signal ?? context.signal,
+        run: async () => handler(...input),
+        hasFailed: ({ isError }) => isError === true,
+      });
+      return charge?.paid ? withCharge(result, charge) : result;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return refused(options.tool, refusalOf(error).error);
+    }
+  };
+}
+
+/** Of an HTTP request, as v2 or v1 of the SDK has it; on stdio there is one consumer, the process's. */
+function keyIn({ http, requestInfo }) {
+  const headers = http?.req?.headers ?? requestInfo?.headers;
+  return headers ? serviceKeyOf(headers) : globalThis.process?.env?.SERVICE_KEY;
+}
+
+function withCharge(result, { id, amount, balance, receipt }) {
+  const { _meta: meta, ...rest } = result;
+  return { ...rest, _meta: { ...meta, [CHARGE_META]: { id, amount, balance, receipt } } };
+}
+
+/** An `isError` result, not a protocol error: every MCP client shows it to the model. */
+function refused(tool, error) {
+  return {
+    isError: true,
+    content: [{ type: 'text', text: explain(tool, error) }],
+    structuredContent: { error },
+  };
+}

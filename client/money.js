@@ -1,0 +1,102 @@
+/**
+ * Money in fractions of a micro-dollar, exact: for prices by unit. An amount that is sent has whole
+ * micro-dollars, so what is finer is rounded once, at the end, in a direction that has a name.
+ */
+import { createError } from './errors.js';
+
+/** As numbers print, too: 2e-7. */
+const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/;
+const MICROS_PER_DOLLAR = 1_000_000n;
+
+/** Dollars: a decimal string, or a number, which is taken as the decimal that it prints as. */
+export function usd(dollars) {
+  if (dollars instanceof Usd) return dollars;
+  const { numerator, denominator } = fractionOf(dollars);
+  return new Usd(numerator * MICROS_PER_DOLLAR, denominator);
+}
+
+class Usd {
+  /** Micro-dollars are `#numerator / #denominator`; the denominator is above zero. */
+  #numerator;
+  #denominator;
+
+  constructor(numerator, denominator) {
+    this.#numerator = numerator;
+    this.#denominator = denominator;
+  }
+
+  times(quantity) {
+    const { numerator, denominator } = fractionOf(quantity);
+    return new Usd(this.#numerator * numerator, this.#denominator * denominator);
+  }
+
+  per(quantity) {
+    const { numerator, denominator } = fractionOf(quantity);
+    if (numerator === 0n) throw new RangeError('Farebox: a price is per more than 0 units');
+    return new Usd(this.#numerator * denominator, this.#denominator * numerator);
+  }
+
+  plus(amount) {
+    const other = usd(amount);
+    return new Usd(
+      this.#numerator * other.#denominator + other.#numerator * this.#denominator,
+      this.#denominator * other.#denominator,
+    );
+  }
+
+  /** To whole micro-dollars: `up`, `down`, or to the nearest and of two to the even one, `half_even`. */
+  round(rounding) {
+    const down = this.#numerator / this.#denominator;
+    const twice = 2n * (this.#numerator % this.#denominator);
+    const isHalfUp = twice > this.#denominator || (twice === this.#denominator && down % 2n === 1n);
+    const isUp = { up: twice > 0n, down: false, half_even: isHalfUp }[rounding];
+    if (isUp === undefined) {
+      throw new TypeError("Farebox: round() takes 'up', 'down' or 'half_even'");
+    }
+    return new Usd(isUp ? down + 1n : down, 1n);
+  }
+
+  /** A decimal of six places. Throws a RangeError when there is a fraction of a micro-dollar. */
+  toString() {
+    if (this.#numerator % this.#denominator !== 0n) {
+      throw new RangeError(
+        "Farebox: the amount has more than six decimals: end it with .round('up'), 'down' or 'half_even'",
+      );
+    }
+    const digits = String(this.#numerator / this.#denominator).padStart(7, '0');
+    return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+  }
+
+  /** So it is an amount wherever JSON is made of it. */
+  toJSON() {
+    return this.toString();
+  }
+}
+
+/** What is sent of an amount; refuses what JSON cannot carry. Bounds are the service's to decide. */
+export function amountToSend(amount, param = 'amount') {
+  if (amount === undefined || Number.isFinite(amount) || typeof amount === 'string') return amount;
+  if (amount instanceof Usd) {
+    try {
+      return amount.toString();
+    } catch (error) {
+      throw createError('invalid_amount', error.message, { param }, error);
+    }
+  }
+  const message = `${param} is ${String(amount)}. It must be a number of dollars, a decimal string or usd().`;
+  throw createError('invalid_amount', message, { param });
+}
+
+/** Nothing is negative here: prices and quantities are not. */
+function fractionOf(value) {
+  const isNumeric = ['number', 'string', 'bigint'].includes(typeof value);
+  const [, whole, fraction = '', exponent = '0'] = (isNumeric && DECIMAL.exec(String(value))) || [];
+  if (whole === undefined) {
+    throw new RangeError(`Farebox: ${String(value)} is not a decimal number of 0 or more`);
+  }
+  const digits = BigInt(whole + fraction);
+  const places = BigInt(fraction.length - Number(exponent));
+  return places > 0n
+    ? { numerator: digits, denominator: 10n ** places }
+    : { numerator: digits * 10n ** -places, denominator: 1n };
+}

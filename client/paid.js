@@ -1,0 +1,136 @@
+/**
+ * A paid call: hold the price, run, capture what it cost. What comes to nothing is released: the caller never
+ * pays for a call that failed, and whatever is lost on the way, the hold expires by itself.
+ */
+import { createError, FareboxError } from './errors.js';
+import { usd } from './money.js';
+
+const TIMEOUT_MS = 300_000;
+/** A hold outlives its call by this, so that the capture finds it. */
+const HOLD_MARGIN_SECONDS = 60;
+/** A release that is not heard of costs nothing but the wait for its expiry. */
+const RELEASE = { timeoutMs: 1_000 };
+
+/** Holds the price, or the most that the call may cost. Raises FareboxError: then nothing may run. */
+export async function openPayment(farebox, options, { apiKey, input, signal }) {
+  const { tool, price, max, onUnavailable, timeoutMs = TIMEOUT_MS } = options;
+  if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
+    throw new TypeError('Farebox: a paid call needs a price, or max and settle');
+  }
+  const amount = typeof price === 'function' ? await price(...input) : (price ?? max);
+  const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
+  const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
+  try {
+    return new Payment(farebox, options, await farebox.holds.place(request, { signal }));
+  } catch (error) {
+    if (error.code === 'aborted' && error.outcome === 'unknown') await giveUp(farebox, request);
+    if (!mayRunUnpaid(onUnavailable, error)) throw error;
+    return {
+      settle: async () => ({ paid: false, code: error.code, error }),
+      release: async () => {},
+    };
+  }
+}
+
+/** Finds out by the same key what was held for a caller who has gone, and releases it. */
+async function giveUp(farebox, request) {
+  await farebox.holds
+    .place(request, RELEASE)
+    .then(({ id }) => farebox.holds.release({ holdId: id }, RELEASE))
+    .catch(() => {});
+}
+
+class Payment {
+  #farebox;
+  #options;
+  #hold;
+
+  constructor(farebox, options, hold) {
+    this.#farebox = farebox;
+    this.#options = options;
+    this.#hold = hold;
+  }
+
+  /** Takes what the result cost, at most what was held; for nothing, it releases. */
+  async settle(result) {
+    const { settle, onUnavailable } = this.#options;
+    try {
+      const amount = settle && (await settle(result));
+      if (amount !== undefined && isNothing(amount)) return await this.release();
+      return { paid: true, ...(await this.#capture(amount)) };
+    } catch (error) {
+      await this.release();
+      if (!mayRunUnpaid(onUnavailable, error)) throw error;
+      return { paid: false, code: error.code, error };
+    }
+  }
+
+  async release() {
+    await this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
+  }
+
+  async #capture(amount) {
+    const holdId = this.#hold.id;
+    const request = { holdId, amount, over: 'cap', idempotencyKey: crypto.randomUUID() };
+    try {
+      return await this.#farebox.holds.capture(request);
+    } catch (error) {
+      if (error.outcome !== 'unknown') throw error;
+      // Captured or released, one of the two is final; the same key then gives the charge or the refusal.
+      await this.release();
+      return this.#farebox.holds.capture(request).catch((last) => {
+        if (last.code !== 'hold_closed') throw last;
+        const message = 'Farebox did not answer in time; nothing was charged.';
+        throw createError('service_unavailable', message, { status: 503 }, error);
+      });
+    }
+  }
+}
+
+/** Runs a call between hold and capture: `{ result, charge }`; no charge when it failed. */
+export async function runPaid(farebox, options, { apiKey, input, signal, run, hasFailed }) {
+  const payment = await openPayment(farebox, options, { apiKey, input, signal });
+  let result;
+  try {
+    result = await inTime(run, options.timeoutMs ?? TIMEOUT_MS, signal);
+  } catch (error) {
+    await payment.release();
+    throw error;
+  }
+  if (!hasFailed(result)) return { result, charge: await payment.settle(result) };
+  await payment.release();
+  return { result };
+}
+
+/** A refusal or an outage of Farebox; all else is the tool's own. */
+export function isRefusal(error) {
+  return FareboxError.isInstance(error);
+}
+
+function mayRunUnpaid(onUnavailable, error) {
+  return onUnavailable === 'run_unpaid' && isRefusal(error) && error.code === 'service_unavailable';
+}
+
+function isNothing(amount) {
+  return Number(usd(amount).toString()) === 0;
+}
+
+async function inTime(run, timeoutMs, signal) {
+  let timer;
+  let abort;
+  const ended = new Promise((_, reject) => {
+    abort = () => reject(createError('aborted', 'The caller gave up; nothing was charged.'));
+    timer = setTimeout(() => {
+      const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
+      reject(createError('call_timed_out', message, { status: 504 }));
+    }, timeoutMs);
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
+  });
+  try {
+    return await Promise.race([run(), ended]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,56 @@
+/** What the caller of a paid call is told when it is not paid: over HTTP, and as text for a model. */
+
+const TO_CALLER = new Set([
+  'insufficient_balance',
+  'spend_limit_reached',
+  'tool_not_allowed',
+  'developer_not_allowed',
+  'approval_required',
+  'invalid_api_key',
+  'service_unavailable',
+  'rate_limited',
+  'aborted',
+  'call_timed_out',
+]);
+
+/** `{ status, error }`. What is the server's own mistake, such as its secret key, the caller is not shown. */
+export function refusalOf(error) {
+  if (!TO_CALLER.has(error.code)) {
+    const message = 'This call cannot be billed. Calling again does not help.';
+    return { status: 500, error: { code: 'billing_error', message, outcome: error.outcome } };
+  }
+  const { name: _, cause: __, ...facts } = error.toJSON();
+  const isAway = error.code === 'service_unavailable' || error.code === 'aborted';
+  // The round trip leaves out what is undefined.
+  return { status: isAway ? 503 : error.status, error: JSON.parse(JSON.stringify(facts)) };
+}
+
+/** For the model: what happened, what helps, and whether another call does. */
+export function explain(tool, { code, message, outcome, required, balance, topUpUrl }) {
+  switch (code) {
+    case 'insufficient_balance':
+      return (
+        `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +
+        `Ask the user to top up at ${topUpUrl}. Calling again before that fails again.`
+      );
+    case 'invalid_api_key':
+      return (
+        `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
+        'key; it is missing or not valid. Calling again without it fails again.'
+      );
+    case 'service_unavailable':
+      return outcome === 'unknown'
+        ? `${tool} gave no result: the billing service did not answer in time. It may have been paid.`
+        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try later.`;
+    default:
+      return `${tool} gave no result: ${message}`;
+  }
+}
+
+/** Where a paid answer has its charge. */
+export const CHARGE_META = 'farebox/charge';
+
+/** As headers; none when nothing was paid. */
+export function chargeHeaders(charge) {
+  return charge?.paid ? { 'X-Charge-Id': charge.id, 'X-Charge-Receipt': charge.receipt } : {};
+}

@@ -1,0 +1,37 @@
+/** The developer's tools: the names that are charged, and their prices. */
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+
+const DEED = { noun: 'change', done: 'done' };
+
+export class Tools {
+  #calls;
+
+  constructor(calls) {
+    this.#calls = calls;
+  }
+
+  list({ archived, name } = {}, options) {
+    return listAt(this.#calls, '/v1/tools', 'tools', { archived, name }, options);
+  }
+
+  get(id, options) {
+    return this.#calls.get(`/v1/tools/${idInPath(id)}`, {}, options);
+  }
+
+  async create({ name, description, price }, options) {
+    const body = { name, description, price: priceToSend(price) };
+    return this.#calls.writeOnce({ method: 'POST', path: '/v1/tools', body }, DEED, options);
+  }
+
+  async update(id, { description, price, archived }, options) {
+    const body = { description, price: priceToSend(price), archived };
+    const asked = { method: 'PATCH', path: `/v1/tools/${idInPath(id)}`, body };
+    return (await this.#calls.write(asked, DEED, options)).json;
+  }
+}
+
+/** Null takes the price off. */
+function priceToSend(price) {
+  return price === null ? null : amountToSend(price, 'price');
+}

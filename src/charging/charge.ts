@@ -1,0 +1,239 @@
+/**
+ * A charge from request to outcome, alone or many together: whose key, which tool, how much; then the
+ * batcher. Refusals are data. A charge that could not be decided throws: a ChargeFailure says what is known.
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { kindOfKey } from '../domain/api-keys.ts';
+import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
+import type { ChargeBody } from '../schemas/charges.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
+import type { ChargeBatcher, Requester } from './batcher.ts';
+import type { EarlierCharges } from './earlier-charges.ts';
+import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import type { LastUsedRecorder } from './last-used-recorder.ts';
+import { whenKnown, type MaybePromise } from './maybe-promise.ts';
+import type { ToolPrices } from './tool-prices.ts';
+
+export interface ChargingDeps extends KeyDeps {
+  readonly batcher: ChargeBatcher;
+  readonly lastUsed: LastUsedRecorder;
+  readonly tools: ToolPrices;
+  readonly earlier: EarlierCharges;
+}
+
+export interface ChargeRequest {
+  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+  readonly body: ChargeBody;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** Why a charge never reached the ledger. */
+export type ChargeRefusal =
+  | { readonly kind: 'invalid_amount'; readonly sent: number | string }
+  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' };
+
+/** Decided by the ledger: now, or before, when the idempotency key was used. */
+export interface DecidedCharge {
+  readonly kind: 'decided';
+  readonly draft: Pick<ChargeDraft, 'consumerId' | 'developerId' | 'tool' | 'amountMicros'>;
+  readonly outcome: ChargeOutcome;
+}
+
+export type ChargeResult = DecidedCharge | ChargeRefusal;
+
+type PreparedCharge = { readonly kind: 'ready'; readonly draft: ChargeDraft } | ChargeResult;
+
+/** Resolves once the charge is refused, or decided and durable. */
+export async function charge(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  requester: Requester,
+): Promise<ChargeResult> {
+  return whenKnown(prepareCharge(deps, request), (prepared) => post(deps, prepared, requester));
+}
+
+/**
+ * Each as if it had been sent alone, in the order given: all are prepared before the first is posted, or
+ * a charge whose tool is not in memory would fall behind the others.
+ */
+export async function chargeAll(
+  deps: ChargingDeps,
+  requests: readonly ChargeRequest[],
+  requester: Requester,
+): Promise<PromiseSettledResult<ChargeResult>[]> {
+  const prepared = await Promise.allSettled(
+    requests.map(async (request) => prepareCharge(deps, request)),
+  );
+  return Promise.allSettled(
+    prepared.map((each) =>
+      each.status === 'fulfilled' ? post(deps, each.value, requester) : Promise.reject(each.reason),
+    ),
+  );
+}
+
+async function post(
+  { batcher }: ChargingDeps,
+  prepared: PreparedCharge,
+  requester: Requester,
+): Promise<ChargeResult> {
+  if (prepared.kind !== 'ready') return prepared;
+  const { draft } = prepared;
+  return { kind: 'decided', draft, outcome: await batcher.post(draft, requester) };
+}
+
+/** Whose key, which tool, how much. Nothing has happened yet. */
+export function prepareCharge(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+): MaybePromise<PreparedCharge> {
+  const { apiKey } = request.body;
+  if (typeof apiKey !== 'string') return { kind: 'invalid_api_key' };
+  return whenKnown(findKeyOwner(deps, apiKey, 'consumer'), (consumer) =>
+    consumer ? prepareFor(deps, request, consumer) : refuseKey(deps, request, apiKey),
+  );
+}
+
+function prepareFor(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+): MaybePromise<PreparedCharge> {
+  const { amount, tool } = request.body;
+  deps.lastUsed.add(consumer.keyId);
+  const named = amount === undefined ? undefined : parseAmount(amount);
+  if (amount !== undefined && named === undefined) {
+    return refuse(deps, request, consumer, { kind: 'invalid_amount', sent: amount });
+  }
+  const known = deps.tools.peek(request.developer.developerId, tool);
+  const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
+  // Nothing is refused from memory: another process may have given the tool a price just now.
+  return known && amountMicros !== undefined
+    ? draftCharge(request, consumer, amountMicros)
+    : prepareFromDatabase(deps, request, consumer, named);
+}
+
+/** For tools that are not in memory, or that memory would refuse. */
+async function prepareFromDatabase(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  named: Micros | undefined,
+): Promise<PreparedCharge> {
+  const { developerId } = request.developer;
+  const name = request.body.tool;
+  const tool = await deps.tools.find(developerId, name);
+  if (named !== undefined) {
+    const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
+    return isKnown
+      ? draftCharge(request, consumer, named)
+      : refuse(deps, request, consumer, { kind: 'unknown_tool' });
+  }
+  if (!tool) return refuse(deps, request, consumer, { kind: 'unknown_tool' });
+  if (tool.isArchived) return refuse(deps, request, consumer, { kind: 'tool_archived' });
+  if (tool.price === undefined) return refuse(deps, request, consumer, { kind: 'amount_required' });
+  return draftCharge(request, consumer, tool.price);
+}
+
+/** A retry of a charge that was made gets its outcome, even if the charge could not be made any more. */
+async function refuse(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  refusal: ChargeRefusal,
+): Promise<ChargeResult> {
+  const identity = hashIdentity(request, consumer.consumerId);
+  const outcome = identity && (await deps.earlier.find(identity));
+  if (!outcome) return refusal;
+  const { developerId } = request.developer;
+  const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
+  const draft = {
+    consumerId: consumer.consumerId,
+    developerId,
+    tool: request.body.tool,
+    amountMicros,
+  };
+  return { kind: 'decided', draft, outcome };
+}
+
+/** The same for a consumer key that has ended since. */
+async function refuseKey(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  apiKey: string,
+): Promise<ChargeResult> {
+  const mayBeRetry =
+    request.idempotencyKey !== undefined && kindOfKey(deps.keyPrefix, apiKey) === 'consumer';
+  const former = mayBeRetry ? await deps.earlier.findFormerOwner(apiKey) : undefined;
+  if (!former) return { kind: 'invalid_api_key' };
+  return refuse(deps, request, former, { kind: 'invalid_api_key' });
+}
+
+function draftCharge(
+  request: ChargeRequest,
+  { ledger, consumerId }: KeyOwner,
+  amountMicros: Micros,
+): PreparedCharge {
+  const { developer, body } = request;
+  const identity = hashIdentity(request, consumerId);
+  return {
+    kind: 'ready',
+    draft: {
+      id: randomUUIDv7(),
+      ledger,
+      consumerId,
+      developerId: developer.developerId,
+      developerNumber: developer.developerNumber,
+      tool: body.tool,
+      amountMicros,
+      idempotencyHash: identity?.idempotencyHash ?? null,
+      fingerprint: identity?.fingerprint ?? null,
+      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+    },
+  };
+}
+
+function parseAmount(dollars: number | string): Micros | undefined {
+  const amount = microsOfDollars(dollars);
+  return amount !== undefined && isChargeable(amount) ? amount : undefined;
+}
+
+/**
+ * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request
+ * as sent, not the resulting amount: a price that changed meanwhile does not turn a retry into another
+ * request, and neither does another order of the metadata's members. An amount is the same as a number and
+ * as a string.
+ */
+export function hashIdentity(
+  { developer, body, idempotencyKey }: ChargeRequest,
+  consumerId: string,
+) {
+  if (idempotencyKey === undefined) return undefined;
+  const sent = JSON.stringify([body.tool, ...comparable({ amount: body.amount, metadata: body.metadata })]);
+  return {
+    idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
+      0,
+      22,
+    ),
+    fingerprint: hash('sha256', sent).slice(0, 10),
+  };
+}
+
+/** Amount and metadata, the same for the same meaning. */
+export function comparable({
+  amount,
+  metadata,
+}: {
+  readonly amount: ChargeBody['amount'] | undefined;
+  readonly metadata: ChargeBody['metadata'] | undefined;
+}) {
+  return [numberOf(amount), metadata ? Object.entries(metadata).toSorted(byName) : null] as const;
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+function numberOf(amount: number | string | undefined): number | null {
+  return amount === undefined ? null : Number(amount);
+}

@@ -1,0 +1,49 @@
+/** The batcher over the charge connections: the two charge statements, and the limits they run under. */
+import {
+  postCharges,
+  postFittingCharges,
+  type ChargeDraft,
+  type ReplayWindow,
+} from '../store/charges/post-charges.ts';
+import { findLockedConsumers } from '../store/balance/consumers.ts';
+import type { Connection, Database } from '../store/database.ts';
+import { ChargeBatcher } from './batcher.ts';
+import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import { replayWindow } from './replay-window.ts';
+
+type ChargeStatement<Outcome> = (
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+) => Promise<Outcome[]>;
+
+/** `chargePool` has a connection for each lane, exceptions included. `receiptKey` is the number of the secret that signs. */
+export function createBatcher(
+  chargePool: Database,
+  laneCount: number,
+  receiptKey: number,
+  clock: DatabaseClock,
+  onFailure: (error: unknown) => void,
+): ChargeBatcher {
+  const send =
+    <Outcome>(statement: ChargeStatement<Outcome>) =>
+    (drafts: readonly ChargeDraft[], onSent: () => void) =>
+      chargePool.connect((connection) => {
+        const window = replayWindow(clock.checkedNowMs());
+        onSent();
+        return statement(connection, drafts, receiptKey, window);
+      });
+  return new ChargeBatcher({
+    execute: send(postFittingCharges),
+    decide: send(postCharges),
+    findLocked: (drafts) => findLockedConsumers(chargePool, drafts),
+    onFailure,
+    laneCount,
+    batchMax: BATCH_MAX,
+    queueMax: QUEUE_MAX,
+    queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
+    deadlineMs: QUEUE_DEADLINE_MS,
+  });
+}

@@ -1,0 +1,38 @@
+/**
+ * Charges that an idempotency key made before. Asked for before a request with a key is refused: a refusal
+ * says that nothing was charged, which would be false for a retry of a charge that was made.
+ */
+import { hash } from 'node:crypto';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { findFormerKeyOwner } from '../store/accounts/api-keys.ts';
+import { findChargeByKey, type ChargeOutcome } from '../store/charges/post-charges.ts';
+import type { Database } from '../store/database.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import { replayWindow } from './replay-window.ts';
+
+export interface ChargeIdentity {
+  readonly idempotencyHash: string;
+  readonly fingerprint: string;
+}
+
+export class EarlierCharges {
+  readonly #database: Database;
+  readonly #clock: DatabaseClock;
+
+  constructor(database: Database, clock: DatabaseClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** What a retry is answered: `replayed`, or `key_reused` for another body. */
+  async find(identity: ChargeIdentity): Promise<ChargeOutcome | undefined> {
+    const window = replayWindow(this.#clock.checkedNowMs());
+    return (await findChargeByKey(this.#database, identity, window)) ?? undefined;
+  }
+
+  /** Whose consumer key this was before it was revoked, rolled or expired. */
+  async findFormerOwner(key: string): Promise<KeyOwner | undefined> {
+    const owner = await findFormerKeyOwner(this.#database, hash('sha256', key));
+    return owner?.kind === 'consumer' ? owner : undefined;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * A queue that serves its owners in turn, one item each, and each owner's items in order: whoever has one
+ * item waiting is served within one round, however much the others have.
+ */
+interface Owned<T> {
+  items: T[];
+  /** Index of the first item that waits; those before it are taken. */
+  head: number;
+}
+
+/** Taken items are cleared away once there are this many, so that taking stays cheap. */
+const TAKEN_MAX = 256;
+
+export class FairQueue<T> {
+  /** In the order in which they are served next. */
+  readonly #owners = new Map<string, Owned<T>>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  sizeOf(owner: string): number {
+    const owned = this.#owners.get(owner);
+    return owned ? owned.items.length - owned.head : 0;
+  }
+
+  push(owner: string, item: T): void {
+    this.#size += 1;
+    const owned = this.#owners.get(owner);
+    if (owned) owned.items.push(item);
+    else this.#owners.set(owner, { items: [item], head: 0 });
+  }
+
+  /** Before everything else of this owner. Of several items, put the last one back first. */
+  putBack(owner: string, item: T): void {
+    this.#size += 1;
+    const owned = this.#owners.get(owner);
+    if (!owned) this.#owners.set(owner, { items: [item], head: 0 });
+    else if (owned.head > 0) owned.items[(owned.head -= 1)] = item;
+    else owned.items.unshift(item);
+  }
+
+  /** The next owner's first item. */
+  take(): T | undefined {
+    for (const [owner, owned] of this.#owners) {
+      const item = owned.items[owned.head];
+      owned.head += 1;
+      this.#size -= 1;
+      const isEmpty = owned.head === owned.items.length;
+      // An owner alone keeps its place, which is the usual case.
+      if (isEmpty || this.#owners.size > 1) {
+        this.#owners.delete(owner);
+        if (!isEmpty) this.#owners.set(owner, owned);
+      }
+      if (owned.head >= TAKEN_MAX) {
+        owned.items = owned.items.slice(owned.head);
+        owned.head = 0;
+      }
+      return item;
+    }
+    return undefined;
+  }
+}

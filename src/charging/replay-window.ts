@@ -1,0 +1,12 @@
+/** The charges among which an idempotency key is searched, by their ids, which begin with their times. */
+import { uuidFloor } from '../domain/ids.ts';
+import type { ReplayWindow } from '../store/charges/post-charges.ts';
+import { CLOCK_AHEAD_MS_MAX, IDEMPOTENCY_RETENTION_MS } from './limits.ts';
+
+/** `nowMs` by Postgres' clock. */
+export function replayWindow(nowMs: number): ReplayWindow {
+  return {
+    fromId: uuidFloor(Math.floor(nowMs - IDEMPOTENCY_RETENTION_MS)),
+    toId: uuidFloor(Math.floor(nowMs + CLOCK_AHEAD_MS_MAX)),
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * Names of tools that are charged before anyone registered them: each gets a row before its first charge. One
+ * statement at a time writes all names that came meanwhile, so that a flood of new names takes one connection.
+ */
+import type { Database } from '../store/database.ts';
+import { noteToolNames, type ToolName } from '../store/earnings/tools.ts';
+
+/** In one statement, which so takes some 10 ms. */
+const NAMES_MAX = 1_000;
+/** For how long a developer that has too many names is refused others without asking the database. */
+const FULL_MS = 1_000;
+
+interface Waiting {
+  readonly tool: ToolName;
+  readonly resolve: (isKnown: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class ToolNames {
+  readonly #database: Database;
+  /** Developers that have too many names, and until when that is taken for granted. */
+  readonly #full = new Map<string, number>();
+  #waiting: Waiting[] = [];
+  #isWriting = false;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** False: the developer has too many names that are not registered. */
+  note(tool: ToolName): Promise<boolean> {
+    if ((this.#full.get(tool.developerId) ?? 0) > performance.now()) return Promise.resolve(false);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ tool, resolve, reject });
+      if (!this.#isWriting) void this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      // What is asked for in one turn of the event loop goes together.
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+      const batch = this.#waiting.splice(0, NAMES_MAX);
+      try {
+        await this.#writeBatch(batch);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const distinct = new Map(batch.map(({ tool }) => [nameOf(tool), tool]));
+    const known = new Set(
+      (await noteToolNames(this.#database, [...distinct.values()])).map(nameOf),
+    );
+    const now = performance.now();
+    for (const [developerId, until] of this.#full) if (until <= now) this.#full.delete(developerId);
+    for (const { tool, resolve } of batch) {
+      const isKnown = known.has(nameOf(tool));
+      if (!isKnown) this.#full.set(tool.developerId, now + FULL_MS);
+      resolve(isKnown);
+    }
+  }
+}
+
+const nameOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;

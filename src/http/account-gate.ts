@@ -1,0 +1,93 @@
+/**
+ * How much one account may have in progress at a time. What is past it waits for its own account's work to
+ * end, and takes nothing from others: neither connections nor the event loop.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../domain/errors.ts';
+import { REFUSAL_MS } from './rate-limits.ts';
+
+export interface AccountGateOptions {
+  /** The weight that an account may have in progress. A single piece of work may be heavier. */
+  readonly weightMax: number;
+  readonly waitMsMax: number;
+  /** Requests of one account that may wait. */
+  readonly waitingMax: number;
+}
+
+interface Waiting {
+  readonly weight: number;
+  readonly resolve: () => void;
+}
+
+interface Entry {
+  inProgress: number;
+  readonly waiting: Set<Waiting>;
+}
+
+export class AccountGate {
+  readonly #options: AccountGateOptions;
+  readonly #accounts = new Map<string, Entry>();
+
+  constructor(options: AccountGateOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with `rate_limited` when the account's own work leaves no room in time. */
+  async run<T>(accountId: string, weight: number, work: () => Promise<T>): Promise<T> {
+    const entry = await this.#enter(accountId, weight);
+    try {
+      return await work();
+    } finally {
+      this.#leave(accountId, entry, weight);
+    }
+  }
+
+  async #enter(accountId: string, weight: number): Promise<Entry> {
+    let entry = this.#accounts.get(accountId);
+    if (!entry) {
+      entry = { inProgress: 0, waiting: new Set() };
+      this.#accounts.set(accountId, entry);
+    }
+    if (entry.waiting.size === 0 && this.#hasRoom(entry, weight)) {
+      entry.inProgress += weight;
+      return entry;
+    }
+    if (entry.waiting.size >= this.#options.waitingMax) {
+      await delay(REFUSAL_MS);
+      throw tooMany();
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting = { weight, resolve };
+    const { waiting: queue } = entry;
+    queue.add(waiting);
+    const timer = setTimeout(() => {
+      queue.delete(waiting);
+      reject(tooMany());
+    }, this.#options.waitMsMax);
+    await promise.finally(() => clearTimeout(timer));
+    return entry;
+  }
+
+  #leave(accountId: string, entry: Entry, weight: number): void {
+    entry.inProgress -= weight;
+    for (const next of entry.waiting) {
+      if (!this.#hasRoom(entry, next.weight)) break;
+      entry.waiting.delete(next);
+      entry.inProgress += next.weight;
+      next.resolve();
+    }
+    if (entry.inProgress === 0 && entry.waiting.size === 0) this.#accounts.delete(accountId);
+  }
+
+  #hasRoom(entry: Entry, weight: number): boolean {
+    return entry.inProgress === 0 || entry.inProgress + weight <= this.#options.weightMax;
+  }
+}
+
+function tooMany(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'Too many requests of this account are in progress; try again when they have ended.',
+    { retryAfterSeconds: 1 },
+  );
+}

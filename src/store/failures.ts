@@ -1,0 +1,60 @@
+/** What a database error means. Anything uncertain counts as uncertain: a wrong guess would charge twice. */
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  ConnectionError,
+} from 'slonik';
+import { PoolBusyError } from './bounded-pool.ts';
+
+export type StatementFailure =
+  /** Nothing happened: no connection, or rolled back for want of a lock, time or memory. */
+  | 'not_executed'
+  /** Rolled back because of its data. */
+  | 'rejected'
+  /** The connection broke after the statement was sent: it may have committed. */
+  | 'unknown';
+
+/** Classes of SQLSTATE after which the session is gone, and so the commit may have happened. */
+const SESSION_LOST = /^(08|57P|58|XX)/;
+/** Serialization and deadlock, lock not available, cancelled (statement_timeout), out of resources. */
+const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014)/;
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+export function classifyFailure(error: unknown, isSent: boolean): StatementFailure {
+  if (!isSent) return 'not_executed';
+  const state = sqlStateOf(error);
+  if (state === undefined || SESSION_LOST.test(state)) return 'unknown';
+  return ROLLED_BACK_FOR_NOW.test(state) ? 'not_executed' : 'rejected';
+}
+
+/** The connection broke while a statement was under way, which may or may not have committed. */
+export function isConnectionLost(error: unknown): boolean {
+  return (
+    error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError
+  );
+}
+
+/** Postgres cannot be reached, or rolled the statement back for reasons that pass: try again later. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return (
+    error instanceof ConnectionError ||
+    error instanceof PoolBusyError ||
+    isConnectionLost(error) ||
+    classifyFailure(error, true) === 'not_executed'
+  );
+}
+
+/** The statement gave up waiting for a row that somebody else has locked, and was rolled back. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
+}
+
+/** The SQLSTATE of a database error, which Slonik keeps as the cause of its own. */
+function sqlStateOf(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code))
+      return at.code;
+  }
+  return undefined;
+}

@@ -1,0 +1,113 @@
+/** Developers share a lane, and charges that need a decision or a lock leave it: they hold up nobody else. */
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { ChargeDraft } from '../../src/store/charges/post-charges.ts';
+import {
+  openBatcher,
+  newDraft,
+  posted,
+  postgresError,
+  assertFails,
+  assertPosted,
+} from '../support/scripted-batcher.ts';
+
+const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
+  onSent();
+  await turn();
+  throw postgresError('55P03');
+};
+
+describe('the lanes of ChargeBatcher', () => {
+  it('serves developers in turn, however much one of them has waiting', async () => {
+    const { post, flush } = openBatcher({ batchMax: 4 });
+    const first = post(newDraft('first'));
+    const inFlight = await flush(0);
+    const flood = Array.from({ length: 9 }, (_, n) => post(newDraft(`flood ${n}`)));
+    const other = post(newDraft('other', { developer: 2, consumer: 1 }));
+    const third = post(newDraft('third', { developer: 3, consumer: 2 }));
+    inFlight.succeed();
+    const next = await flush(1);
+    assert.deepEqual(next.tools, ['flood 0', 'other', 'third', 'flood 1']);
+    next.succeed();
+    await Promise.all([first, other, third]);
+    for (const index of [2, 3]) (await flush(index)).succeed();
+    await Promise.all(flood);
+  });
+
+  it('refuses a developer whose share of the queue is full, and nobody else', async () => {
+    const { post, flush } = openBatcher({ queueMaxByDeveloper: 2 });
+    const answers = [post(newDraft('in flight'))];
+    const inFlight = await flush(0);
+    answers.push(post(newDraft('a')), post(newDraft('b')));
+    await assertFails(post(newDraft('too many')), 'not_made');
+    answers.push(post(newDraft('other', { developer: 2 })));
+    inFlight.succeed();
+    (await flush(1)).succeed();
+    await Promise.all(answers);
+  });
+
+  it('goes on charging others while one charge is decided by itself, and keeps its consumer’s order', async () => {
+    const decided: string[] = [];
+    const waiting = Promise.withResolvers<void>();
+    const sent: string[][] = [];
+    const { post } = openBatcher({
+      execute: async (drafts) => {
+        sent.push(drafts.map(({ tool }) => tool));
+        return drafts.map((each) => (each.tool === 'left' ? undefined : posted(each)));
+      },
+      decide: async (drafts) => {
+        await waiting.promise;
+        decided.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(posted);
+      },
+    });
+    const left = post(newDraft('left'));
+    while (sent.length < 1) await turn();
+    const after = post(newDraft('after'));
+    const other = newDraft('other', { consumer: 1 });
+    await assertPosted(post(other), other);
+    assert.deepEqual(decided, []);
+    waiting.resolve();
+    await Promise.all([left, after]);
+    assert.deepEqual(decided, ['left', 'after']);
+    const again = newDraft('again');
+    await assertPosted(post(again), again);
+    assert.deepEqual(sent.flat(), ['left', 'other', 'again']);
+  });
+
+  it('charges the neighbours of a locked consumer without it, and it as soon as it can', async () => {
+    const lockedId = newDraft('').consumerId;
+    let isLocked = true;
+    const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
+      onSent();
+      await turn();
+      if (isLocked && drafts.some(({ consumerId }) => consumerId === lockedId)) {
+        throw postgresError('55P03');
+      }
+      return drafts.map(posted);
+    };
+    const { post, failures } = openBatcher({
+      execute: attempt,
+      decide: attempt,
+      findLocked: async () => new Set(isLocked ? [lockedId] : []),
+    });
+    const held = newDraft('held');
+    const answer = post(held);
+    const free = [1, 2, 3].map((consumer) => newDraft('free', { consumer }));
+    await Promise.all(free.map((each) => assertPosted(post(each), each)));
+    isLocked = false;
+    await assertPosted(answer, held);
+    assert.deepEqual(failures, []);
+  });
+
+  it('lets a charge of a consumer that stays locked go unmade after the deadline', async () => {
+    const only = newDraft('held');
+    const { post } = openBatcher({
+      execute: refuse,
+      decide: refuse,
+      findLocked: async () => new Set([only.consumerId]),
+      deadlineMs: 50,
+    });
+    await assertFails(post(only), 'not_made');
+  });
+});

@@ -1,0 +1,168 @@
+/** What a single call may have of its own: a time-out, and a signal that ends it. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxConsumer, type CallOptions, type FareboxOptions } from '@farebox/client';
+import { until } from '../support/stack.ts';
+import {
+  ScriptedService,
+  answer,
+  charged,
+  raised,
+  refusal,
+  silence,
+  type Step,
+} from './scripted-service.ts';
+
+const secretKey = 'fare_sk_live_x';
+const search = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 0.02 };
+
+async function service(...script: [Step, ...Step[]]) {
+  const scripted = await ScriptedService.start(...script);
+  const farebox = (options: FareboxOptions = {}) =>
+    new Farebox({ secretKey, baseUrl: scripted.url, timeoutMs: 60_000, ...options });
+  return Object.assign(scripted, { farebox });
+}
+
+describe('client: a call with a time-out of its own', () => {
+  it('ends within it, whatever the client’s is', async () => {
+    await using api = await service(silence);
+    const calls = [
+      (options: CallOptions) => api.farebox({ maxRetries: 0 }).charge(search, options),
+      (options: CallOptions) =>
+        api.farebox({ maxRetries: 0, coalesce: false }).charge(search, options),
+      (options: CallOptions) => api.farebox({ maxRetries: 0 }).earnings({}, options),
+    ];
+    for (const call of calls) {
+      const start = performance.now();
+      const error = await raised(call({ timeoutMs: 200 }));
+      assert.equal(error.code, 'service_unavailable');
+      assert.ok(performance.now() - start < 10_000);
+    }
+  });
+
+  for (const timeoutMs of [0, -1, 1.5, '1', 2 ** 31]) {
+    it(`refuses ${timeoutMs} as one`, async () => {
+      await using api = await service(charged);
+      const options = { timeoutMs: timeoutMs as number };
+      await assert.rejects(api.farebox().charge(search, options), TypeError);
+      await assert.rejects(api.farebox().earnings({}, options), TypeError);
+      assert.equal(api.seen.length, 0);
+    });
+  }
+});
+
+describe('client: a call with a signal', () => {
+  for (const coalesce of [true, false]) {
+    const how = coalesce ? 'together with others' : 'alone';
+
+    it(`leaves a charge that was sent ${how} unknown, and names the key to find out`, async () => {
+      await using api = await service(silence);
+      const caller = new AbortController();
+      const charging = raised(api.farebox({ coalesce }).charge(search, { signal: caller.signal }));
+      await until(() => api.seen.length === 1);
+      caller.abort(new Error('the user left'));
+      const error = await charging;
+      assert.deepEqual([error.code, error.outcome], ['aborted', 'unknown']);
+      assert.equal(error.idempotencyKey, api.keys[0]);
+      assert.equal((error.cause as Error).message, 'the user left');
+      assert.equal(api.seen.length, 1);
+    });
+
+    it(`sends no charge ${how} when it came before`, async () => {
+      await using api = await service(charged);
+      const signal = AbortSignal.abort();
+      const error = await raised(api.farebox({ coalesce }).charge(search, { signal }));
+      assert.deepEqual([error.code, error.outcome], ['aborted', 'not_charged']);
+      assert.equal(api.seen.length, 0);
+    });
+
+    it(`is not retried after it, ${how}`, async () => {
+      await using api = await service(refusal(503, 'service_unavailable', {}, '30'), charged);
+      const caller = new AbortController();
+      const farebox = api.farebox({ coalesce });
+      const charging = raised(farebox.charge(search, { signal: caller.signal }));
+      await until(() => api.seen.length === 1);
+      caller.abort();
+      const error = await charging;
+      assert.deepEqual([error.code, error.outcome], ['aborted', 'not_charged']);
+      assert.equal(api.seen.length, 1);
+    });
+  }
+
+  it('never sends a charge that waited behind others', async () => {
+    const waiting: (() => void)[] = [];
+    const held: Step = (...asked) => void waiting.push(() => charged(...asked));
+    await using api = await service(held, held, charged);
+    const farebox = api.farebox();
+    const first = [farebox.charge(search)];
+    await until(() => api.seen.length === 1);
+    first.push(farebox.charge(search));
+    await until(() => api.seen.length === 2);
+    const caller = new AbortController();
+    const aborted = raised(farebox.charge(search, { signal: caller.signal }));
+    caller.abort();
+    assert.equal((await aborted).outcome, 'not_charged');
+    for (const go of waiting) go();
+    await Promise.all(first);
+    assert.equal(api.seen.length, 2);
+  });
+
+  it('is no unavailability: the tool does not run unpaid', async () => {
+    await using api = await service(silence);
+    const farebox = api.farebox();
+    const signal = AbortSignal.abort();
+    const request = { ...search, onUnavailable: 'run_unpaid' as const };
+    assert.equal((await raised(farebox.charge(request, { signal }))).code, 'aborted');
+  });
+
+  it('ends refunds, reads and lists as well', async () => {
+    await using api = await service(answer(200, { charges: [{}], hasMore: true, nextCursor: 'x' }));
+    const options = { signal: AbortSignal.abort() };
+    const farebox = api.farebox();
+    const consumer = new FareboxConsumer({ consumerKey: search.apiKey, baseUrl: api.url });
+    const refund = await raised(farebox.refund({ chargeId: 'chg_1' }, options));
+    assert.deepEqual([refund.code, refund.outcome], ['aborted', 'not_refunded']);
+    assert.equal((await raised(consumer.balance(options))).code, 'aborted');
+    const caller = new AbortController();
+    const listing = (async () => {
+      for await (const _ of farebox.charges({}, { signal: caller.signal })) caller.abort();
+    })();
+    assert.equal((await raised(listing)).code, 'aborted');
+    assert.equal(api.seen.length, 1);
+  });
+});
+
+describe('client: an error', () => {
+  it('is whole in a structured log: message and cause, and no key', async () => {
+    await using api = await service(silence);
+    await api.close();
+    const error = await raised(api.farebox().charge(search));
+    const logged = JSON.parse(JSON.stringify({ error })) as { error: Record<string, unknown> };
+    assert.partialDeepStrictEqual(logged.error, {
+      name: 'ServiceUnavailableError',
+      code: 'service_unavailable',
+      message: error.message,
+      outcome: 'not_charged',
+    });
+    assert.match(String(logged.error['cause']), /ECONNREFUSED/);
+    assert.doesNotMatch(JSON.stringify(logged), /fare_[cs]k/);
+  });
+
+  it('has the status of a key that is missing, though nothing was sent', async () => {
+    await using api = await service(charged);
+    const error = await raised(api.farebox().charge({ ...search, apiKey: undefined }));
+    assert.deepEqual([error.code, error.status], ['invalid_api_key', 401]);
+    assert.match(error.message, /missing, or .* more than one/);
+  });
+
+  it('tells a key of the other side when the client is made', () => {
+    const baseUrl = 'http://127.0.0.1';
+    assert.throws(
+      () => new Farebox({ secretKey: search.apiKey, baseUrl }),
+      (error: Error) => error instanceof TypeError && /consumer key/.test(error.message),
+    );
+    assert.throws(
+      () => new FareboxConsumer({ consumerKey: secretKey, baseUrl }),
+      (error: Error) => error instanceof TypeError && /secret key/.test(error.message),
+    );
+  });
+});

@@ -1,0 +1,149 @@
+/** The package as it would be published: packed, and installed into empty projects. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { build, type BuildOptions } from 'esbuild';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+
+const ROOT = join(import.meta.dirname, '../..');
+const ENTRIES = ['', '/mcp', '/express', '/fastify', '/fetch', '/hono', '/koa'];
+const BYTES_MAX = 20_000;
+
+const run = promisify(execFile);
+
+/** Uses an entry of each kind, as a program would. */
+const PROGRAM = `
+import { Farebox, FareboxConsumer, usd } from '@farebox/client';
+import { paidTool } from '@farebox/client/mcp';
+import { paidRoute } from '@farebox/client/fetch';
+const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
+const consumer = new FareboxConsumer({ consumerKey: 'fare_ck_live_x', baseUrl: 'http://127.0.0.1:9' });
+const tool = paidTool(farebox, { tool: 'x', price: usd('0.07').times(3) }, () => ({ content: [] }));
+const route = paidRoute(farebox, { tool: 'x', price: 1 }, () => new Response());
+console.log([typeof farebox.charge, typeof consumer.balance, typeof tool, typeof route].join());
+`;
+const PRINTS = 'function,function,function,function\n';
+
+describe('client: the package', function () {
+  this.timeout(120_000);
+  let folder: string;
+  let tarball: string;
+  let files: string[];
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'farebox-client-'));
+    const pack = ['pack', '--json', '--pack-destination', folder];
+    const { stdout } = await run('npm', pack, { cwd: join(ROOT, 'client') });
+    const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
+    assert.ok(packed);
+    tarball = join(folder, packed.filename);
+    files = packed.files.map(({ path }) => path);
+    await writeFile(join(folder, 'package.json'), '{"private":true}');
+    await writeFile(join(folder, 'program.mts'), PROGRAM);
+    await writeFile(join(folder, 'program.mjs'), PROGRAM);
+    await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder });
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  it('has its license, changelog and README, and nothing that is not for its users', () => {
+    for (const name of ['LICENSE', 'CHANGELOG.md', 'README.md', 'package.json']) {
+      assert.ok(files.includes(name), name);
+    }
+    const others = files.filter((path) => !/^[\w-]+\.(js|d\.ts)$/.test(path));
+    assert.deepEqual(others.toSorted(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
+  });
+
+  it('has the license of the whole', async () => {
+    const [ours, whole] = await Promise.all(
+      ['client/LICENSE', 'LICENSE'].map((path) => readFile(join(ROOT, path), 'utf8')),
+    );
+    assert.equal(ours, whole);
+  });
+
+  it('is what publint asks for', async () => {
+    const { messages, pkg } = await publint({ pkgDir: join(ROOT, 'client'), strict: true });
+    assert.deepEqual(
+      messages.map((message) => formatMessage(message, pkg)),
+      [],
+    );
+  });
+
+  it('has the right types at each entry, for ES modules and bundlers', async () => {
+    const bytes = new Uint8Array(await readFile(tarball));
+    const checked = await checkPackage(createPackageFromTarballData(bytes));
+    assert.ok('problems' in checked);
+    // Node loads ES modules by require() since 20.19, and "node10" has no exports at all.
+    const problems = checked.problems.filter(
+      (problem) =>
+        !('resolutionKind' in problem) ||
+        !['node10', 'node16-cjs'].includes(problem.resolutionKind),
+    );
+    assert.deepEqual(problems, []);
+  });
+
+  it('is imported as an ES module', async () => {
+    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder });
+    assert.equal(stdout, PRINTS);
+  });
+
+  it('is required, each entry of it, and names its version', async () => {
+    const names = [...ENTRIES, '/package.json'].map((entry) => `@farebox/client${entry}`);
+    const script = `${JSON.stringify(names)}.forEach((name) => console.log(typeof require(name)))`;
+    const { stdout } = await run(process.execPath, ['-e', script], { cwd: folder });
+    assert.equal(stdout, 'object\n'.repeat(names.length));
+  });
+
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
+    it(`is compiled by TypeScript with moduleResolution ${moduleResolution}`, async () => {
+      const imports = ENTRIES.map(
+        (entry, n) => `import * as m${n} from '@farebox/client${entry}';`,
+      );
+      const uses = `export const all = [${ENTRIES.map((_, n) => `m${n}`).join()}];`;
+      await writeFile(join(folder, 'entries.mts'), `${imports.join('\n')}\n${uses}\n`);
+      const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--types', ''];
+      const target = ['--target', 'es2022', '--lib', 'es2024,dom', '--module', module];
+      const options = [...strict, ...target, '--moduleResolution', moduleResolution];
+      await run(
+        process.execPath,
+        [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts', 'entries.mts'],
+        { cwd: folder },
+      ).catch((error: { stdout: string }) => assert.fail(error.stdout));
+    });
+  }
+
+  const bundle = async (options: BuildOptions) => {
+    const { outputFiles = [] } = await build({
+      absWorkingDir: folder,
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      write: false,
+      ...options,
+    });
+    return outputFiles[0]?.contents ?? assert.fail('no bundle');
+  };
+
+  it('is bundled by esbuild, for Node and for an edge runtime', async () => {
+    const bundled = await bundle({ entryPoints: ['program.mjs'], platform: 'node' });
+    await writeFile(join(folder, 'bundled.mjs'), bundled);
+    const { stdout } = await run(process.execPath, ['bundled.mjs'], { cwd: folder });
+    assert.equal(stdout, PRINTS);
+    const edge = await bundle({ entryPoints: ['program.mjs'], conditions: ['worker'] });
+    assert.doesNotMatch(new TextDecoder().decode(edge), /node:/);
+  });
+
+  it('is small: without the helpers under 20 kB, gzipped', async () => {
+    const contents = "export * from '@farebox/client'";
+    const all = await bundle({ stdin: { contents, resolveDir: folder }, conditions: ['worker'] });
+    assert.ok(gzipSync(all).length < BYTES_MAX, `${gzipSync(all).length} bytes`);
+  });
+});

@@ -1,0 +1,105 @@
+/** The client in runtimes other than Node: the calls of all callers are answered, and each is paid once. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { Miniflare } from 'miniflare';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { read } from '../support/http.ts';
+import { CountingProxy } from './counting-proxy.ts';
+
+const CALLS = 40;
+
+/** Bun as npm installs it: its `bun` is put in place by a script of the package, which is not run here. */
+const BUN = createRequire(import.meta.url).resolve(
+  `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}/bin/bun`,
+);
+
+/** Which files of the client a bundle gets is decided by the conditions that it is made with. */
+const BUNDLES = {
+  'conditions of Workers': ['workerd', 'worker', 'browser'],
+  'conditions of Node': ['node'],
+};
+
+describe('client: in other runtimes', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(1);
+  });
+  after(() => api?.stop());
+
+  const earned = async () => {
+    const { byTool } = await read<{ byTool: Record<string, number> }>(
+      `${api.url}/v1/earnings`,
+      account.developerKey,
+    );
+    return byTool;
+  };
+
+  async function startWorker(conditions: string[]): Promise<Miniflare> {
+    const { outputFiles } = await build({
+      entryPoints: [join(import.meta.dirname, 'worker.ts')],
+      bundle: true,
+      format: 'esm',
+      conditions,
+      external: ['node:*'],
+      write: false,
+    });
+    return new Miniflare({
+      modules: true,
+      script: outputFiles[0]?.text ?? '',
+      compatibilityDate: '2026-07-01',
+      compatibilityFlags: ['nodejs_compat'],
+      bindings: { FAREBOX_URL: api.url, FAREBOX_SECRET_KEY: account.developerKey },
+    });
+  }
+
+  for (const [name, conditions] of Object.entries(BUNDLES)) {
+    it(`answers 40 requests at once to a Worker bundled with the ${name}, each paid once`, async () => {
+      const worker = await startWorker(conditions);
+      try {
+        const url = await worker.ready;
+        const headers = { 'x-service-key': account.consumerKey };
+        const ask = async (path: string) => {
+          const response = await fetch(new URL(path, url), { headers });
+          assert.equal(response.status, 200, await response.clone().text());
+          return (await response.json()) as { id: string; receipt: string; valid: boolean };
+        };
+        const charges = await Promise.all(Array.from({ length: CALLS }, () => ask('/charge')));
+        assert.equal(new Set(charges.map(({ id }) => id)).size, CALLS);
+        assert.deepEqual(await earned(), { edge: 0.4 });
+        const checks = await Promise.all(
+          charges.map(({ receipt }) => ask(`/verify?receipt=${receipt}`)),
+        );
+        assert.ok(checks.every(({ valid }) => valid));
+      } finally {
+        await worker.dispose();
+      }
+    });
+  }
+
+  it('charges under Bun, where calls at the same time go together', async () => {
+    await using proxy = await CountingProxy.start(api.url);
+    const script = join(import.meta.dirname, 'concurrent-charges.ts');
+    const { stdout } = await promisify(execFile)(BUN, [script], {
+      env: {
+        FAREBOX_URL: proxy.url,
+        FAREBOX_SECRET_KEY: account.developerKey,
+        CONSUMER_KEY: account.consumerKey,
+      },
+    });
+    const { ids, valid } = JSON.parse(stdout) as { ids: string[]; valid: number };
+    assert.equal(new Set(ids).size, CALLS);
+    assert.equal(valid, CALLS);
+    assert.deepEqual(await earned(), { elsewhere: 0.4 });
+    assert.ok(proxy.requests.length < CALLS, proxy.requests.join());
+  });
+});

@@ -1,0 +1,23 @@
+/** A Worker with one client in module scope, as an edge deployment has it. The test bundles it. */
+import { Farebox, FareboxError } from '@farebox/client';
+
+const { FAREBOX_URL: baseUrl, FAREBOX_SECRET_KEY: secretKey } = process.env;
+const farebox = new Farebox({ baseUrl, secretKey });
+
+async function served(request: Request): Promise<object> {
+  const { pathname, searchParams } = new URL(request.url);
+  if (pathname === '/verify') return farebox.verifyReceipt(searchParams.get('receipt') ?? '');
+  const apiKey = request.headers.get('x-service-key') ?? undefined;
+  return farebox.charge({ apiKey, tool: 'edge', amount: 0.01 });
+}
+
+export default {
+  fetch: async (request: Request): Promise<Response> => {
+    try {
+      return Response.json(await served(request));
+    } catch (error) {
+      if (!FareboxError.isInstance(error)) throw error;
+      return Response.json({ code: error.code, outcome: error.outcome }, { status: 502 });
+    }
+  },
+};

@@ -1,0 +1,60 @@
+/** API processes whose clock is wrong: they make no charges, rather than charge a retry twice. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { assertError, bodyOf, charge } from '../support/http.ts';
+import { startApi, until } from '../support/stack.ts';
+
+const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
+const DAY_AND_HOUR_MS = 90_000_000;
+
+describe('a clock that is wrong', () => {
+  let right: TestApi;
+
+  before(async () => {
+    right = await startTestApi();
+  });
+  after(() => right?.stop());
+
+  const shifted = (aheadMs: number, more: Readonly<Record<string, string>> = {}) => ({
+    env: {
+      ...right.env,
+      NODE_OPTIONS: `--import=${PRELOAD}`,
+      CLOCK_AHEAD_MS: String(aheadMs),
+      ...more,
+    },
+  });
+
+  for (const [aheadMs, words] of [
+    [DAY_AND_HOUR_MS, /clock of this machine is 9000\d s ahead of/],
+    [-DAY_AND_HOUR_MS, /clock of this machine is (9000|8999)\d s behind/],
+  ] as const) {
+    it(`keeps a process from starting, and is named: ${aheadMs / 3_600_000} hours`, async () => {
+      await assert.rejects(startApi(shifted(aheadMs)), words);
+    });
+  }
+
+  it('keeps a running process from charging; a retry elsewhere and afterwards charges once', async () => {
+    const account = await right.createAccount(10);
+    const process = await startApi(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    try {
+      const keyed = (server: { readonly url: string }) =>
+        charge(server, account, {}, { 'idempotency-key': 'once' });
+      const first = bodyOf(await keyed(process), 201, ChargeReply);
+      process.kill('SIGUSR2');
+      const refused = await until(async () => {
+        const answer = await charge(process, account, { amount: 0.01 });
+        return answer.status === 503 && answer;
+      });
+      assertError(refused, 503, 'service_unavailable');
+      assert.equal((await keyed(process)).status, 503);
+      assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
+      process.kill('SIGUSR2');
+      await until(async () => (await keyed(process)).status === 201);
+      assert.deepEqual(bodyOf(await keyed(process), 201, ChargeReply), first);
+    } finally {
+      await process.stop();
+    }
+  });
+});

@@ -1,0 +1,135 @@
+/**
+ * One developer floods an API process in every way that it can; another one charges meanwhile. Measured is what
+ * the other one notices: how long its charges take beside how long they take alone, and whether any is refused.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { composeKey } from '../../src/domain/api-keys.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { bodyOf, charge } from '../support/http.ts';
+
+export interface Flood {
+  readonly name: string;
+  /** Some requests of the flood, which are sent again and again. */
+  readonly requests: readonly FloodRequest[];
+}
+
+export interface FloodRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly key?: string;
+  readonly body?: unknown;
+}
+
+export interface FloodTarget {
+  readonly url: string;
+}
+
+export interface Measured {
+  readonly flood: string;
+  readonly charges: number;
+  readonly refused: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Answers that the flood itself got, by status. */
+  readonly answers: Readonly<Record<number, number>>;
+}
+
+export interface Attack extends FloodOptions {
+  readonly url: string;
+  readonly flood: Flood;
+}
+
+export interface FloodOptions {
+  readonly connections: number;
+  readonly forMs: number;
+}
+
+/** `chargeId` is of a charge of the attacker's. `poor` has no balance. */
+export function floodsOf(
+  attacker: TestAccount,
+  poor: TestAccount,
+  chargeId: string,
+): readonly Flood[] {
+  const { consumerKey: apiKey, developerKey: key } = attacker;
+  const post = (path: string, body: unknown): FloodRequest => ({ method: 'POST', path, key, body });
+  const member = { apiKey, tool: 'search', amount: 0.000001 };
+  const batch = (count: number, each: () => object) =>
+    post('/v1/charges/batch', { charges: Array.from({ length: count }, each) });
+  const month = new Date().toISOString().slice(0, 7);
+  return [
+    {
+      name: 'new tool names, singly',
+      requests: some(() => post('/v1/charges', { ...member, tool: randomUUID() })),
+    },
+    {
+      name: 'new tool names, in batches',
+      requests: some(() => batch(1_000, () => ({ ...member, tool: randomUUID() }))),
+    },
+    { name: 'batches of 1,000', requests: [batch(1_000, () => member)] },
+    {
+      name: 'refused batches of 1,000',
+      requests: [batch(1_000, () => ({ ...member, apiKey: poor.consumerKey, amount: 1_000 }))],
+    },
+    {
+      name: 'unknown keys',
+      requests: some(() => ({
+        method: 'GET',
+        path: '/v1/balance',
+        key: composeKey('fare', 'consumer', randomBytes(64)),
+      })),
+    },
+    {
+      name: 'refunds',
+      requests: [post(`/v1/charges/${chargeId}/refund`, { amount: 0.000001 })],
+    },
+    {
+      name: 'statements',
+      requests: [{ method: 'GET', path: `/v1/statements/${month}`, key: apiKey }],
+    },
+    { name: 'readiness', requests: [{ method: 'GET', path: '/readyz' }] },
+  ];
+}
+
+/** Enough that what is sent again is no longer in any cache of the process, or is new for long. */
+const some = (one: () => FloodRequest) => Array.from({ length: 200 }, one);
+
+/** The victim charges one at a time for as long as the flood lasts; without a flood, alone. */
+export async function measure(
+  server: FloodTarget,
+  victim: TestAccount,
+  flood: Flood | undefined,
+  { connections, forMs }: FloodOptions,
+): Promise<Measured> {
+  const until = performance.now() + forMs;
+  const attack =
+    flood === undefined ? undefined : startAttack({ url: server.url, flood, connections, forMs });
+  const tookMs: number[] = [];
+  let refused = 0;
+  while (performance.now() < until) {
+    const sentAt = performance.now();
+    const answer = await charge(server, victim, { amount: 0.000001 });
+    tookMs.push(performance.now() - sentAt);
+    if (answer.status === 201) bodyOf(answer, 201, ChargeReply);
+    else refused += 1;
+  }
+  const answers = (await attack) ?? {};
+  tookMs.sort((a, b) => a - b);
+  return {
+    flood: flood?.name ?? 'alone',
+    charges: tookMs.length,
+    refused,
+    p50Ms: tookMs[Math.floor(tookMs.length * 0.5)] ?? 0,
+    p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0,
+    answers,
+  };
+}
+
+/** In a thread of its own, so that the charges that are measured do not wait for it. */
+async function startAttack(attack: Attack): Promise<Measured['answers']> {
+  const worker = new Worker(new URL('./flood-thread.ts', import.meta.url), { workerData: attack });
+  const [answers] = (await once(worker, 'message')) as [Measured['answers']];
+  return answers;
+}
