@@ -209,7 +209,10 @@ export function hashIdentity(
   consumerId: string,
 ) {
   if (idempotencyKey === undefined) return undefined;
-  const sent = JSON.stringify([body.tool, ...comparable({ amount: body.amount, metadata: body.metadata })]);
+  const sent = JSON.stringify([
+    body.tool,
+    ...comparable({ amount: body.amount, metadata: body.metadata }),
+  ]);
   return {
     idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
       0,

@@ -1,7 +1,7 @@
 /** Group commit of holds: what goes together, in which order, and what becomes of it when the database fails. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
-import { HoldLedger, withTailOf } from '../../src/charging/hold-ledger.ts';
+import { HoldLedger, withTailOf, type HoldLedgerOptions } from '../../src/charging/hold-ledger.ts';
 import type { HoldEntry, HoldOutcome } from '../../src/store/holds/post-hold-entries.ts';
 import { placing, releasing } from '../support/hold-drafts.ts';
 import { until } from '../support/stack.ts';
@@ -14,7 +14,7 @@ class DataError extends Error {
   readonly code = '22P05';
 }
 
-function open(options: Partial<ConstructorParameters<typeof HoldLedger>[0]> = {}) {
+function open(options: Partial<HoldLedgerOptions> = {}) {
   const flushes: (readonly HoldEntry[])[] = [];
   const pending: PromiseWithResolvers<void>[] = [];
   const ledger = new HoldLedger({
@@ -93,6 +93,18 @@ describe('the hold ledger', () => {
       ['rejected', 'rejected'],
     );
     assert.equal(flushes.length, 1);
+  });
+
+  it('settles by itself an entry whose consumer has a debt, and only that one waits for it', async () => {
+    const debt = Promise.withResolvers<HoldOutcome>();
+    const { ledger } = open({
+      execute: async () => [DECIDED, 'owing'],
+      settle: () => debt.promise,
+    });
+    const [decided, owing] = [1, 2].map((micros) => ledger.post(placing(CONSUMER, micros)));
+    assert.deepEqual(await decided, DECIDED);
+    debt.reject(new DataError('no such text'));
+    await assert.rejects(owing as Promise<HoldOutcome>, DataError);
   });
 
   it('refuses at once what would wait behind too many', async () => {

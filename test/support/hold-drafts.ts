@@ -52,7 +52,7 @@ export async function postEntries(
 ): Promise<HoldOutcome[]> {
   const outcomes = await postHoldEntries(database, entries, RECEIPT_KEY, replayWindow());
   return Promise.all(
-    outcomes.map((outcome, index) =>
+    outcomes.map(async (outcome, index) =>
       outcome === 'owing'
         ? settleHoldEntry(database, entries[index] as HoldEntry, RECEIPT_KEY, replayWindow())
         : outcome,

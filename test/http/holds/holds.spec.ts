@@ -1,7 +1,12 @@
 /** Holds over HTTP: placing, capturing, releasing and extending, each answer by its status. */
 import assert from 'node:assert/strict';
-import { BalanceReply } from '../../../src/schemas/balance.ts';
-import { CaptureReply, HoldReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
+import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
+import {
+  CaptureReply,
+  HoldReply,
+  HoldsReply,
+  PlacedHoldReply,
+} from '../../../src/schemas/holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
@@ -301,7 +306,7 @@ describe('holds', () => {
       ['no amount at all', { amount: 0 }, 'invalid_amount', 'amount'],
       ['a negative amount', { amount: -1 }, 'invalid_amount', 'amount'],
       ['a fraction of a micro-dollar', { amount: 1e-7 }, 'invalid_amount', 'amount'],
-      ['an amount as text', { amount: '1' }, 'invalid_amount', 'amount'],
+      ['an amount in words', { amount: 'one' }, 'invalid_amount', 'amount'],
       ['more than a charge may be', { amount: 1_000_001, over: 'cap' }, 'invalid_amount', 'amount'],
       ['an unknown mode', { over: 'most' }, 'invalid_request', 'over'],
       ['final as text', { final: 'yes' }, 'invalid_request', 'final'],
@@ -386,6 +391,53 @@ describe('holds', () => {
         assertError(answer, 400, 'invalid_request', 'expiresIn');
       });
     }
+  });
+
+  it('are listed by state, page by page, to their developer and their consumer', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      ids.unshift((await place(api, account, { metadata: { n } })).id);
+    }
+    await release(api, account, ids[1] ?? '');
+    const list = async (key: string, query: string) =>
+      bodyOf(await call(api, 'GET', `/v1/holds?${query}`, { key }), 200, HoldsReply);
+    const first = await list(account.developerKey, 'limit=2');
+    assert.deepEqual(
+      first.holds.map(({ id, status, metadata }) => [id, status, metadata]),
+      [
+        [ids[0], 'open', { n: 2 }],
+        [ids[1], 'released', { n: 1 }],
+      ],
+    );
+    const second = await list(account.consumerKey, `limit=2&cursor=${first.nextCursor}`);
+    assert.deepEqual(
+      second.holds.map(({ id, metadata }) => [id, metadata]),
+      [[ids[2], undefined]],
+    );
+    assert.equal(second.hasMore, false);
+    const open = await list(account.consumerKey, 'status=open');
+    assert.deepEqual(
+      open.holds.map(({ id }) => id),
+      [ids[0], ids[2]],
+    );
+  });
+
+  it('are named by the charges that captured them, which can be refunded', async () => {
+    const { id: holdId } = await place(api, account, { amount: 3 });
+    const { id, receipt } = await capture(api, account, holdId, { amount: 2 });
+    const { developerKey: key, consumerKey } = account;
+    const { charges } = bodyOf(
+      await call(api, 'GET', '/v1/usage', { key: consumerKey }),
+      200,
+      UsageReply,
+    );
+    assert.deepEqual(
+      charges.map((charge) => [charge.id, charge.holdId, charge.receipt]),
+      [[id, holdId, receipt]],
+    );
+    const refund = await call(api, 'POST', `/v1/charges/${id}/refund`, { key, body: {} });
+    assert.equal(refund.status, 201);
+    assert.equal(await balance(), 10);
   });
 
   it('belong to the developer who placed them', async () => {
