@@ -28,9 +28,6 @@ export interface AgentDeps {
 
 export type AgentActivities = ReturnType<typeof createAgentActivities>;
 
-/** Well within the heartbeat timeout, by which Temporal notices that this process has died. */
-const HEARTBEAT_MS = 2_000;
-
 export function createAgentActivities(deps: AgentDeps) {
   return {
     /** One attempt. Throws when there should be another one; else the invocation has ended. */
@@ -49,31 +46,23 @@ async function attempt(
   invocationId: string,
   { payloadText, ...call }: AgentCall,
 ): Promise<void> {
-  const context = Context.current();
-  const heart = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-  try {
-    const payload = JSON.parse(payloadText) as Record<string, unknown>;
-    const answer = await callAgent(
-      { ...call, payload, invocationId },
-      {
-        allowPrivate,
-        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), context.cancellationSignal]),
-      },
-    );
-    switch (answer.kind) {
-      case 'answered':
-        return await recordResult(database, id, JSON.stringify(answer.value));
-      case 'failed':
-        return await failInvocation(database, id, answer.error);
-      case 'unavailable':
-        await recordFailedAttempt(database, id, answer.error);
-        throw ApplicationFailure.create({
-          type: answer.error.code,
-          message: answer.error.message,
-          details: [{ retryAfterMs: answer.retryAfterMs }],
-        });
-    }
-  } finally {
-    clearInterval(heart);
+  const signal = AbortSignal.any([
+    AbortSignal.timeout(timeoutMs),
+    Context.current().cancellationSignal,
+  ]);
+  const payload = JSON.parse(payloadText) as Record<string, unknown>;
+  const answer = await callAgent({ ...call, payload, invocationId }, { allowPrivate, signal });
+  switch (answer.kind) {
+    case 'answered':
+      return recordResult(database, id, JSON.stringify(answer.value));
+    case 'failed':
+      return failInvocation(database, id, answer.error);
+    case 'unavailable':
+      await recordFailedAttempt(database, id, answer.error);
+      throw ApplicationFailure.create({
+        type: answer.error.code,
+        message: answer.error.message,
+        details: [{ retryAfterMs: answer.retryAfterMs }],
+      });
   }
 }

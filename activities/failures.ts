@@ -30,15 +30,23 @@ function failureFor(error: unknown): unknown {
   }
   if (error instanceof Stripe.errors.StripeError) {
     const retryAfterMs = retryAfterMsOf(error);
+    const { statusCode, requestId } = error;
+    const answer = statusCode === undefined ? 'no answer' : `status ${statusCode}`;
+    const request = requestId === undefined ? '' : `, request ${requestId}`;
     return ApplicationFailure.create({
       type: 'service_unavailable',
-      message: `The payment processor refused or did not answer (${error.type}): ${error.message}`,
-      details: [{ requestId: error.requestId, status: error.statusCode, retryAfterMs }],
-      ...(retryAfterMs > 0 && { nextRetryDelay: retryAfterMs }),
+      message: `The payment processor refused or did not answer (${error.type}, ${answer}${request}): ${error.message}`,
+      details: [{ requestId, status: statusCode, retryAfterMs }],
+      // The workflow waits better than an attempt does: it shows what it waits for, and can be canceled.
+      nonRetryable: retryAfterMs > RETRY_DELAY_MS_MAX,
+      ...(retryAfterMs > 0 && { nextRetryDelay: Math.min(retryAfterMs, RETRY_DELAY_MS_MAX) }),
     });
   }
   return error;
 }
+
+/** A longer wait that Stripe asks for is left to the workflow. */
+const RETRY_DELAY_MS_MAX = 10_000;
 
 /** How long Stripe asks to be left alone; 0 when it does not. */
 function retryAfterMsOf({ headers }: Stripe.errors.StripeError): number {

@@ -24,6 +24,8 @@ import { ask, type AskDeps } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface LedgerDeps extends AskDeps {
+  /** Of the processor, for links; null when there is none. */
+  readonly dashboardUrl: string | null;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
   readonly firstAskMs: number;
   /** How long an automatic top-up leaves a card alone that was declined once. */
@@ -37,6 +39,10 @@ export interface OpenedTopUp {
   readonly consumerId: string;
   readonly amountDollars: number;
   readonly sessionUrl: string | null;
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
+  /** Where operators find these two; null where the processor has no dashboard. */
+  readonly dashboardUrl: string | null;
   readonly failure: TopUpFailure | null;
   readonly firstAskMs: number;
 }
@@ -44,7 +50,7 @@ export interface OpenedTopUp {
 export type LedgerActivities = ReturnType<typeof createLedgerActivities>;
 
 export function createLedgerActivities(deps: LedgerDeps) {
-  const { database, firstAskMs, autoTopUpRetryMs } = deps;
+  const { database, dashboardUrl, firstAskMs, autoTopUpRetryMs } = deps;
   return {
     /** Null when the request that made the top-up withdrew it: then nothing may be done. */
     async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
@@ -56,6 +62,9 @@ export function createLedgerActivities(deps: LedgerDeps) {
         consumerId: wireId('consumer', topUp.consumerId),
         amountDollars: dollarsOf(topUp.amountMicros),
         sessionUrl: topUp.sessionUrl,
+        sessionId: topUp.sessionId,
+        paymentIntentId: topUp.paymentIntentId,
+        dashboardUrl,
         failure:
           topUp.failureCode === null
             ? null

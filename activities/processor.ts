@@ -33,6 +33,9 @@ export interface ProcessorDeps {
   readonly savesTestCard: boolean;
 }
 
+/** Where the consumer pays, and the session's id; null when the top-up has ended without one. */
+export type OpenedCheckout = Pick<TopUp, 'sessionUrl' | 'sessionId'>;
+
 export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
 
 export function createProcessorActivities(deps: ProcessorDeps) {
@@ -42,7 +45,6 @@ export function createProcessorActivities(deps: ProcessorDeps) {
     };
   };
   return {
-    /** The URL where the consumer pays. */
     openCheckout: step((topUp) => openCheckout(deps, topUp)),
     /** Takes the amount from the saved card, unless that was done or has failed before. */
     chargeSavedCard: step((topUp) => chargeSavedCard(deps, topUp)),
@@ -52,22 +54,42 @@ export function createProcessorActivities(deps: ProcessorDeps) {
   };
 }
 
-async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<string | null> {
-  if (topUp.sessionUrl !== null) return topUp.sessionUrl;
+async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<OpenedCheckout> {
+  if (topUp.sessionUrl !== null) return checkoutOf(topUp);
   demand(topUp, 'checkout');
-  if (topUp.status !== 'pending') return null;
+  if (topUp.status !== 'pending') return checkoutOf(topUp);
   const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
   const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
-  return (await recordSession(deps.database, topUp.id, session)).sessionUrl;
+  return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }
+
+function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
+  return { sessionUrl, sessionId };
+}
+
+/**
+ * Who asked for a direct top-up that could not be tried for so long has paid in another way or given up. An automatic one
+ * is wanted as long as the balance is low.
+ */
+const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
 async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
   const { stripe, database } = deps;
   demand(topUp, 'direct');
   if (topUp.status !== 'pending') return ask(deps, topUp);
-  const earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
-  if (earlier && !isUnconfirmed(earlier)) return seen(deps, topUp, verdictOfIntent(earlier, topUp));
+  let earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
+  const isLate =
+    !topUp.automatic && Date.parse(topUp.createdAt) + DIRECT_TRIED_WITHIN_MS < Date.now();
+  if (earlier && isUnconfirmed(earlier) && isLate) {
+    // An attempt beside this one may be confirming it: what the processor then says counts.
+    await calls.cancelIntent(stripe, earlier.id);
+    earlier = await calls.readIntent(stripe, earlier.id);
+  }
+  if (earlier && !isUnconfirmed(earlier) && !(isLate && earlier.status === 'canceled')) {
+    return seen(deps, topUp, verdictOfIntent(earlier, topUp));
+  }
+  if (isLate) return seen(deps, topUp, { kind: 'failed', failure: failureOf('payment_too_late') });
 
   const customerId = await customerOf(deps, topUp);
   const cardId =

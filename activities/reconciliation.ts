@@ -27,10 +27,6 @@ export interface Part {
 
 export type ReconciliationActivities = ReturnType<typeof createReconciliationActivities>;
 
-/** Objects change after they are made; a refund fails within days, and disputed top-ups are read anyway. */
-const OVERLAP_DAYS = 3;
-/** How long after its end one that was not paid may yet turn out to be: delayed payments take days. */
-const ENDED_DAYS = 30;
 /** Each is a few calls to the processor. */
 const TOP_UPS_PER_PART = 20;
 const LISTS: ReadonlySet<Walk['list']> = new Set(['balanceTransactions', 'refunds', 'disputes']);
@@ -59,12 +55,12 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
   return {
     /** The time that is to be walked, in Unix seconds. */
     async planWalk(): Promise<{ readonly since: number; readonly until: number }> {
-      const since = Date.parse(await getWalkStart(database, OVERLAP_DAYS));
+      const since = Date.parse(await getWalkStart(database));
       return { since: Math.floor(since / 1_000), until: Math.floor(Date.now() / 1_000) };
     },
 
     async examineUnsettled(afterId: string | null): Promise<Part> {
-      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART, endedDays: ENDED_DAYS };
+      const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART };
       return examineIds(await listUnsettled(database, page));
     },
 

@@ -5,18 +5,11 @@ create table farebox.processor_events (
   type text not null,
   object_id text,
   top_up_id uuid,
-  received_at timestamptz not null default now(),
-  handed_over_at timestamptz,
-  attempts int not null default 0,
-  next_attempt_at timestamptz not null default now()
+  received_at timestamptz not null default now()
 );
 comment on table farebox.processor_events is
-  'The inbox: webhooks, stored before they are acknowledged and handed to workflows after. An event is a nudge, '
-  'never the truth, so only what is needed to find the top-up is stored.';
-comment on column farebox.processor_events.next_attempt_at is
-  'Before this, no relay takes the event: one has it in hand, or a failed attempt is backing off.';
-create index processor_events_waiting on farebox.processor_events (next_attempt_at)
-  where handed_over_at is null;
+  'The log of webhooks, each stored before it is acknowledged, with a notice in the outbox for its top-up. An event '
+  'is a nudge, never the truth, so only what is needed to find the top-up is stored.';
 
 create table farebox.reconciliation (
   is_only boolean not null default true,

@@ -1,14 +1,15 @@
--- Notices for workflows, written in the transaction that makes them true, deleted when Temporal has taken them.
+-- Notices for workflows, written in the transaction that makes them true, deleted when Temporal has taken them;
+-- that a top-up is to begin, when its workflow has taken the row up.
 
 create table farebox.outbox (
   id bigint generated always as identity primary key,
-  workflow text not null,
+  topic text not null,
   subject_id uuid not null,
   created_at timestamptz not null default now(),
   attempts int not null default 0,
   next_attempt_at timestamptz not null default now(),
-  constraint outbox_workflow_known
-    check (workflow in ('grant', 'invocation', 'auto_top_up', 'top_up'))
+  constraint outbox_topic_known check (topic in
+    ('grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported'))
 );
 comment on table farebox.outbox is
   'Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert '

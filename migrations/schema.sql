@@ -436,33 +436,28 @@ create unique index movements_top_up_once on farebox.movements using btree (ledg
 -- wakes the relays (functions/wake_relays.sql).
 create table farebox.outbox (
   id bigint not null generated always as identity,
-  workflow text not null,
+  topic text not null,
   subject_id uuid not null,
   created_at timestamp with time zone not null default now(),
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_workflow_known check (workflow = any (array['grant', 'invocation', 'auto_top_up', 'top_up']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
 create trigger outbox_posted after insert on farebox.outbox for each row when (new.next_attempt_at <= now()) execute function farebox.wake_relays();
 
--- The inbox: webhooks, stored before they are acknowledged and handed to workflows after. An event is a nudge,
--- never the truth, so only what is needed to find the top-up is stored.
+-- The log of webhooks, each stored before it is acknowledged, with a notice in the outbox for its top-up. An
+-- event is a nudge, never the truth, so only what is needed to find the top-up is stored.
 create table farebox.processor_events (
   id text not null,
   type text not null,
   object_id text,
   top_up_id uuid,
   received_at timestamp with time zone not null default now(),
-  handed_over_at timestamp with time zone,
-  attempts integer not null default 0,
-  -- before this, no relay takes the event: one has it in hand, or a failed attempt is backing off.
-  next_attempt_at timestamp with time zone not null default now(),
   constraint processor_events_pkey primary key (id)
 );
-create index processor_events_waiting on farebox.processor_events using btree (next_attempt_at) where (handed_over_at is null);
 
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (

@@ -31,7 +31,14 @@ export interface StripeConfig {
   readonly webhookSecrets: readonly string[];
 }
 
-export interface Config extends LedgerConfig {
+export interface ScheduleConfig {
+  /** How often earnings are moved from the tails into sums. */
+  readonly rollUpEverySeconds: number;
+  /** How often the processor's books are compared with ours. */
+  readonly reconcileEverySeconds: number;
+}
+
+export interface Config extends LedgerConfig, ScheduleConfig {
   readonly host: string;
   readonly port: number;
   /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
@@ -50,8 +57,6 @@ export interface Config extends LedgerConfig {
   readonly checkoutMinutes: number;
   /** How long an automatic top-up leaves a card alone that was declined once. */
   readonly autoTopUpRetryMs: number;
-  /** How often earnings are moved from the tails into sums. */
-  readonly rollUpEverySeconds: number;
   /** Rate limits of an API process; 0 failed keys: no limit, for what stands behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
@@ -60,8 +65,6 @@ export interface Config extends LedgerConfig {
   };
   /** Whether agents may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
-  /** How often the processor's books are held against ours. */
-  readonly reconcileEverySeconds: number;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
   /** How long after it was made an invocation is given up. */
@@ -99,6 +102,13 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   });
 }
 
+export function readScheduleConfig(env: Environment): ScheduleConfig {
+  return Object.freeze({
+    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
+    reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
+  });
+}
+
 export function readStripeConfig(env: Environment): StripeConfig {
   return Object.freeze({
     secretKey: required(env, 'STRIPE_SECRET_KEY'),
@@ -128,14 +138,13 @@ export function readConfig(env: Environment): Config {
       SESSION_MINUTES_MAX,
     ),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
-    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
     rateLimits: {
       readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
       refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
       failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
     },
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
-    reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
+    ...readScheduleConfig(env),
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });

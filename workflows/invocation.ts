@@ -5,13 +5,10 @@
  */
 import {
   ActivityFailure,
-  allHandlersFinished,
   ApplicationFailure,
-  CancellationScope,
   condition,
   continueAsNew,
   proxyActivities,
-  rootCause,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -25,24 +22,15 @@ import {
 } from '../src/domain/invocation.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
-import type { InvocationInput, InvocationProgress, Stuck } from './messages.ts';
-
-type Step = 'begin' | 'call' | 'giveUp' | 'end';
+import type { InvocationInput, InvocationProgress } from './messages.ts';
+import { retryAfterMsOf, Steps } from './steps.ts';
 
 interface Run {
   readonly invocationId: string;
+  readonly steps: Steps;
   view: InvocationView;
-  waitingFor: InvocationProgress['waitingFor'];
-  stuck: Stuck | null;
   deadlineAtMs: number;
   attemptTimeoutMs: number;
-  /** Steps in a row that failed. */
-  failures: number;
-  /** Waiting for the next attempt; no step is under way. */
-  resting: boolean;
-  retryAsked: boolean;
-  cancelAsked: boolean;
-  ended: boolean;
 }
 
 /** About 15 seconds of failing. */
@@ -51,71 +39,63 @@ const STUCK_AFTER = 5;
 const ANSWERS_AFTER = 2;
 
 export async function invocation(input: InvocationInput): Promise<InvocationView> {
-  const run = newRun(input.invocationId);
+  const run = newRun(input);
   listen(run);
-  CancellationScope.current().cancelRequested.catch(() => (run.cancelAsked = true));
-  return CancellationScope.nonCancellable(async () => {
-    let step: Step = 'begin';
-    while (step !== 'end') {
-      if (workflowInfo().continueAsNewSuggested && allHandlersFinished() && !run.cancelAsked) {
-        await continueAsNew<typeof invocation>(input);
-      }
-      step = await attempt(run, step);
+  const { steps } = run;
+  return steps.orderly(async () => {
+    await steps.take('begin', () => begin(run));
+    if (run.view.status === 'running') {
+      // Those of earlier runs count: it is the agent that has failed so often.
+      steps.failures = run.view.attempts;
+      steps.waitingFor = 'agent';
+      steps.display();
+      while (!(await callOrGiveUp(run)));
     }
-    run.ended = true;
-    run.stuck = null;
-    run.waitingFor = null;
-    display(run);
-    await condition(allHandlersFinished);
+    await steps.end();
     return run.view;
   });
 }
 
-/** Takes a step and returns the next one: the same again, after a while, when it failed. */
-async function attempt(run: Run, planned: Exclude<Step, 'end'>): Promise<Step> {
-  const step = planned === 'call' && isToEnd(run) ? 'giveUp' : planned;
+async function begin(run: Run): Promise<void> {
+  const begun = await inPostgres('Take up the invocation').beginInvocation(run.invocationId);
+  const { status, attempts, error } = begun;
+  run.view = { status, attempts, error };
+  run.deadlineAtMs = Date.now() + begun.deadlineInMs;
+  run.attemptTimeoutMs = begun.attemptTimeoutMs;
+}
+
+/** Whether the invocation has ended. */
+async function callOrGiveUp(run: Run): Promise<boolean> {
+  const { steps, deadlineAtMs } = run;
+  const isToEnd = steps.cancelAsked || Date.now() >= deadlineAtMs;
+  const taken = isToEnd
+    ? await steps.attempt('giveUp', () => giveUp(run))
+    : await steps.attempt('call', () => call(run));
+  return taken !== undefined;
+}
+
+async function call(run: Run): Promise<void> {
+  run.view = { ...run.view, attempts: run.view.attempts + 1 };
   try {
-    return await STEPS[step](run);
+    run.view = await toAgent(run).callAgent(run.invocationId);
   } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    fail(run, step, error);
-    await pause(run, step, error);
-    return step;
+    noteFailedAttempt(run, error);
+    throw error;
   }
 }
 
-function isToEnd(run: Run): boolean {
-  return run.cancelAsked || Date.now() >= run.deadlineAtMs;
+function noteFailedAttempt(run: Run, error: unknown): void {
+  const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  if (!(cause instanceof ApplicationFailure) || cause.type !== 'agent_unavailable') return;
+  run.view = { ...run.view, error: { code: 'agent_unavailable', message: cause.message } };
 }
 
-const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>> = {
-  async begin(run) {
-    const begun = await inPostgres('Take up the invocation').beginInvocation(run.invocationId);
-    const { status, attempts, error } = begun;
-    run.view = { status, attempts, error };
-    run.deadlineAtMs = Date.now() + begun.deadlineInMs;
-    run.attemptTimeoutMs = begun.attemptTimeoutMs;
-    run.failures = attempts;
-    run.stuck = null;
-    run.waitingFor = 'agent';
-    if (status !== 'running') return 'end';
-    display(run);
-    return 'call';
-  },
-
-  async call(run) {
-    run.view = { ...run.view, attempts: run.view.attempts + 1 };
-    run.view = await toAgent(run).callAgent(run.invocationId);
-    return 'end';
-  },
-
-  async giveUp(run) {
-    const code = run.cancelAsked ? 'canceled' : 'deadline_exceeded';
-    const summary = run.cancelAsked ? 'End it, as an operator asked' : 'Give up: its time is over';
-    run.view = await inPostgres(summary).giveUpInvocation(run.invocationId, code);
-    return 'end';
-  },
-};
+async function giveUp(run: Run): Promise<void> {
+  const { cancelAsked } = run.steps;
+  const code = cancelAsked ? 'canceled' : 'deadline_exceeded';
+  const summary = cancelAsked ? 'End it, as an operator asked' : 'Give up: its time is over';
+  run.view = await inPostgres(summary).giveUpInvocation(run.invocationId, code);
+}
 
 /** One attempt each: the loop above repeats them. */
 const ONCE = { maximumAttempts: 1 };
@@ -138,43 +118,25 @@ function toAgent(run: Run): AgentActivities {
   });
 }
 
-function fail(run: Run, step: Step, error: ActivityFailure): void {
-  const { cause } = error;
-  const message = rootCause(error) ?? error.message;
-  const isAgents = cause instanceof ApplicationFailure && cause.type === 'agent_unavailable';
-  if (isAgents) run.view = { ...run.view, error: { code: 'agent_unavailable', message } };
-  run.failures += 1;
-  run.waitingFor = isAgents ? 'agent' : 'database';
-  if (run.failures >= STUCK_AFTER) {
-    run.stuck = { step, since: run.stuck?.since ?? new Date().toISOString(), message };
-  }
-  display(run);
-}
-
 /** Until the next attempt is due, or asked for, or the invocation's time is over. */
-async function pause(run: Run, step: Step, error: ActivityFailure): Promise<void> {
-  const spread = retryDelayMs(run.failures, Math.random());
-  const askedMs = Math.min(retryAfterMsOf(error), RETRY_MS_MAX);
-  const leftMs = step === 'call' ? run.deadlineAtMs - Date.now() : Infinity;
+async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Promise<void> {
+  const { steps } = run;
+  const isCall = step === 'call';
+  const spread = retryDelayMs(steps.failures, Math.random());
+  const askedMs = Math.min(retryAfterMsOf(failure), RETRY_MS_MAX);
+  const leftMs = isCall ? run.deadlineAtMs - Date.now() : Infinity;
   const delayMs = Math.max(Math.min(Math.max(spread, askedMs), leftMs), 1);
-  run.resting = true;
-  await condition(() => run.retryAsked || (run.cancelAsked && step !== 'giveUp'), delayMs, {
-    summary: `Until attempt ${run.view.attempts + 1}`,
-  });
-  run.resting = false;
-  run.retryAsked = false;
-}
-
-function retryAfterMsOf({ cause }: ActivityFailure): number {
-  const [details] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
-  return (details as { retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
+  const summary = `Until attempt ${run.view.attempts + 1}`;
+  await steps.pause(delayMs, summary, () => steps.woken || (steps.cancelAsked && isCall));
+  steps.woken = false;
 }
 
 function listen(run: Run): void {
+  const { steps } = run;
   setHandler(
     messages.invocationOutcome,
     async () => {
-      await condition(() => run.ended || run.failures >= ANSWERS_AFTER);
+      await condition(() => steps.ended || steps.failures >= ANSWERS_AFTER);
       return run.view;
     },
     { description: 'Answers when the invocation has ended, or will not soon.' },
@@ -182,8 +144,7 @@ function listen(run: Run): void {
   setHandler(
     messages.invocationRetry,
     async () => {
-      run.retryAsked = true;
-      await condition(() => run.ended || (!run.retryAsked && run.resting));
+      await steps.isHeeded('woken');
       return progressOf(run);
     },
     { description: 'For operators: makes the next attempt now.' },
@@ -193,22 +154,25 @@ function listen(run: Run): void {
   });
 }
 
-function newRun(invocationId: string): Run {
-  return {
-    invocationId,
+function newRun(input: InvocationInput): Run {
+  const run: Run = {
+    invocationId: input.invocationId,
+    steps: new Steps('begin', 'database', {
+      stuckAfter: STUCK_AFTER,
+      display: () => {
+        const { view, steps } = run;
+        display({ view, waitingFor: steps.waitingFor, stuck: steps.stuck, ended: steps.ended });
+      },
+      beginAnew: () => continueAsNew<typeof invocation>(input),
+      pauseAfter: (step, failure) => pauseAfter(run, step, failure),
+    }),
     view: { status: 'pending', attempts: 0, error: null },
-    waitingFor: 'database',
-    stuck: null,
     deadlineAtMs: Infinity,
     attemptTimeoutMs: 0,
-    failures: 0,
-    resting: false,
-    retryAsked: false,
-    cancelAsked: false,
-    ended: false,
   };
+  return run;
 }
 
-function progressOf(run: Run): InvocationProgress {
-  return { ...run.view, waitingFor: run.waitingFor, stuck: run.stuck };
+function progressOf({ view, steps }: Run): InvocationProgress {
+  return { ...view, waitingFor: steps.waitingFor, stuck: steps.stuck };
 }

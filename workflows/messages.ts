@@ -22,12 +22,16 @@ export interface TopUpView {
   readonly failure: TopUpFailure | null;
 }
 
-export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator';
+/** Who has to act next. After a failure: the party that failed, `worker` when its process ended in the middle. */
+export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator' | 'agent' | 'worker';
 
 export interface TopUpProgress extends TopUpView {
   /** Of its refunds and disputes: what they hold, and what they are owed. */
   readonly heldDollars: number;
   readonly debtDollars: number;
+  /** The processor's own ids, as far as they are known: `cs_…`, `pi_…`. */
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
   readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }
@@ -73,7 +77,7 @@ export interface InvocationInput {
 }
 
 export interface InvocationProgress extends InvocationView {
-  readonly waitingFor: 'agent' | 'database' | null;
+  readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }
 

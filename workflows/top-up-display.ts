@@ -3,15 +3,19 @@
  * Markdown that say what it waits for, since when, and what to do. No personal data in either.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import type { AutoTopUpState } from '../src/domain/top-up.ts';
+import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { TopUpProgress } from './messages.ts';
+import { ASK_MS_MAX, inWords, RETRY_MS_MAX } from './top-up-intervals.ts';
 
 export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;
   readonly amountDollars: number | undefined;
   readonly ended: boolean;
   readonly autoTopUp: AutoTopUpState | null;
+  readonly topUpId: string;
+  readonly method: TopUpMethod | undefined;
+  readonly dashboardUrl: string | null;
 }
 
 export function display(topUp: Displayed): void {
@@ -23,16 +27,33 @@ export function display(topUp: Displayed): void {
     ...changedAttribute('Stuck', 'BOOL', topUp.stuck === null ? undefined : true),
   ];
   if (changed.length > 0) upsertSearchAttributes(changed);
-  setCurrentDetails(detailsOf(topUp));
+  setCurrentDetails([stateOf(topUp), subjectOf(topUp)].join('\n\n'));
 }
 
-function detailsOf(topUp: Displayed): string {
+/** Said here too, since a run that follows another one has no static details; and what the processor calls it. */
+function subjectOf(topUp: Displayed): string {
+  const { topUpId, method, amountDollars, consumerId, sessionId, paymentIntentId } = topUp;
+  const what = method === undefined ? '' : `: $${amountDollars}, ${method}, of \`${consumerId}\``;
+  const links = [
+    linkTo(topUp, 'payments/', paymentIntentId),
+    linkTo(topUp, 'search?query=', sessionId),
+  ].flatMap((link) => link ?? []);
+  const there = links.length === 0 ? '' : ` At the processor: ${links.join(', ')}.`;
+  return `Top-up \`${topUpId}\`${what}.${there}`;
+}
+
+function linkTo({ dashboardUrl }: Displayed, page: string, id: string | null): string | undefined {
+  if (id === null) return undefined;
+  return dashboardUrl === null ? `\`${id}\`` : `[${id}](${dashboardUrl}/${page}${id})`;
+}
+
+function stateOf(topUp: Displayed): string {
   if (topUp.stuck !== null) {
     return [
       `**Stuck** since ${topUp.stuck.since}: the step \`${topUp.stuck.step}\` keeps failing.`,
       `> ${topUp.stuck.message}`,
-      'It tries again by itself, at growing intervals up to an hour. To do: mend the cause, then send' +
-        ' the update `retry`. The update `cancel` ends the top-up unless it was paid.',
+      `It tries again by itself, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
+        ' then send the update `retry`. The update `cancel` ends the top-up unless it was paid.',
     ].join('\n\n');
   }
   if (topUp.ended) {
@@ -41,8 +62,8 @@ function detailsOf(topUp: Displayed): string {
   }
   if (topUp.waitingFor === 'payment') {
     return (
-      'Waiting for the **payment**. Nothing to do: the processor reports it, and is asked at doubling' +
-      ' intervals up to an hour. The update `retry` asks now, `cancel` closes the checkout.'
+      'Waiting for the **payment**. Nothing to do: the processor reports it, and is asked at growing' +
+      ` intervals up to ${inWords(ASK_MS_MAX)}. The update \`retry\` asks now, \`cancel\` closes the checkout.`
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;

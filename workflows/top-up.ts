@@ -5,44 +5,33 @@
  * or terminated, repeats nothing.
  */
 import {
-  ActivityFailure,
-  allHandlersFinished,
-  ApplicationFailure,
-  CancellationScope,
+  type ActivityFailure,
   condition,
   continueAsNew,
   proxyActivities,
-  rootCause,
   setHandler,
-  sleep,
-  workflowInfo,
 } from '@temporalio/workflow';
-import type { LedgerActivities } from '../activities/ledger.ts';
-import type { ProcessorActivities } from '../activities/processor.ts';
+import type { LedgerActivities, OpenedTopUp } from '../activities/ledger.ts';
+import type { OpenedCheckout, ProcessorActivities } from '../activities/processor.ts';
 import type { ReversalActivities } from '../activities/reversals.ts';
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
-import type { Stuck, TopUpInput, TopUpProgress, TopUpView, WaitingFor } from './messages.ts';
+import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
+import { retryAfterMsOf, Steps } from './steps.ts';
 import { display } from './top-up-display.ts';
-
-type Step =
-  | 'open'
-  | 'openCheckout'
-  | 'chargeCard'
-  | 'wait'
-  | 'ask'
-  | 'cancel'
-  | 'credit'
-  | 'settle'
-  | 'expire'
-  | 'fail'
-  | 'end';
+import { ASK_FACTOR, ASK_MS_MAX, RETRY_MS_MAX } from './top-up-intervals.ts';
 
 interface Run {
   readonly topUpId: string;
+  readonly steps: Steps;
   status: TopUpView['status'];
+  method: OpenedTopUp['method'] | undefined;
   sessionUrl: string | null;
+  sessionId: string | null;
+  paymentIntentId: string | null;
+  /** Of the processor's dashboard; null where there is none. */
+  dashboardUrl: string | null;
   failure: TopUpView['failure'];
   /** After an automatic top-up failed: what becomes of the next ones. */
   autoTopUp: AutoTopUpState | null;
@@ -50,34 +39,14 @@ interface Run {
   amountDollars: number | undefined;
   heldDollars: number;
   debtDollars: number;
-  waitingFor: WaitingFor | null;
-  stuck: Stuck | null;
-  /** How long to wait for a report before asking the processor unprompted; doubles. */
+  /** How long to wait for a report before asking the processor unprompted; grows. */
   askAfterMs: number;
-  /** Steps in a row that used up their attempts. */
-  failures: number;
-  /** Waiting for a report, a timer or an operator; no step is under way. */
-  resting: boolean;
-  nudged: boolean;
-  /** Refunds and disputes are to be settled as soon as it is credited. */
+  /** Refunds and disputes are to be read as soon as it is credited. */
   reversalReported: boolean;
-  retryAsked: boolean;
-  cancelAsked: boolean;
-  ended: boolean;
 }
 
-const ASK_INTERVAL_MS_MAX = 3_600_000;
-/** After a step has used up its attempts: 10 s, then doubling up to the maximum. */
-const STUCK_INTERVAL_MS_MIN = 10_000;
-const STUCK_INTERVAL_MS_MAX = 600_000;
-/** Steps at which it is still open whether money comes. */
-const CANCELLABLE: ReadonlySet<Step> = new Set([
-  'openCheckout',
-  'chargeCard',
-  'wait',
-  'ask',
-  'cancel',
-]);
+/** After a step has used up its attempts: so long, then doubling up to the maximum. */
+const RETRY_MS_MIN = 10_000;
 
 type Activities = LedgerActivities & ProcessorActivities & ReversalActivities;
 
@@ -95,216 +64,206 @@ function activities(summary: string): Activities {
 export async function topUp(input: TopUpInput): Promise<TopUpView> {
   const run = newRun(input);
   listen(run);
-  // "Request Cancellation" in the UI is the same orderly end as the update `cancel`.
-  CancellationScope.current().cancelRequested.catch(() => (run.cancelAsked = true));
-  return CancellationScope.nonCancellable(async () => {
-    let step: Step = 'open';
+  const { steps } = run;
+  return steps.orderly(async () => {
+    const opened = await steps.take('open', () => open(run));
+    if (opened && MAY_BE_PAID.has(opened.status)) {
+      await conclude(run, await paymentOf(run, firstQuestionOf(opened)));
+    }
     for (;;) {
-      while (step !== 'end') {
-        if (run.cancelAsked && CANCELLABLE.has(step)) step = 'cancel';
-        if (step !== 'cancel' && historyIsLong(run)) {
-          const reversalReported = run.reversalReported || step === 'settle';
-          await continueAsNew<typeof topUp>(
-            reversalReported ? { ...input, reversalReported } : input,
-          );
-        }
-        step = await attempt(run, step);
-      }
-      run.ended = true;
-      run.waitingFor = null;
-      display(run);
-      await condition(allHandlersFinished);
-      const unread = mustSettle(run) ? 'settle' : mayHaveBeenPaid(run) ? 'ask' : undefined;
-      if (unread === undefined) return viewOf(run);
-      run.ended = false;
-      run.nudged = false;
-      step = unread;
+      if (hasReversals(run)) await syncReversals(run);
+      await steps.end();
+      const mayBePaid = mayHaveBeenPaid(run);
+      if (!mayBePaid && !hasReversals(run)) return viewOf(run);
+      steps.resume(); // something was reported while it was ending
+      if (mayBePaid) await conclude(run, await paymentOf(run, 'ask'));
     }
   });
 }
 
-/** A report came while an expired or failed top-up was ending. */
-function mayHaveBeenPaid(run: Run): boolean {
-  return run.nudged && (run.status === 'expired' || run.status === 'failed');
+const MAY_BE_PAID: ReadonlySet<TopUpView['status']> = new Set(['pending', 'expired', 'failed']);
+
+function mayHaveBeenPaid({ steps, status }: Run): boolean {
+  return steps.woken && (status === 'expired' || status === 'failed');
 }
 
 /** Whatever was reported of refunds and disputes, it waits until there is a credit to take from. */
-function mustSettle({ reversalReported, status }: Run): boolean {
-  return reversalReported && !['pending', 'expired', 'failed', 'withdrawn'].includes(status);
+function hasReversals({ reversalReported, status }: Run): boolean {
+  return reversalReported && !MAY_BE_PAID.has(status) && status !== 'withdrawn';
 }
 
-function historyIsLong(run: Run): boolean {
-  return workflowInfo().continueAsNewSuggested && !run.nudged && allHandlersFinished();
+/** Null: it was withdrawn, and nothing may be done. */
+async function open(run: Run): Promise<OpenedTopUp | null> {
+  const opened = await activities('Take up the top-up').openTopUp(run.topUpId);
+  if (opened === null) {
+    run.status = 'withdrawn';
+    return null;
+  }
+  run.status = opened.status;
+  run.method = opened.method;
+  run.sessionUrl = opened.sessionUrl;
+  // Histories that were recorded earlier do not have these.
+  run.sessionId = opened.sessionId ?? null;
+  run.paymentIntentId = opened.paymentIntentId ?? null;
+  run.dashboardUrl = opened.dashboardUrl ?? null;
+  run.failure = opened.failure;
+  run.consumerId = opened.consumerId;
+  run.amountDollars = opened.amountDollars;
+  run.askAfterMs = opened.firstAskMs;
+  run.steps.display();
+  return opened;
 }
 
-/** Takes a step and returns the next one: the same again, after a while, when it failed. */
-async function attempt(run: Run, step: Exclude<Step, 'end'>): Promise<Step> {
-  try {
-    const next = await STEPS[step](run);
-    run.failures = 0;
-    run.stuck = null;
-    return next;
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    becomeStuck(run, step, error);
-    const retryAfterMs = retryAfterMsOf(error);
-    if (retryAfterMs > 0) await sleep(retryAfterMs, { summary: 'As the processor asks' });
-    const intervalMs = STUCK_INTERVAL_MS_MIN * 2 ** (run.failures - 1);
-    await pause(run, step, Math.min(intervalMs, STUCK_INTERVAL_MS_MAX), `Try ${step} again`);
-    return step;
+/** The steps that tell whether it was paid. An operator's `cancel` takes the place of each of them. */
+type Question = 'openCheckout' | 'chargeCard' | 'ask' | 'cancel';
+
+function firstQuestionOf({ status, method, sessionUrl }: OpenedTopUp): Question {
+  if (status !== 'pending') return 'ask';
+  if (method === 'direct') return 'chargeCard';
+  // Asked at once in a later run: what was reported to the one before may not have been acted on.
+  return sessionUrl === null ? 'openCheckout' : 'ask';
+}
+
+/** Returns when the processor says that it was paid or never will be; of one that has ended, what it says now. */
+async function paymentOf(run: Run, first: Question): Promise<Verdict> {
+  let verdict = await answerTo(run, first);
+  while (verdict.kind === 'open' && run.status === 'pending') {
+    if (!run.steps.cancelAsked) await waitForReport(run);
+    verdict = await answerTo(run, 'ask');
+  }
+  return verdict;
+}
+
+async function answerTo(run: Run, first: Question): Promise<Verdict> {
+  const { steps } = run;
+  let question = first;
+  for (;;) {
+    if (steps.cancelAsked) question = 'cancel';
+    const answer = await steps.attempt(question, () => QUESTIONS[question](run));
+    if (answer) return answer.value;
   }
 }
 
-const STEPS: Readonly<Record<Exclude<Step, 'end'>, (run: Run) => Promise<Step>>> = {
-  async open(run) {
-    const opened = await activities('Take up the top-up').openTopUp(run.topUpId);
-    if (opened === null) {
-      run.status = 'withdrawn';
-      return 'end';
-    }
-    run.status = opened.status;
-    run.sessionUrl = opened.sessionUrl;
-    run.failure = opened.failure;
-    run.consumerId = opened.consumerId;
-    run.amountDollars = opened.amountDollars;
-    run.askAfterMs = opened.firstAskMs;
-    display(run);
-    if (opened.status === 'expired' || opened.status === 'failed') return 'ask';
-    if (opened.status !== 'pending') return mustSettle(run) ? 'settle' : 'end';
-    if (opened.method === 'direct') return 'chargeCard';
-    // Asked at once in a later run: what was reported to the one before may not have been acted on.
-    return opened.sessionUrl === null ? 'openCheckout' : 'ask';
-  },
-
+const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
   async openCheckout(run) {
-    run.sessionUrl = await activities('Open a checkout session').openCheckout(run.topUpId);
-    return 'wait';
+    const opened: OpenedCheckout | string = await activities(
+      'Open a checkout session',
+    ).openCheckout(run.topUpId);
+    // Histories that were recorded earlier have the URL alone.
+    run.sessionUrl = typeof opened === 'string' ? opened : opened.sessionUrl;
+    run.sessionId = typeof opened === 'string' ? null : opened.sessionId;
+    return { kind: 'open' };
   },
 
-  async chargeCard(run) {
-    const verdict = await activities('Charge the saved card').chargeSavedCard(run.topUpId);
-    return following(run, verdict);
+  chargeCard: ({ topUpId }) => activities('Charge the saved card').chargeSavedCard(topUpId),
+
+  ask({ topUpId, steps }) {
+    steps.woken = false; // whatever was reported until now, this asks about
+    return activities('Ask the processor').askProcessor(topUpId);
   },
 
-  async wait(run) {
-    run.waitingFor = 'payment';
-    display(run);
-    const woken = await pause(run, 'wait', run.askAfterMs, 'Wait for a report of the payment');
-    if (!woken) run.askAfterMs = Math.min(run.askAfterMs * 2, ASK_INTERVAL_MS_MAX);
-    return 'ask';
-  },
-
-  async ask(run) {
-    run.nudged = false; // whatever was reported until now, this asks about
-    return following(run, await activities('Ask the processor').askProcessor(run.topUpId));
-  },
-
-  async cancel(run) {
-    run.cancelAsked = false;
-    const verdict = await activities('Cancel the payment').cancelPayment(run.topUpId);
-    return following(run, verdict);
-  },
-
-  async credit(run) {
-    await activities(`Credit ${run.amountDollars} dollars`).creditTopUp(run.topUpId);
-    run.status = 'completed';
-    run.failure = null;
-    return mustSettle(run) ? 'settle' : 'end';
-  },
-
-  async settle(run) {
-    run.reversalReported = false; // whatever was reported until now, this reads
-    run.waitingFor = 'processor';
-    const settled = await activities('Settle refunds and disputes').settleTopUp(run.topUpId);
-    run.status = settled.status;
-    run.heldDollars = settled.heldDollars;
-    run.debtDollars = settled.debtDollars;
-    return 'end';
-  },
-
-  async expire(run) {
-    await activities('Record that it expired').expireTopUp(run.topUpId);
-    run.status = 'expired';
-    return 'end';
-  },
-
-  async fail(run) {
-    if (run.failure === null) throw new Error('a failed top-up has a reason');
-    const { failure } = run;
-    run.autoTopUp = await activities('Record that it failed').failTopUp(run.topUpId, failure);
-    run.status = 'failed';
-    return 'end';
+  cancel({ topUpId, steps }) {
+    steps.cancelAsked = false;
+    return activities('Cancel the payment').cancelPayment(topUpId);
   },
 };
 
+async function waitForReport(run: Run): Promise<void> {
+  const { steps } = run;
+  steps.step = 'wait';
+  steps.waitingFor = 'payment';
+  steps.display();
+  const isReported = await rest(run, run.askAfterMs, 'Wait for a report of the payment');
+  if (!isReported) run.askAfterMs = Math.min(run.askAfterMs * ASK_FACTOR, ASK_MS_MAX);
+}
+
 /** What the processor says decides. An ended top-up changes only by turning out to be paid. */
-function following(run: Run, verdict: Verdict): Step {
+async function conclude(run: Run, verdict: Verdict): Promise<void> {
+  const { topUpId, steps } = run;
+  steps.cancelAsked = false; // too late
   if (verdict.kind === 'paid') {
     if (verdict.isReversed) run.reversalReported = true;
-    return 'credit';
+    run.paymentIntentId = verdict.paymentIntentId;
+    const crediting = activities(`Credit ${run.amountDollars} dollars`);
+    await steps.take('credit', () => crediting.creditTopUp(topUpId));
+    run.status = 'completed';
+    run.failure = null;
+  } else if (run.status !== 'pending') {
+    return;
+  } else if (verdict.kind === 'failed') {
+    const { failure } = verdict;
+    const failing = activities('Record that it failed');
+    run.failure = failure;
+    run.autoTopUp = await steps.take('fail', () => failing.failTopUp(topUpId, failure));
+    run.status = 'failed';
+  } else {
+    const expiring = activities('Record that it expired');
+    await steps.take('expire', () => expiring.expireTopUp(topUpId));
+    run.status = 'expired';
   }
-  if (run.status !== 'pending') return 'end';
-  switch (verdict.kind) {
-    case 'open':
-      return 'wait';
-    case 'expired':
-      return 'expire';
-    case 'failed':
-      run.failure = verdict.failure;
-      return 'fail';
+}
+
+async function syncReversals(run: Run): Promise<void> {
+  const { topUpId, steps } = run;
+  const reading = activities('Settle refunds and disputes');
+  const settled = await steps.take('settle', () => {
+    run.reversalReported = false; // whatever was reported until now, this reads
+    steps.waitingFor = 'processor';
+    return reading.settleTopUp(topUpId);
+  });
+  run.status = settled.status;
+  run.heldDollars = settled.heldDollars;
+  run.debtDollars = settled.debtDollars;
+}
+
+/** As long as the processor asks for, whoever wants it sooner; then until the step is due or wanted. */
+async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Promise<void> {
+  const { steps } = run;
+  const retryAfterMs = Math.min(retryAfterMsOf(failure), RETRY_MS_MAX);
+  if (retryAfterMs > 0) {
+    await steps.pause(retryAfterMs, 'As the processor asks', () => isCanceling(steps));
   }
+  const delayMs = Math.min(RETRY_MS_MIN * 2 ** (steps.failures - 1), RETRY_MS_MAX);
+  await rest(run, delayMs, `Try ${step} again`);
 }
 
-/** How long the processor asks to be left alone, whoever wants it sooner; 0 when it does not. */
-function retryAfterMsOf({ cause }: ActivityFailure): number {
-  const [detail] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
-  return (detail as { readonly retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
+/** True when anything was said to the workflow; what was said counts as read. */
+async function rest({ steps }: Run, timeoutMs: number, summary: string): Promise<boolean> {
+  const isTold = await steps.pause(timeoutMs, summary, () => steps.woken || isCanceling(steps));
+  steps.woken = false;
+  return isTold;
 }
 
-/** Returns early, with true, when anything was said to the workflow; what was said counts as read. */
-async function pause(run: Run, step: Step, timeoutMs: number, summary: string): Promise<boolean> {
-  run.resting = true;
-  const woken = await condition(
-    () => run.nudged || run.retryAsked || (run.cancelAsked && CANCELLABLE.has(step)),
-    timeoutMs,
-    { summary },
-  );
-  run.resting = false;
-  run.nudged = false;
-  run.retryAsked = false;
-  return woken;
-}
+/** Steps at which it is still open whether money comes. */
+const CANCELLABLE: ReadonlySet<string> = new Set<Question | 'wait'>([
+  'openCheckout',
+  'chargeCard',
+  'wait',
+  'ask',
+  'cancel',
+]);
 
-function becomeStuck(run: Run, step: Step, error: ActivityFailure): void {
-  const cause = error.cause;
-  const mismatch = cause instanceof ApplicationFailure && cause.type === 'payment_mismatch';
-  const inDatabase = ['open', 'credit', 'expire', 'fail'].includes(step);
-  run.failures += 1;
-  run.waitingFor = mismatch ? 'operator' : inDatabase ? 'database' : 'processor';
-  run.stuck = {
-    step,
-    since: run.stuck?.since ?? new Date().toISOString(),
-    message: rootCause(error) ?? error.message,
-  };
-  display(run);
+function isCanceling({ step, cancelAsked }: Steps): boolean {
+  return cancelAsked && CANCELLABLE.has(step);
 }
 
 function listen(run: Run): void {
-  setHandler(messages.paymentReported, () => void (run.nudged = true), {
+  const { steps } = run;
+  setHandler(messages.paymentReported, () => void (steps.woken = true), {
     description: 'Something was reported about the payment: ask the processor now.',
   });
   setHandler(
     messages.reversalReported,
     () => {
       run.reversalReported = true;
-      run.nudged = true; // it was paid, then
+      steps.woken = true; // it was paid, then
     },
-    { description: 'A refund or dispute was reported or asked for: settle it now.' },
+    { description: 'A refund or dispute was reported or asked for: read it now.' },
   );
   setHandler(
     messages.sessionUrl,
     async () => {
-      await condition(() => run.sessionUrl !== null || run.ended || run.stuck !== null);
+      await condition(() => run.sessionUrl !== null || steps.ended || steps.stuck !== null);
       return viewOf(run);
     },
     { description: 'Answers when the checkout can be paid, or cannot be for now.' },
@@ -312,7 +271,7 @@ function listen(run: Run): void {
   setHandler(
     messages.outcome,
     async () => {
-      await condition(() => run.ended || run.stuck !== null);
+      await condition(() => steps.ended || steps.stuck !== null);
       return viewOf(run);
     },
     { description: 'Answers when the top-up has ended, or is stuck.' },
@@ -320,8 +279,7 @@ function listen(run: Run): void {
   setHandler(
     messages.retry,
     async () => {
-      run.retryAsked = true;
-      await condition(() => run.ended || (!run.retryAsked && run.resting));
+      await steps.isHeeded('woken');
       return progressOf(run);
     },
     { description: 'For operators: tries the step that fails, or asks the processor, now.' },
@@ -329,13 +287,16 @@ function listen(run: Run): void {
   setHandler(
     messages.cancel,
     async () => {
-      run.cancelAsked = true;
-      await condition(() => run.ended || (!run.cancelAsked && run.resting));
+      await steps.isHeeded('cancelAsked');
       return progressOf(run);
     },
     {
       description:
-        'For operators: closes the payment at the processor and ends the top-up, unless it was paid.',
+        'For operators: closes the payment at the processor and ends the top-up. Refused once the top-up is paid or over.',
+      validator: () => {
+        if (steps.step === 'open' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
+        throw new Error(`too late to cancel: the top-up is at the step "${steps.step}"`);
+      },
     },
   );
   setHandler(messages.status, () => progressOf(run), {
@@ -343,28 +304,35 @@ function listen(run: Run): void {
   });
 }
 
-function newRun({ topUpId, reversalReported = false }: TopUpInput): Run {
-  return {
+function newRun(input: TopUpInput): Run {
+  const { topUpId, reversalReported = false } = input;
+  const run: Run = {
     topUpId,
+    steps: new Steps('open', 'processor', {
+      stuckAfter: 1,
+      display: () => display({ ...progressOf(run), ...run, ended: run.steps.ended }),
+      beginAnew: (step) =>
+        continueAsNew<typeof topUp>(
+          run.reversalReported || step === 'settle' ? { ...input, reversalReported: true } : input,
+        ),
+      pauseAfter: (step, failure) => pauseAfter(run, step, failure),
+    }),
     status: 'pending',
+    method: undefined,
     sessionUrl: null,
+    sessionId: null,
+    paymentIntentId: null,
+    dashboardUrl: null,
     failure: null,
     autoTopUp: null,
     consumerId: undefined,
     amountDollars: undefined,
     heldDollars: 0,
     debtDollars: 0,
-    waitingFor: 'processor',
-    stuck: null,
-    askAfterMs: ASK_INTERVAL_MS_MAX,
-    failures: 0,
-    resting: false,
-    nudged: false,
+    askAfterMs: ASK_MS_MAX,
     reversalReported,
-    retryAsked: false,
-    cancelAsked: false,
-    ended: false,
   };
+  return run;
 }
 
 function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
@@ -372,6 +340,15 @@ function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
 }
 
 function progressOf(run: Run): TopUpProgress {
-  const { heldDollars, debtDollars, waitingFor, stuck } = run;
-  return { ...viewOf(run), heldDollars, debtDollars, waitingFor, stuck };
+  const { heldDollars, debtDollars, sessionId, paymentIntentId, steps } = run;
+  const { waitingFor, stuck } = steps;
+  return {
+    ...viewOf(run),
+    heldDollars,
+    debtDollars,
+    sessionId,
+    paymentIntentId,
+    waitingFor,
+    stuck,
+  };
 }

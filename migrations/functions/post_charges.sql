@@ -75,7 +75,7 @@ begin
     returning c.id, d.is_low
   ),
   low as (
-    insert into farebox.outbox (workflow, subject_id) select 'auto_top_up', id from moved where is_low
+    insert into farebox.outbox (topic, subject_id) select 'auto_top_up', id from moved where is_low
   ),
   posted as (
     insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,

@@ -90,7 +90,7 @@ begin
   end if;
 
   if cardinality(v_low) > 0 then
-    insert into farebox.outbox (workflow, subject_id) select 'auto_top_up', unnest(v_low);
+    insert into farebox.outbox (topic, subject_id) select 'auto_top_up', unnest(v_low);
     update farebox.consumers c set auto_top_up_below_micros = null
     from unnest(p_group_ledger, p_group_consumer) as g(ledger, consumer)
     where g.consumer = any (v_low) and c.ledger = g.ledger and c.id = g.consumer;

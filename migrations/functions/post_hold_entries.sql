@@ -226,7 +226,7 @@ begin
     where x.ledger = a.ledger and x.id = a.id and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
     returning x.id, a.is_low
   )
-  insert into farebox.outbox (workflow, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;
+  insert into farebox.outbox (topic, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;
 
   if 2 = any (p_kind) then
     with captures as (

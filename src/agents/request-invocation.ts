@@ -12,7 +12,8 @@ import {
   type NewInvocation,
 } from '../store/agents/invocations.ts';
 import { deleteNoticesOf } from '../store/outbox.ts';
-import { awaitInvocation, startInvocation, type TemporalClient } from '../temporal/client.ts';
+import type { TemporalClient } from '../temporal/client.ts';
+import { awaitInvocation, startInvocation } from '../temporal/start-invocation.ts';
 import type { Turns } from '../temporal/turns.ts';
 
 export interface Invocations {

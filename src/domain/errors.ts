@@ -30,6 +30,7 @@ export const ERRORS = {
   authentication_required: [402, 'The bank requires the cardholder to confirm. Pay at checkout.'],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
+  payment_too_late: [402, 'The card could not be charged within 15 minutes. Nothing was taken.'],
   no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly limit that the owner consented to is reached.'],

@@ -236,6 +236,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'authentication_required',
       'card_expired',
       'payment_failed',
+      'payment_too_late',
       'no_saved_card',
       'consent_required',
       'consent_ceiling_reached',

@@ -19,18 +19,15 @@ import { HoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { createStripe } from '../stripe/calls.ts';
+import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { createDatabase } from '../store/database.ts';
-import {
-  connectionSecurity,
-  createTemporalClient,
-  reportPayment,
-  reportReversal,
-} from '../temporal/client.ts';
+import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
+import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
-import { ensureSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 
 export interface RunningWorker {
@@ -51,6 +48,13 @@ const STICKY_TIMEOUT = '2s';
 /** A step in hand takes up to 15 s; what is cut off is tried again by another worker. */
 const SHUTDOWN_GRACE = '10s';
 
+const EVERY_WORKER = {
+  interceptors: { activity: [beatHearts, explainFailures] },
+  shutdownGraceTime: SHUTDOWN_GRACE,
+  // By default one in 0.8 heartbeat timeouts is sent: a hiccup of a second would start a second attempt.
+  maxHeartbeatThrottleInterval: '1s',
+};
+
 /** Resolves when the worker polls for work, however long Temporal keeps it waiting until `signal`. */
 export async function runWorker(
   config: Config,
@@ -69,9 +73,11 @@ export async function runWorker(
     log.warn({ err: error }, 'expired holds could not be swept; they wait'),
   );
   const stopping = new AbortController();
+  let keeping: Promise<void> | undefined;
   const release = async () => {
     stopping.abort();
     await sweeper.stop();
+    await keeping;
     await relay.stop();
     await temporal.close();
     await database.end();
@@ -92,6 +98,7 @@ export async function runWorker(
         ...createLedgerActivities({
           database,
           stripe,
+          dashboardUrl: dashboardUrlOf(config.stripe),
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),
@@ -121,8 +128,7 @@ export async function runWorker(
           attemptTimeoutMs: config.agentTimeoutMs,
         }),
       },
-      interceptors: { activity: [beatHearts, explainFailures] },
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
@@ -135,17 +141,13 @@ export async function runWorker(
         timeoutMs: config.agentTimeoutMs,
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
-      shutdownGraceTime: SHUTDOWN_GRACE,
+      ...EVERY_WORKER,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());
     relay.start();
     // Beside the work: payments wait for no schedule.
-    void whenTemporalIsThere(
-      () => ensureSchedules(temporal, schedulesOf(config)),
-      log,
-      stopping.signal,
-    ).catch(() => {});
+    keeping = keepSchedules(temporal, schedulesOf(config), log, stopping.signal);
     return {
       ended: Promise.all(runs),
       stop: async () => {

@@ -1,6 +1,6 @@
 /**
- * What workflows are to be told, written in the transaction that makes it true. A relay hands it over
- * afterwards, at least once, whoever dies on the way.
+ * The one queue of what workflows are to be told, written in the transaction that makes it true. A relay hands it
+ * over afterwards, at least once, whoever dies on the way.
  */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection, type Transaction } from './database.ts';
@@ -9,12 +9,23 @@ import { row, sql, type Connection, type Transaction } from './database.ts';
 export const OUTBOX_CHANNEL = 'farebox_outbox';
 
 /**
- * The row of this subject is new or has changed, so that its workflow must exist and look at it. The subject
- * of `auto_top_up` is a consumer, whose automatic top-up is due.
+ * `grant`, `invocation`: the row of this subject is new or has changed, so that its workflow must exist and look at
+ * it. `top_up`: the same, until the workflow has taken the row up. `payment_reported`, `reversal_reported`: the
+ * top-up's workflow is to ask the processor. `auto_top_up`: the subject is a consumer, whose automatic top-up is due.
  */
+const TOPICS = [
+  'grant',
+  'invocation',
+  'auto_top_up',
+  'top_up',
+  'payment_reported',
+  'reversal_reported',
+] as const;
+export type Topic = (typeof TOPICS)[number];
+
 const Notice = Type.Object({
   id: Type.Integer(),
-  workflow: Type.Enum(['grant', 'invocation', 'auto_top_up', 'top_up']),
+  topic: Type.Enum(TOPICS),
   subjectId: Type.String(),
   attempts: Type.Integer(),
 });
@@ -23,18 +34,23 @@ export type Notice = Static<typeof Notice>;
 const noticeRow = row(Notice);
 const idRow = row(Type.Pick(Notice, ['id']));
 
-/** Wakes the relays when the transaction is committed. */
+/** Wakes the relays when the transaction is committed; they leave it alone for the first `delayMs`. */
 export async function postNotice(
   connection: Connection,
-  workflow: Notice['workflow'],
+  topic: Topic,
   subjectId: string,
+  delayMs = 0,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (workflow, subject_id) values (${workflow}, ${subjectId})
+    insert into farebox.outbox (topic, subject_id, next_attempt_at)
+    values (${topic}, ${subjectId}, now() + ${delayMs}::int8 * interval '1 ms')
   `);
 }
 
-/** Takes what waits, the longest waiting first; for `leaseMs` no other relay does. */
+/**
+ * Takes what waits, the longest waiting first; for `leaseMs` no other relay does. Topics of a newer release are left
+ * to its relays.
+ */
 export async function takeNotices(
   connection: Connection,
   limit: number,
@@ -44,10 +60,11 @@ export async function takeNotices(
     update farebox.outbox
     set attempts = attempts + 1, next_attempt_at = now() + ${leaseMs}::int8 * interval '1 ms'
     where id in (
-      select id from farebox.outbox where next_attempt_at <= now()
+      select id from farebox.outbox
+      where next_attempt_at <= now() and topic = any(${sql.array(TOPICS, 'text')})
       order by next_attempt_at limit ${limit} for update skip locked
     )
-    returning id, workflow, subject_id as "subjectId", attempts
+    returning id, topic, subject_id as "subjectId", attempts
   `);
 }
 
@@ -60,17 +77,23 @@ export async function lockNotice(tx: Transaction, id: number): Promise<boolean> 
 }
 
 export async function deleteNotice(connection: Connection, id: number): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`delete from farebox.outbox where id = ${id}`);
+  await deleteNotices(connection, [id]);
 }
 
-/** The writer has told the workflow himself. */
+export async function deleteNotices(connection: Connection, ids: readonly number[]): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    delete from farebox.outbox where id = any(${sql.array(ids, 'int8')})
+  `);
+}
+
+/** The writer has told the workflow itself. */
 export async function deleteNoticesOf(
   connection: Connection,
-  workflow: Notice['workflow'],
+  topic: Topic,
   subjectId: string,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    delete from farebox.outbox where workflow = ${workflow} and subject_id = ${subjectId}
+    delete from farebox.outbox where topic = ${topic} and subject_id = ${subjectId}
   `);
 }
 

@@ -27,6 +27,7 @@ export const FAILURES = {
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
   authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
+  payment_too_late: `The payment could not be tried within 15 minutes, so nothing was taken. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
 } as const;
 

@@ -42,12 +42,11 @@ const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Of these a top-up is told however long ago it was credited. */
-export function concernsReversal(type: string): boolean {
-  return (
-    type.startsWith('refund.') ||
-    type.startsWith('charge.refund') ||
-    type.startsWith('charge.dispute.')
-  );
+const REVERSAL_EVENTS = ['refund.', 'charge.refund', 'charge.dispute.'];
+
+function topicOf(type: string): ProcessorEvent['topic'] {
+  if (TOP_UP_EVENTS.has(type)) return 'payment_reported';
+  return REVERSAL_EVENTS.some((start) => type.startsWith(start)) ? 'reversal_reported' : undefined;
 }
 
 /** Whether the key moves real money: `sk_live_...`, or a restricted `rk_live_...`. */
@@ -109,10 +108,7 @@ function eventIn(rawBody: Buffer, isLive: boolean): ProcessorEvent | undefined {
     topUpId: uuidOf('topUp', nameOf(membersOf(object['metadata'])['top_up_id']) ?? ''),
     paymentIntentId: object['object'] === 'payment_intent' ? objectId : paymentIntentOf(object),
     // Of a connected account, or of the other mode: about no payment that our key can see.
-    concernsTopUp:
-      (TOP_UP_EVENTS.has(type) || concernsReversal(type)) &&
-      !event['account'] &&
-      (event['livemode'] ?? isLive) === isLive,
+    topic: event['account'] || (event['livemode'] ?? isLive) !== isLive ? undefined : topicOf(type),
   };
 }
 

@@ -5,7 +5,7 @@
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptors } from '@temporalio/worker';
 
-/** Well within the heartbeat timeouts of the workflows. */
+/** The workflows' heartbeat timeouts are 5 s and more. */
 const HEARTBEAT_MS = 1_000;
 
 export function beatHearts(context: Context): ActivityInterceptors {

@@ -4,17 +4,20 @@ import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
 import { findGrant } from '../store/agents/grants.ts';
 import { findInvocation } from '../store/agents/invocations.ts';
-import { deleteNotice, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
-import { findTopUp } from '../store/top-ups/top-ups.ts';
 import {
-  reportGrant,
-  reportReversal,
-  startInvocation,
-  startTopUp,
-  type TemporalClient,
-} from './client.ts';
+  deleteNotices,
+  postponeNotice,
+  takeNotices,
+  type Notice,
+  type Topic,
+} from '../store/outbox.ts';
+import { findTopUp } from '../store/top-ups/top-ups.ts';
+import type { TemporalClient } from './client.ts';
+import { reportGrant } from './start-grant.ts';
+import { startInvocation } from './start-invocation.ts';
+import { reportPayment, reportReversal, startTopUp } from './start-top-up.ts';
 
-interface OutboxDeps {
+export interface OutboxDeps {
   readonly database: Database;
   readonly temporal: TemporalClient;
   readonly log: Logger;
@@ -31,8 +34,20 @@ export async function handOverNotices(
   leaseMs: number,
 ): Promise<number> {
   const notices = await takeNotices(deps.database, limit, leaseMs);
-  const outcomes = await Promise.all(notices.map((notice) => handOver(deps, notice)));
-  const failed = notices.filter((_, index) => !outcomes[index]);
+  // Several reports of one payment are one signal.
+  const groups = Map.groupBy(notices, ({ topic, subjectId }) => `${topic} ${subjectId}`);
+  const failed: Notice[] = [];
+  await Promise.all(
+    [...groups.values()].map(async (group) => {
+      try {
+        await handOver(deps, group);
+      } catch (err) {
+        const [{ topic, subjectId } = {}] = group;
+        deps.log.warn({ err, topic, subjectId }, 'a workflow could not be told');
+        failed.push(...group);
+      }
+    }),
+  );
   if (failed.length > 0) {
     const isUp = await deps.temporal.isUp();
     for (const { id, attempts } of failed) {
@@ -47,41 +62,65 @@ export function retryDelayMs(isTemporalUp: boolean, attempts: number): number {
   return isTemporalUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : AWAY_MS;
 }
 
-async function handOver(deps: OutboxDeps, notice: Notice): Promise<boolean> {
-  const { workflow, subjectId } = notice;
-  try {
-    await HAND_OVER[workflow](deps, notice);
-    return true;
-  } catch (err) {
-    deps.log.warn({ err, workflow, subjectId }, 'a workflow could not be told');
-    return false;
+/** All of the group are on one topic and of one subject. */
+async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<void> {
+  const [first] = group;
+  if (!first) return;
+  const { topic, subjectId } = first;
+  if (topic === 'auto_top_up') {
+    // Becomes a notice of `top_up`, in the transaction that deletes it.
+    for (const notice of group) await takeUpAutoTopUp(deps.database, notice);
+    return;
+  }
+  const told = await TELL[topic](deps, subjectId);
+  if (told === 'told') {
+    return deleteNotices(
+      deps.database,
+      group.map(({ id }) => id),
+    );
+  }
+  for (const { id, attempts } of group) {
+    await postponeNotice(deps.database, id, retryDelayMs(true, attempts));
   }
 }
 
-type HandOver = (deps: OutboxDeps, notice: Notice) => Promise<void>;
+/** `not_taken_up`: Temporal has the workflow, and may yet lose it, so the notice stays. */
+type Told = 'told' | 'not_taken_up';
 
-const HAND_OVER: Readonly<Record<Notice['workflow'], HandOver>> = {
-  grant: thenDelete(async ({ database, temporal }, subjectId) => {
+const TELL: Readonly<
+  Record<Exclude<Topic, 'auto_top_up'>, (deps: OutboxDeps, subjectId: string) => Promise<Told>>
+> = {
+  async grant({ database, temporal }, subjectId) {
     const grant = await findGrant(database, subjectId);
     if (grant) await reportGrant(temporal, grant);
-  }),
-  invocation: thenDelete(async ({ database, temporal }, subjectId) => {
+    return 'told';
+  },
+
+  async invocation({ database, temporal }, subjectId) {
     const invocation = await findInvocation(database, subjectId);
     if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
-  }),
-  /** A new one that nobody waits for; one that is credited is to be refunded. */
-  top_up: thenDelete(async ({ database, temporal }, subjectId) => {
-    const topUp = await findTopUp(database, subjectId);
-    if (topUp?.status === 'pending') await startTopUp(temporal, topUp);
-    else if (topUp) await reportReversal(temporal, topUp);
-  }),
-  /** Becomes a notice of the kind above, in the transaction that deletes it. */
-  auto_top_up: ({ database }, notice) => takeUpAutoTopUp(database, notice),
-};
+    return 'told';
+  },
 
-function thenDelete(tell: (deps: OutboxDeps, subjectId: string) => Promise<void>): HandOver {
-  return async (deps, { id, subjectId }) => {
-    await tell(deps, subjectId);
-    await deleteNotice(deps.database, id);
-  };
-}
+  /** The workflow's first step deletes the notice; here it goes only if that was overtaken. */
+  async top_up({ database, temporal }, subjectId) {
+    const topUp = await findTopUp(database, subjectId);
+    if (topUp?.status !== 'pending' || topUp.isOpened) return 'told';
+    await startTopUp(temporal, topUp);
+    return 'not_taken_up';
+  },
+
+  async payment_reported({ database, temporal }, subjectId) {
+    const topUp = await findTopUp(database, subjectId);
+    // What is credited cannot become paid; a workflow that had nothing to do would only cost.
+    const mayBePaid = topUp && ['pending', 'expired', 'failed'].includes(topUp.status);
+    if (mayBePaid) await reportPayment(temporal, topUp);
+    return 'told';
+  },
+
+  async reversal_reported({ database, temporal }, subjectId) {
+    const topUp = await findTopUp(database, subjectId);
+    if (topUp) await reportReversal(temporal, topUp);
+    return 'told';
+  },
+};

@@ -1,31 +1,15 @@
 /**
- * Hands over to workflows what is stored for them: events of the payment processor, and notices of the
- * outbox (outbox.ts). Each counts as handed over only after Temporal took it; until then it comes up again,
- * whoever dies or is away.
+ * Hands the notices of the outbox over to workflows (outbox.ts). A notice goes only after Temporal took it; until
+ * then it comes up again, whoever dies or is away.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import type { Logger } from 'pino';
-import { concernsReversal } from '../stripe/webhook.ts';
-import type { Database } from '../store/database.ts';
-import {
-  EVENTS_CHANNEL,
-  markHandedOver,
-  postponeProcessorEvent,
-  takeProcessorEvents,
-  type WaitingEvent,
-} from '../store/top-ups/processor-events.ts';
-import { findTopUp } from '../store/top-ups/top-ups.ts';
 import { OUTBOX_CHANNEL } from '../store/outbox.ts';
-import { reportPayment, reportReversal, type TemporalClient } from './client.ts';
-import { handOverNotices, retryDelayMs } from './outbox.ts';
+import { handOverNotices, type OutboxDeps } from './outbox.ts';
 import { sweep } from './sweep.ts';
 
-export interface RelayDeps {
-  readonly database: Database;
+export interface RelayDeps extends OutboxDeps {
   readonly databaseUrl: string;
-  readonly temporal: TemporalClient;
-  readonly log: Logger;
 }
 
 const BATCH = 50;
@@ -63,13 +47,9 @@ export class Relay {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       try {
         await this.#sweep();
-        const taken = await Promise.all([
-          handOver(this.#deps),
-          handOverNotices(this.#deps, BATCH, LEASE_MS),
-        ]);
-        if (taken.includes(BATCH)) continue;
+        if ((await handOverNotices(this.#deps, BATCH, LEASE_MS)) === BATCH) continue;
       } catch (error) {
-        this.#deps.log.warn({ err: error }, 'events could not be read; they wait');
+        this.#deps.log.warn({ err: error }, 'the outbox could not be read; its notices wait');
       }
       await Promise.race([woken, this.#pause(POLL_MS)]);
     }
@@ -97,7 +77,6 @@ export class Relay {
         });
         client.on('notification', () => this.#wake());
         await client.connect();
-        await client.query(`listen ${EVENTS_CHANNEL}`);
         await client.query(`listen ${OUTBOX_CHANNEL}`);
         await ended;
       } catch (error) {
@@ -110,52 +89,5 @@ export class Relay {
 
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
-  }
-}
-
-/** Takes a batch and returns its size. What fails is put off. */
-async function handOver(deps: RelayDeps): Promise<number> {
-  const events = await takeProcessorEvents(deps.database, BATCH, LEASE_MS);
-  const byTopUp = Map.groupBy(events, (event) => event.topUpId);
-  const failed: WaitingEvent[] = [];
-  await Promise.all(
-    [...byTopUp].map(async ([topUpId, group]) => {
-      try {
-        await handOverOne(deps, topUpId, group);
-      } catch (error) {
-        deps.log.warn({ err: error, topUpId }, 'a report of a payment could not be handed over');
-        failed.push(...group);
-      }
-    }),
-  );
-  if (failed.length > 0) await putOff(deps, failed);
-  return events.length;
-}
-
-async function handOverOne(
-  { database, temporal }: RelayDeps,
-  topUpId: string,
-  events: readonly WaitingEvent[],
-): Promise<void> {
-  const topUp = await findTopUp(database, topUpId);
-  if (topUp && events.some(({ type }) => concernsReversal(type))) {
-    await reportReversal(temporal, topUp);
-    // What is credited cannot become paid; a workflow that had nothing to do would only cost.
-  } else if (topUp && ['pending', 'expired', 'failed'].includes(topUp.status)) {
-    await reportPayment(temporal, topUp);
-  }
-  await markHandedOver(
-    database,
-    events.map((event) => event.eventId),
-  );
-}
-
-async function putOff(
-  { database, temporal }: RelayDeps,
-  events: readonly WaitingEvent[],
-): Promise<void> {
-  const isUp = await temporal.isUp();
-  for (const { eventId, attempts } of events) {
-    await postponeProcessorEvent(database, eventId, retryDelayMs(isUp, attempts));
   }
 }

@@ -7,10 +7,7 @@ import type { Database } from '../store/database.ts';
 import { settleOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
-import { withdrawAbandoned } from '../store/top-ups/top-ups.ts';
 
-/** The API decides within seconds whether its top-up's workflow started; it died if it has not by then. */
-const ABANDONED_AFTER_MS = 600_000;
 /** A workflow that lives is heard of within two minutes; starting one that lives does nothing but cost. */
 const SILENT_AFTER_MS = 180_000;
 /** Its workflow writes down that a grant has expired within seconds. */
@@ -20,10 +17,6 @@ const WAITING_AFTER_MS = 3_600_000;
 
 export async function sweep(database: Database, log: Logger): Promise<void> {
   const say = (count: number, what: string) => count > 0 && log.info({ count }, what);
-  say(
-    await withdrawAbandoned(database, ABANDONED_AFTER_MS),
-    'withdrew top-ups that were never started',
-  );
   say(
     await noteSilentInvocations(database, SILENT_AFTER_MS),
     'invocations whose workflow may be gone will be started again',

@@ -7,12 +7,8 @@ import type { Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
 import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
-import {
-  hasTopUp,
-  startCheckout,
-  startDirectTopUp,
-  type TemporalClient,
-} from '../temporal/client.ts';
+import type { TemporalClient } from '../temporal/client.ts';
+import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
 export interface TopUps {
   readonly database: Database;
@@ -42,6 +38,7 @@ export type TopUpResult =
   | { readonly kind: 'failed'; readonly topUp: TopUp; readonly failure: TopUpFailure }
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
   /** Certainly nothing happened, and nothing will. */
   | { readonly kind: 'unavailable' };
@@ -67,12 +64,11 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
     const err = answer.kind === 'unavailable' ? answer.error : undefined;
     deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
-    // What Temporal has, it will do, however many are before it: to withdraw it would only make its caller
-    // add another one. Else either this deletes the row, and a workflow that starts after all finds none and
-    // ends, or the workflow has opened it, and goes on.
-    const isStarted = await hasTopUp(deps.temporal, topUp.id);
-    if (!isStarted && (await withdrawTopUp(deps.database, topUp.id)))
-      return { kind: 'unavailable' };
+    // While Temporal answers, the top-up begins however late, by the start or by its notice: to withdraw it would
+    // only make its caller add another one. Else either this deletes the row, and a workflow that starts after all
+    // finds none and ends, or the workflow has opened it, and goes on.
+    const isSoon = answer.kind === 'timed_out' && (await deps.temporal.isUp());
+    if (!isSoon && (await withdrawTopUp(deps.database, topUp.id))) return { kind: 'unavailable' };
   }
   const now = await findTopUp(deps.database, topUp.id);
   return now ? resultOf(now) : { kind: 'unavailable' };

@@ -28,6 +28,8 @@ export const HOURS = 'the hours and the tail of earnings are what was charged';
 const DAYS = 'the days and all time of earnings are their hours';
 const PAID_BY = 'what top-ups paid and the tail of it are what charges took of their lots';
 
+const PENDING = '01a1fd3e-1130-7735-a9c9-eeaa940085c9';
+
 /** A hold of 1 dollar: its state, what it holds, captured and in how many charges, and its key. */
 const hold = (values: string) => `
   insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros,
@@ -285,6 +287,40 @@ export const PLANTS: readonly Plant[] = [
       ['what went back of charges is credited', `consumer ${consumer}`],
       [PAID_BY, `top-up ${topUp}`],
     ],
+  },
+  {
+    what: 'a notice that nobody delivers',
+    statements: [
+      `insert into farebox.outbox (topic, subject_id, created_at, attempts)
+        values ('payment_reported', $1, now() - interval '11 minutes', 7)`,
+    ],
+    finds: ({ consumer }) => [
+      ['every notice is delivered within ten minutes', `payment_reported ${consumer}`],
+    ],
+  },
+  {
+    what: 'a direct top-up that does not end',
+    statements: [
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+          created_at, opened_at)
+        select '${PENDING}', ledger, consumer_id, account_id, 'direct', 1000000,
+          now() - interval '61 minutes', now()
+        from farebox.top_ups where consumer_id = $1`,
+    ],
+    finds: () => [['every top-up ends in its time', `top-up ${PENDING}`]],
+  },
+  {
+    what: 'an automatic top-up that is put off, and a checkout that is open: nothing that is off',
+    statements: [
+      `insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at)
+        values ('auto_top_up', $1, now() - interval '2 days', now() + interval '1 hour')`,
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+          created_at, opened_at)
+        select uuidv7(), ledger, consumer_id, account_id, 'checkout', 1000000,
+          now() - interval '1 day', now()
+        from farebox.top_ups where consumer_id = $1`,
+    ],
+    finds: () => [],
   },
   {
     what: 'nothing that is off',

@@ -6,15 +6,18 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
 import type { Stripe } from 'stripe';
-import { readStripeConfig } from '../../src/config.ts';
+import { readScheduleConfig, readStripeConfig, readTemporalConfig } from '../../src/config.ts';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
 import { createStripe } from '../../src/stripe/calls.ts';
 import { CHECK_NAMES } from '../../src/store/audit/ledger-checks.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { rebuildRollups } from '../../src/store/earnings/rollups.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { ensureSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import {
   createTestDatabase,
+  createTestNamespace,
   farebox,
   startSimulator,
   type Environment,
@@ -121,6 +124,7 @@ describe('farebox doctor', () => {
   it('finds each fault that is planted, names the offender, and no other', async () => {
     const planted = await plantAccounts(PLANTS.length);
     await sql.query(GUARDS);
+    await sql.query('insert into farebox.reconciliation (walked_until) values (now())');
     for (const [index, { statements }] of PLANTS.entries()) {
       for (const text of statements) await sql.query(text, [planted[index]?.consumer]);
     }
@@ -159,6 +163,43 @@ describe('farebox doctor', () => {
       await rebuilt();
       assert.deepEqual((await examine('--no-processor')).findings, []);
     }
+  });
+
+  const late = async () =>
+    (await examine('--no-processor')).findings.map(({ check, detail }) => [check, detail]);
+  const missing = async () => (await examine()).findings.map(({ subject }) => subject);
+
+  it('misses a reconciliation that is overdue, once there are top-ups of that age', async () => {
+    await plantAccounts(1);
+    await sql.query(`update farebox.top_ups set created_at = now() - interval '2 hours'`);
+    assert.deepEqual(await late(), [], 'booked by hand, so the processor knows nothing of it');
+    await sql.query(`update farebox.top_ups set method = 'checkout'`);
+    assert.deepEqual(await late(), [
+      ['the last whole reconciliation is recent', 'ended at no time'],
+    ]);
+    await sql.query(`insert into farebox.reconciliation (walked_until) values (now())`);
+    assert.deepEqual(await late(), []);
+    await sql.query(
+      `update farebox.reconciliation set walked_until = now() - interval '76 minutes'`,
+    );
+    assert.equal((await late()).length, 1);
+  });
+
+  it('misses schedules that Temporal does not have', async () => {
+    env = {
+      ...env,
+      TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'],
+      TEMPORAL_NAMESPACE: await createTestNamespace(),
+    };
+    assert.deepEqual(await missing(), [
+      'farebox/rollUpEarnings',
+      'farebox/ensurePartitions',
+      'farebox/reconcileTopUps',
+    ]);
+    const temporal = createTemporalClient(readTemporalConfig(env));
+    await ensureSchedules(temporal, schedulesOf(readScheduleConfig(env)));
+    await temporal.close();
+    assert.deepEqual(await missing(), []);
   });
 
   it('prints a line for each finding, with its numbers, and exits with 1', async () => {

@@ -172,7 +172,7 @@ export async function live(
   };
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, liveOn));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
-  await until(async () => (await desk.waitingEvents()) === 0);
+  await until(async () => (await desk.waitingNotices()) === 0);
   const { differing } = await reconcileNow(desk.temporal, AbortSignal.timeout(600_000));
   assert.equal(differing, 0);
   for (const { consumer, topUp, order } of lives) {

@@ -231,7 +231,7 @@ export async function openGround(): Promise<Ground> {
   async function settled(topUpId: string): Promise<void> {
     const query = `
       select (select count(*) from farebox.reversals where status = 'requested' and top_up_id = $1)
-        + (select count(*) from farebox.processor_events where handed_over_at is null) as left`;
+        + (select count(*) from farebox.outbox where topic <> 'auto_top_up') as left`;
     await until(
       async () => {
         const { rows } = await inSql(query, [uuidOf('topUp', topUpId)]);

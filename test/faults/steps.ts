@@ -31,7 +31,7 @@ const GATES = {
   'the session is noted': 'before update of session_id on farebox.top_ups',
   'the payment is noted': 'before update of payment_intent_id on farebox.top_ups',
   'the report is kept': 'before insert on farebox.processor_events',
-  'the report is handed over': 'before update of handed_over_at on farebox.processor_events',
+  'the report is handed over': "before delete on farebox.outbox if (old.topic like '%_reported')",
   'the credit is booked': 'before insert on farebox.movements',
   'the status is written': 'before update of status on farebox.top_ups',
   'the credit is committed': 'after insert on farebox.movements',
@@ -54,9 +54,10 @@ export async function installGates(databaseUrl: string): Promise<void> {
   `);
   for (const [index, when] of Object.values(GATES).entries()) {
     const atCommit = when.startsWith('after');
+    const [event, condition] = when.split(' if ');
     await sql.query(`
-      create ${atCommit ? 'constraint ' : ''}trigger zz_gate_${index} ${when}
-      ${atCommit ? 'deferrable initially deferred ' : ''}for each row execute function gates.pass(${index})
+      create ${atCommit ? 'constraint ' : ''}trigger zz_gate_${index} ${event}
+      ${atCommit ? 'deferrable initially deferred ' : ''}for each row ${condition ? `when ${condition} ` : ''}execute function gates.pass(${index})
     `);
   }
   await sql.end();

@@ -102,7 +102,7 @@ describe('POST /webhooks/stripe', () => {
     return found.rows[0]?.count ?? 0;
   }
   const storedEvents = () => count('processor_events');
-  const waitingEvents = () => count('processor_events where handed_over_at is null');
+  const waitingReports = () => count("outbox where topic like '%_reported'");
 
   async function creditedOnce({ account, topUpId }: Payment): Promise<void> {
     assert.equal(await balanceOf(stack.api, account), 25);
@@ -154,7 +154,7 @@ describe('POST /webhooks/stripe', () => {
       const body = JSON.stringify(change({ ...reported(payment), id: `evt ${what}` }));
       assert.equal((await report(signed(body), body)).status, 200);
       assert.equal(await storedEvents(), before + 1);
-      assert.equal(await waitingEvents(), 0);
+      assert.equal(await waitingReports(), 0);
       assert.equal(await balanceOf(stack.api, payment.account), 0);
     });
   }
@@ -213,7 +213,7 @@ describe('POST /webhooks/stripe', () => {
       await send('once');
       await until(async () => (await balanceOf(stack.api, paid.account)) === 25);
       await send('again');
-      await until(async () => (await waitingEvents()) === 0);
+      await until(async () => (await waitingReports()) === 0);
       await creditedOnce(paid);
     });
   }

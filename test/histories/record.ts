@@ -10,13 +10,15 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reportPayment, startCheckout } from '../../src/temporal/client.ts';
-import { reconcileNow } from '../../src/temporal/reconciliation.ts';
+import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
+import { reconcileNow, reconcileNowId } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentDesk } from '../support/agent-desk.ts';
+import { startTemporalWithShortHistories } from '../support/short-histories.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
@@ -119,7 +121,7 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
   async 'checkout-delayed'(desk) {
     const topUp = await desk.checkout(await desk.newConsumer(), 25);
     await desk.pay(topUp.sessionUrl, '000123456789');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.control(`async/${topUp.sessionId}`, { outcome: 'succeeded' });
     return topUp;
   },
@@ -173,13 +175,16 @@ function withoutPlaces(history: string): string {
 }
 
 interface Recorder {
+  /** Waits for its end. */
   readonly save: (name: string, workflow: WorkflowHandle) => Promise<void>;
+  readonly saveAsIs: (name: string, workflow: WorkflowHandle) => Promise<void>;
   /** Whether this path is asked for. */
   readonly isWanted: (name: string) => boolean;
 }
 
 async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
-  const paths = Object.entries({ ...PATHS, ...REVERSAL_PATHS }).filter(([name]) => isWanted(name));
+  const all = { ...PATHS, ...REVERSAL_PATHS, ...OUTAGE_PATHS };
+  const paths = Object.entries(all).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const desk = await openDesk({ FIRST_ASK_MS: '500' });
   await desk.startWorker();
@@ -187,6 +192,35 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
     for (const [name, path] of paths) await save(name, desk.workflow((await path(desk)).id));
   } finally {
     await desk.close();
+  }
+}
+
+/** As they stand, since they do not end by themselves. */
+async function recordRunsUnderWay({ saveAsIs, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(RUNS_UNDER_WAY).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+  await desk.startWorker();
+  try {
+    for (const [name, path] of paths) await saveAsIs(name, desk.workflow((await path(desk)).id));
+  } finally {
+    await desk.close();
+  }
+}
+
+async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<void> {
+  if (!isWanted('checkout-continued')) return;
+  const temporal = await startTemporalWithShortHistories();
+  const desk = await openDesk({ FIRST_ASK_MS: '3600000', ...temporal.env });
+  await desk.startWorker();
+  try {
+    const { before, after } = await continuedRuns(desk);
+    await after.result();
+    await saveAsIs('checkout-continued', before);
+    await saveAsIs('checkout-continued-told-of-a-refund', after);
+  } finally {
+    await desk.close();
+    await temporal.stop();
   }
 }
 
@@ -238,7 +272,7 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
       const topUp = await desk.checkout(await desk.newConsumer(), 25);
       if (name === 'reconciliation-mends') await desk.pay(topUp.sessionUrl);
       await reconcileNow(desk.temporal, AbortSignal.timeout(60_000));
-      await save(name, desk.temporal.client.workflow.getHandle('reconcileTopUps/now'));
+      await save(name, desk.temporal.client.workflow.getHandle(reconcileNowId(desk.temporal)));
     }
   } finally {
     await desk.close();
@@ -250,17 +284,24 @@ const { version } = JSON.parse(manifest) as { version: string };
 const folder = join(import.meta.dirname, version);
 await mkdir(folder, { recursive: true });
 const wanted = process.argv.slice(2);
+async function saveAsIs(name: string, workflow: WorkflowHandle): Promise<void> {
+  const history = historyToJSON(await workflow.fetchHistory());
+  await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+}
+
 const recorder: Recorder = {
+  saveAsIs,
   isWanted: (name) => wanted.length === 0 || wanted.some((start) => name.startsWith(start)),
   save: async (name, workflow) => {
     await workflow.result();
-    const history = historyToJSON(await workflow.fetchHistory());
-    await writeFile(join(folder, `${name}.json`), `${withoutPlaces(history)}\n`);
+    await saveAsIs(name, workflow);
   },
 };
 await mochaGlobalSetup();
 try {
   await recordTopUps(recorder);
+  await recordRunsUnderWay(recorder);
+  await recordContinuedRuns(recorder);
   await recordAgents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);

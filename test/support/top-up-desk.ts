@@ -22,7 +22,8 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { createTemporalClient, topUpWorkflowId } from '../../src/temporal/client.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import {
   requestTopUp,
   type TopUpRequest,
@@ -232,11 +233,6 @@ export async function openDesk(
     async statusBecomes(topUp: Pick<TopUp, 'id'>, status: TopUpStatus): Promise<void> {
       await until(async () => (await getTopUp(database, topUp.id)).status === status);
     },
-
-    waitingEvents: (): Promise<number> =>
-      database.oneFirst(sql.type(countRow)`
-        select count(*) as count from farebox.processor_events where handed_over_at is null
-      `),
 
     waitingNotices: (): Promise<number> =>
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),

@@ -1,15 +1,22 @@
 /** The table of schedules, and what becomes of it in Temporal: made once, changed in place, never doubled. */
 import assert from 'node:assert/strict';
-import { ScheduleNotFoundError } from '@temporalio/client';
+import { pino } from 'pino';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
-import { ensureSchedules, scheduleIdOf, type Schedule } from '../../src/temporal/schedules.ts';
+import {
+  ensureSchedules,
+  listMissingSchedules,
+  restoreSchedules,
+  scheduleIdOf,
+  type Schedule,
+} from '../../src/temporal/schedules.ts';
 import { createTestNamespace, until } from '../support/stack.ts';
 
 const ENTRY: Schedule = {
   workflow: 'countSheep',
   everySeconds: 3_600,
   catchUpSeconds: 60,
+  timeoutSeconds: 600,
   summary: 'Counts sheep',
 };
 
@@ -38,6 +45,10 @@ describe('a schedule', () => {
       [action.workflowType, action.taskQueue, action.staticSummary],
       ['countSheep', temporal.taskQueue, 'Counts sheep'],
     );
+    assert.ok(action.type === 'startWorkflow');
+    // Another deployment in the namespace has another task queue, and so other ids.
+    assert.equal(action.workflowId, `${temporal.taskQueue}/countSheep`);
+    assert.equal(action.workflowExecutionTimeout, 600_000);
     assert.deepEqual([policies.overlap, policies.catchupWindow], ['SKIP', 60_000]);
     assert.equal(state.paused, false);
   });
@@ -67,11 +78,21 @@ describe('a schedule', () => {
     assert.equal(info.numActionsTaken, 1);
   });
 
-  it('comes back when it was deleted', async () => {
+  it('is missed when it was deleted, and made again', async () => {
     await ensureSchedules(temporal, [ENTRY]);
+    assert.deepEqual(await listMissingSchedules(temporal, [ENTRY]), []);
     await handle().delete();
-    await assert.rejects(handle().describe(), ScheduleNotFoundError);
-    await ensureSchedules(temporal, [ENTRY]);
+    await until(async () => (await listMissingSchedules(temporal, [ENTRY])).length === 1);
+    await restoreSchedules(temporal, [ENTRY], pino({ level: 'silent' }));
     assert.equal((await handle().describe()).action.workflowType, 'countSheep');
+  });
+
+  it('stays as it is while it is there, whatever an operator made of it', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    await handle().pause('not today');
+    await restoreSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }], pino({ level: 'silent' }));
+    const { spec, state } = await handle().describe();
+    assert.deepEqual(spec.intervals, [{ every: 3_600_000, offset: undefined }]);
+    assert.equal(state.paused, true);
   });
 });

@@ -156,7 +156,7 @@ async function insert(connection: Connection, request: NewInvocation): Promise<I
       from used
       returning *
     ), noted as (
-      insert into farebox.outbox (workflow, subject_id, next_attempt_at)
+      insert into farebox.outbox (topic, subject_id, next_attempt_at)
       select 'invocation', id, now() + ${IN_HAND_MS}::int8 * interval '1 ms' from invoked
       union all
       select 'grant', id, now() from used where status = 'used'
@@ -203,7 +203,7 @@ export async function noteSilentInvocations(
       )
       returning id
     )
-    insert into farebox.outbox (workflow, subject_id) select 'invocation', id from silent
+    insert into farebox.outbox (topic, subject_id) select 'invocation', id from silent
   `);
   return rowCount;
 }

@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { HOLD_CHECKS } from './hold-checks.ts';
 import { ROLLUP_CHECKS } from './rollup-checks.ts';
 
@@ -181,6 +182,7 @@ const CHECKS = {
 
   ...HOLD_CHECKS,
   ...ROLLUP_CHECKS,
+  ...DELIVERY_CHECKS,
 } as const;
 
 export const CHECK_NAMES = Object.keys(CHECKS) as (keyof typeof CHECKS)[];

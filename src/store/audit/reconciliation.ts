@@ -7,6 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import type { Finding } from './ledger-checks.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
@@ -41,18 +42,21 @@ const claimRow = row(Claim);
 const differenceRow = row(Difference);
 const bookedRow = row(Booked);
 const idRow = row(Type.Object({ id: Type.String() }));
+const lateRow = row(Type.Object({ detail: Type.String() }));
 const sinceRow = row(Type.Object({ since: Type.Union([Type.String(), Type.Null()]) }));
 
 /**
  * From when on the processor's books are to be walked: where the last walk ended, less an overlap, since objects
- * change after they are made; at first, from the oldest top-up on.
+ * change after they are made: three days in the first walk of a day (UTC), an hour in the others. At first, from the
+ * oldest top-up on.
  */
-export async function getWalkStart(connection: Connection, overlapDays: number): Promise<string> {
+export async function getWalkStart(connection: Connection): Promise<string> {
   const since = await connection.oneFirst(sql.type(sinceRow)`
     select coalesce(
-      (select walked_until from farebox.reconciliation),
-      (select min(created_at) from farebox.top_ups where method <> 'manual')
-    ) - make_interval(days => ${overlapDays}) as since
+      (select walked_until - case when walked_until < date_trunc('day', now(), 'UTC')
+        then interval '3 days' else interval '1 hour' end from farebox.reconciliation),
+      (select min(created_at) - interval '3 days' from farebox.top_ups where method <> 'manual')
+    ) as since
   `);
   return since ?? new Date().toISOString();
 }
@@ -65,18 +69,25 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
   `);
 }
 
-/** Our own that are not in an end state, have a refund to be made, or ended unpaid a short while ago; by id. */
+/**
+ * Our own, by id, of which the processor may know more than we do, and that no walk of its books would show: disputed,
+ * with a refund to be made, pending when they should have ended, or ended by an earlier release, which kept no
+ * evidence. What the processor was seen to call expired or failed stays so: it is not asked again.
+ */
 export async function listUnsettled(
   connection: Connection,
-  page: { readonly afterId: string; readonly limit: number; readonly endedDays: number },
+  page: { readonly afterId: string; readonly limit: number },
 ): Promise<readonly string[]> {
   return connection.anyFirst(sql.type(idRow)`
     select id from (
       select id from farebox.top_ups
       where id > ${page.afterId} and opened_at is not null
         and status in ('pending', 'expired', 'failed', 'disputed')
-        and (status in ('pending', 'disputed')
-          or updated_at > now() - make_interval(days => ${page.endedDays}))
+        and case status
+          when 'pending' then session_id is null
+            or coalesce(session_expires_at, created_at + interval '24 hours') < now()
+          when 'disputed' then true
+          else seen_verdict is null and updated_at > now() - interval '30 days' end
       union
       select top_up_id from farebox.reversals
       where top_up_id > ${page.afterId} and status = 'requested'
@@ -172,4 +183,26 @@ export async function listDiffering(
     select distinct top_up_id as id from farebox.differences
     where top_up_id > ${page.afterId} order by id limit ${page.limit}
   `);
+}
+
+export const RECONCILED_CHECK = 'the last whole reconciliation is recent';
+
+/** One that was due an hour ago has not ended. Nothing is due before the first top-up is that old. */
+export async function auditReconciliation(
+  connection: Connection,
+  everySeconds: number,
+): Promise<Finding[]> {
+  const late = await connection.any(sql.type(lateRow)`
+    select 'ended at ' || coalesce(walked_until::text, 'no time') as detail
+    from (values (now() - make_interval(secs => ${everySeconds + 3_600}))) as due (at)
+    left join farebox.reconciliation on true
+    where coalesce(walked_until, '-infinity') < at and exists (
+      select from farebox.top_ups where method <> 'manual' and created_at < at
+    )
+  `);
+  return late.map(({ detail }) => ({
+    check: RECONCILED_CHECK,
+    subject: 'the last reconciliation',
+    detail,
+  }));
 }

@@ -52,6 +52,6 @@ export async function setConsentCeiling(
   `);
   await connection.query(sql.typeAlias('nothing')`
     update farebox.outbox set next_attempt_at = now()
-    where workflow = 'auto_top_up' and subject_id = ${consumerId}
+    where topic = 'auto_top_up' and subject_id = ${consumerId}
   `);
 }

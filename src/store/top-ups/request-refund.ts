@@ -62,7 +62,7 @@ export async function requestRefund(
     `);
     await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
     await settle(tx, owner);
-    await postNotice(tx, 'top_up', topUpId);
+    await postNotice(tx, 'reversal_reported', topUpId);
     return { kind: 'requested', refundId, amountMicros };
   });
 }
@@ -111,7 +111,8 @@ export async function noteWaitingRefunds(
       where status = 'requested' and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
       returning top_up_id
     )
-    insert into farebox.outbox (workflow, subject_id) select distinct 'top_up', top_up_id from waiting
+    insert into farebox.outbox (topic, subject_id)
+    select distinct 'reversal_reported', top_up_id from waiting
   `);
   return rowCount;
 }

@@ -15,6 +15,7 @@ import {
 import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
 import { lockConsent } from './consent.ts';
 import { lockConsumer } from '../balance/consumers.ts';
+import { postNotice } from '../outbox.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 
 const nullableText = Type.Union([Type.String(), Type.Null()]);
@@ -63,9 +64,12 @@ export type AdmitResult =
   /** The idempotency key has named a top-up of another amount or method. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  /** The card was declined too often; it is left alone for so long. */
+  | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros };
 
 const topUpRow = row(TopUp);
+const waitRow = row(Type.Object({ waitMs: Type.Integer() }));
 const idRow = row(Type.Object({ id: Type.String() }));
 const ownerRow = row(
   Type.Object({
@@ -83,9 +87,12 @@ const columns = sql.fragment`
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
 
+/** How long the relays leave a new top-up's workflow to the request that wrote it, which starts it at once. */
+const IN_HAND_MS = 5_000;
+
 /**
- * Writes the row that a top-up begins with, in status `pending` and not opened, or refuses. A direct
- * one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
+ * Writes the row that a top-up begins with, in status `pending` and not opened, and the notice by which it begins
+ * whatever happens to the request; or refuses. A direct one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
@@ -98,15 +105,38 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       if (request.amountMicros > left) {
         return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
       }
+      const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
+      if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
     const topUp = await insert(tx, request, consent?.ceiling ?? null);
-    if (topUp) return { kind: 'admitted', topUp };
+    if (topUp) {
+      await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
+      return { kind: 'admitted', topUp };
+    }
     // Another request with the same key committed since the look-up above.
     const winner = await findByKey(tx, request);
     if (!winner)
       throw new Error('a top-up with this key came and went; the request may be repeated');
     return sameRequest(winner, request) ? { kind: 'known', topUp: winner } : REUSED;
   });
+}
+
+/** So many declines in an hour are borne: card networks charge for more, and block who goes on. */
+const DECLINES_MAX = 5;
+
+/** Until another direct top-up may be tried: an hour after the first of the last declines. Any credit begins anew. */
+async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<number> {
+  const wait = await tx.maybeOneFirst(sql.type(waitRow)`
+    select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
+    from farebox.top_ups
+    where consumer_id = ${consumerId} and method = 'direct' and status = 'failed'
+      and failure_code in ('card_declined', 'card_expired', 'authentication_required')
+      and updated_at > now() - interval '1 hour'
+      and updated_at > coalesce(
+        (select max(completed_at) from farebox.top_ups where consumer_id = ${consumerId}), '-infinity')
+    order by updated_at desc offset ${DECLINES_MAX - 1} limit 1
+  `);
+  return wait ?? 0;
 }
 
 const REUSED: AdmitResult = { kind: 'key_reused' };
@@ -141,11 +171,14 @@ async function insert(
 }
 
 /**
- * The workflow takes the top-up up: from now on it has effects and its row stays. Null when the row
- * was withdrawn, in which case nothing may be done.
+ * The workflow takes the top-up up: from now on it has effects and its row stays, and nobody has to start it any
+ * more. Null when the row was withdrawn, in which case nothing may be done.
  */
 export async function openTopUp(connection: Connection, id: string): Promise<TopUp | null> {
   return connection.maybeOne(sql.type(topUpRow)`
+    with begun as (
+      delete from farebox.outbox where topic = 'top_up' and subject_id = ${id}
+    )
     update farebox.top_ups set opened_at = coalesce(opened_at, now())
     where id = ${id} returning ${columns}
   `);
@@ -154,24 +187,14 @@ export async function openTopUp(connection: Connection, id: string): Promise<Top
 /** True: the top-up has had no effect anywhere and never will. False: it was opened, or is gone. */
 export async function withdrawTopUp(connection: Connection, id: string): Promise<boolean> {
   const withdrawn = await connection.maybeOne(sql.type(idRow)`
-    delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+    with withdrawn as (
+      delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+    ), called_off as (
+      delete from farebox.outbox where topic = 'top_up' and subject_id in (select id from withdrawn)
+    )
+    select id from withdrawn
   `);
   return withdrawn !== null;
-}
-
-/**
- * Withdraws what a request left behind that died before it could start the workflow. An automatic one has a
- * notice, by which it is started however late.
- */
-export async function withdrawAbandoned(
-  connection: Connection,
-  olderThanMs: number,
-): Promise<number> {
-  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    delete from farebox.top_ups
-    where opened_at is null and not automatic and created_at < now() - ${olderThanMs}::int8 * interval '1 ms'
-  `);
-  return rowCount;
 }
 
 export async function findTopUp(connection: Connection, id: string): Promise<TopUp | null> {

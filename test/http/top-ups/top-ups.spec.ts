@@ -121,6 +121,15 @@ describe('top-ups over HTTP', () => {
     assertError(refused, 402, 'card_expired', undefined, facts);
     assertError(await post('/v1/top-up', 21.5, headers), 402, 'card_expired', undefined, facts);
     assert.equal((await fetch(topUpUrl)).status, 200);
+
+    for (let declines = 1; declines < 5; declines += 1) {
+      assert.equal((await post('/v1/top-up', 21.5)).status, 402);
+    }
+    const before = await list();
+    const limited = await post('/v1/top-up', 21.5);
+    assertError(limited, 429, 'rate_limited', undefined, { topUpUrl });
+    assert.ok(Number(limited.headers.get('retry-after')) > 3_000);
+    assert.deepEqual(await list(), before);
   });
 
   it('come newest first, page by page', async () => {

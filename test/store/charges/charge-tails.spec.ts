@@ -137,7 +137,7 @@ describe('the tails of charges', () => {
 
   async function notices({ consumerId }: Consumer): Promise<number> {
     const { rows } = await client.query<{ count: number }>(
-      `select count(*)::int from farebox.outbox where workflow = 'auto_top_up' and subject_id = $1`,
+      `select count(*)::int from farebox.outbox where topic = 'auto_top_up' and subject_id = $1`,
       [consumerId],
     );
     return rows[0]?.count ?? 0;

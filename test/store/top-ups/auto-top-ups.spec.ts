@@ -13,12 +13,7 @@ import {
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
-import {
-  admitTopUp,
-  listTopUpsOf,
-  withdrawAbandoned,
-  type TopUp,
-} from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer, type Payer } from '../../support/payer.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
@@ -32,7 +27,7 @@ const SETTINGS: AutoTopUpSettings = {
   ceilingMicros: asMicros(100 * DOLLAR),
 };
 
-const noticeRow = row(Type.Object({ workflow: Type.String(), waitMs: Type.Integer() }));
+const noticeRow = row(Type.Object({ topic: Type.String(), waitMs: Type.Integer() }));
 
 describe('automatic top-ups in the database', () => {
   let ledger: TestLedger;
@@ -83,7 +78,7 @@ describe('automatic top-ups in the database', () => {
     );
     assert.deepEqual(await notices(payer), []);
     const [left] = await notices({ consumerId: topUps[0]!.id });
-    assert.equal(left?.workflow, 'top_up');
+    assert.equal(left?.topic, 'top_up');
   });
 
   it('are under way one at a time, and asked for again once that has ended', async () => {
@@ -111,17 +106,6 @@ describe('automatic top-ups in the database', () => {
     await expire(database, first.id);
     assert.equal((await findAutoTopUp(database, payer))?.status, 'on');
     await fire(payer, 1);
-  });
-
-  it('are not withdrawn, however late their workflow starts', async () => {
-    const payer = await newAutoPayer();
-    await fire(payer);
-    await database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = created_at - interval '1 minute'
-      where consumer_id = ${payer.consumerId} and automatic
-    `);
-    await withdrawAbandoned(database, 30_000);
-    assert.equal((await automatic(payer)).length, 1);
   });
 
   describe('at a ceiling', () => {
@@ -258,7 +242,7 @@ describe('automatic top-ups in the database', () => {
 
   function notices({ consumerId }: Pick<Payer, 'consumerId'>) {
     return database.any(sql.type(noticeRow)`
-      select workflow, ceil(extract(epoch from next_attempt_at - now()) * 1000)::int8 as "waitMs"
+      select topic, ceil(extract(epoch from next_attempt_at - now()) * 1000)::int8 as "waitMs"
       from farebox.outbox where subject_id = ${consumerId}
     `);
   }

@@ -193,7 +193,7 @@ describe('a refund', () => {
   function notices(topUp: string): Promise<number> {
     return database.oneFirst(sql.type(countRow)`
       select count(*) as count from farebox.outbox
-      where workflow = 'top_up' and subject_id = ${topUp}
+      where topic = 'reversal_reported' and subject_id = ${topUp}
     `);
   }
 });

@@ -15,7 +15,6 @@ import {
   planSession,
   recordPaymentIntent,
   recordSession,
-  withdrawAbandoned,
   withdrawTopUp,
   type NewTopUp,
   type TopUp,
@@ -23,6 +22,7 @@ import {
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
 
+const topicRow = row(Type.Object({ topic: Type.String() }));
 const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));
 const consumerRow = row(Type.Object({ ledger: Type.Integer(), credited: Type.Integer() }));
 
@@ -76,19 +76,14 @@ describe('top-ups in the database', () => {
     assert.equal(outcomes.length, 20);
   });
 
-  it('withdraws what was abandoned, and nothing that was opened or is young', async () => {
+  it('have a notice until their workflow takes them up, or the request withdraws them', async () => {
     const consumer = await newConsumer();
-    const [abandoned, opened] = [await admitted(consumer), await admitted(consumer)];
-    await openTopUp(database, opened.id);
-    await database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = now() - interval '11 minutes'
-      where id in (${abandoned.id}, ${opened.id})
-    `);
-    const young = await admitted(consumer);
-    assert.equal(await withdrawAbandoned(database, 600_000), 1);
-    assert.equal(await findTopUp(database, abandoned.id), null);
-    assert.ok(await findTopUp(database, opened.id));
-    assert.ok(await findTopUp(database, young.id));
+    const [taken, withdrawn] = [await admitted(consumer), await admitted(consumer)];
+    for (const { id } of [taken, withdrawn]) assert.deepEqual(await topicsOf(id), ['top_up']);
+    await openTopUp(database, taken.id);
+    await withdrawTopUp(database, withdrawn.id);
+    for (const { id } of [taken, withdrawn]) assert.deepEqual(await topicsOf(id), []);
+    assert.equal(await withdrawTopUp(database, taken.id), false);
   });
 
   it('credits once for many calls at once, as a lot that begins where the last one ended', async () => {
@@ -252,6 +247,12 @@ describe('top-ups in the database', () => {
   function find(consumerId: string) {
     return database.one(sql.type(consumerRow)`
       select ledger, credited_micros as credited from farebox.consumers where id = ${consumerId}
+    `);
+  }
+
+  async function topicsOf(topUpId: string): Promise<readonly string[]> {
+    return database.anyFirst(sql.type(topicRow)`
+      select topic from farebox.outbox where subject_id = ${topUpId}
     `);
   }
 

@@ -63,7 +63,7 @@ describe('invocations and deaths', () => {
          select gen_random_uuid(), account_id, id, 'orphan', 'c', '{}', sha256(''), 1 from used
          returning id
        ), noted as (
-         insert into farebox.outbox (workflow, subject_id) select 'invocation', id from written
+         insert into farebox.outbox (topic, subject_id) select 'invocation', id from written
        )
        select replace(id::text, '-', '') as id from written`,
       [grantId.slice('gnt_'.length)],

@@ -7,18 +7,20 @@ import { row, sql } from '../../../src/store/database.ts';
 import {
   getWalkStart,
   listDifferences,
+  listUnsettled,
   recordWalk,
 } from '../../../src/store/audit/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reconcileNow } from '../../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconciliation.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
 import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
 import { credit } from '../../support/evidence.ts';
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
 const timeRow = row(Type.Object({ time: Type.String() }));
 
@@ -116,6 +118,7 @@ describe('reconciliation', () => {
       await change(topUp, sql.fragment`created_at = now() - interval '11 minutes'`);
     }
     await desk.control(`sessions/${checkout.sessionId}/expire-now`);
+    await change(checkout, sql.fragment`session_expires_at = now()`);
     // As if the worker had been cut off before the card was charged.
     await change(direct, sql.fragment`method = 'direct', session_id = null, session_url = null`);
     await reconcile();
@@ -317,7 +320,7 @@ describe('reconciliation', () => {
     const before = await walkedUntil();
     await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
     const { workflow } = desk.temporal.client;
-    const handle = workflow.getHandle('reconcileTopUps/now');
+    const handle = workflow.getHandle(reconcileNowId(desk.temporal));
     const first = reconcile();
     first.catch(() => {});
     await until(async () => {
@@ -346,12 +349,33 @@ describe('reconciliation', () => {
       select walked_until as time from farebox.reconciliation
     `);
 
-  it('begins three days before the end of the last walk, which never moves back', async () => {
+  it('begins an hour before the end of the last walk, once a day three days before it', async () => {
+    const overlapMs = async () =>
+      Date.parse(await walkedUntil()) - Date.parse(await getWalkStart(desk.database));
+    await recordWalk(desk.database, new Date().toISOString());
     const walked = await walkedUntil();
     await recordWalk(desk.database, new Date(0).toISOString());
-    assert.equal(await walkedUntil(), walked);
-    const start = await getWalkStart(desk.database, 3);
-    assert.equal(Date.parse(walked) - Date.parse(start), 3 * DAY_MS);
+    assert.equal(await walkedUntil(), walked, 'it never moves back');
+    assert.equal(await overlapMs(), HOUR_MS);
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.reconciliation set walked_until = walked_until - interval '1 day'
+    `);
+    assert.equal(await overlapMs(), 3 * DAY_MS);
+  });
+
+  it('asks about a checkout once it should have ended, and no more once the processor said how', async () => {
+    const topUp = await desk.checkout(consumer, 25);
+    const isAsked = async () => {
+      const page = { afterId: '00000000-0000-0000-0000-000000000000', limit: 1_000 };
+      return (await listUnsettled(desk.database, page)).includes(topUp.id);
+    };
+    assert.equal(await isAsked(), false);
+    await change(topUp, sql.fragment`session_expires_at = now()`);
+    assert.equal(await isAsked(), true);
+    await desk.control(`sessions/${topUp.sessionId}/expire-now`);
+    await reconcile();
+    await desk.statusBecomes(topUp, 'expired');
+    assert.equal(await isAsked(), false);
   });
 
   it('is started by a schedule, one at a time', async () => {

@@ -73,7 +73,7 @@ describe('a terminated workflow', () => {
     await desk.workflow('invocation', id).result();
     const { runId } = await desk.workflow('invocation', id).describe();
     await desk.sql.query(
-      `insert into farebox.outbox (workflow, subject_id) values ('invocation', $1)`,
+      `insert into farebox.outbox (topic, subject_id) values ('invocation', $1)`,
       [id.slice('inv_'.length)],
     );
     await until(async () => {

@@ -1,7 +1,7 @@
 /** Specification section 4.1, rules 2 and 3: a checkout that is paid is credited, exactly once. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
-import { reportPayment, startCheckout } from '../../../src/temporal/client.ts';
+import { reportPayment, startCheckout } from '../../../src/temporal/start-top-up.ts';
 import { recordWebhook } from '../../../src/stripe/webhook.ts';
 import { sql } from '../../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
@@ -41,7 +41,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const topUp = await desk.checkout(consumer, 25);
     assert.equal(await desk.pay(topUp.sessionUrl, '4000000000000002'), 402);
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.equal((await desk.topUp(topUp.id)).status, 'pending');
 
     await desk.pay(topUp.sessionUrl);
@@ -58,7 +58,7 @@ describe('a top-up through the hosted checkout', () => {
     await Promise.all(Array.from({ length: 10 }, () => report(topUp, 'evt_same')));
     await desk.statusBecomes(topUp, 'completed');
     await Promise.all(Array.from({ length: 10 }, (_, n) => report(topUp, `evt_late_${n}`)));
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), ONCE_25);
   });
 
@@ -76,7 +76,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const topUp = await desk.checkout(consumer, 25);
     await report(topUp, 'evt_too_early');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.workflow(topUp.id).executeUpdate('retry');
     assert.equal((await desk.topUp(topUp.id)).status, 'pending');
     assert.deepEqual(await desk.books(consumer), NOTHING);
@@ -146,7 +146,7 @@ describe('a top-up through the hosted checkout', () => {
     const failing = await desk.checkout(consumer, 30);
     await desk.pay(succeeding.sessionUrl, '000123456789');
     await desk.pay(failing.sessionUrl, '000111111113');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), NOTHING);
 
     await desk.control(`async/${succeeding.sessionId}`, { outcome: 'succeeded' });
@@ -160,7 +160,7 @@ describe('a top-up through the hosted checkout', () => {
     const consumer = await desk.newConsumer();
     const open = await desk.checkout(consumer, 25);
     await report(open, 'evt_expired', 'checkout.session.expired');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     await desk.workflow(open.id).executeUpdate('retry');
     assert.equal((await desk.topUp(open.id)).status, 'pending');
 

@@ -1,5 +1,10 @@
 /** Specification section 4.1, rule 1: a direct top-up takes the amount from the saved card, once. */
 import assert from 'node:assert/strict';
+import { sql } from '../../../src/store/database.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import type { TopUpResult } from '../../../src/top-ups/request-top-up.ts';
+import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
@@ -54,6 +59,54 @@ describe('a direct top-up', () => {
     assert.match(result.failure.message, /POST \/v1\/checkout/);
     assert.deepEqual(await desk.books(consumer), NOTHING);
   });
+
+  it('is refused after five declines within an hour, until another card is saved', async () => {
+    const consumer = await withCard('pm_card_chargeCustomerFail');
+    for (let declines = 0; declines < 5; declines += 1) {
+      assert.equal((await desk.request(consumer, 'direct', 12.5)).kind, 'failed');
+    }
+    const refused = await desk.request(consumer, 'direct', 12.5);
+    assert.ok(refused.kind === 'declined_too_often');
+    assert.ok(refused.retryAfterMs > 3_000_000 && refused.retryAfterMs <= 3_600_000);
+
+    const checkout = await desk.checkout(consumer, 5);
+    await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
+    await desk.statusBecomes(checkout, 'completed');
+    assert.equal((await desk.request(consumer, 'direct', 12.5)).kind, 'completed');
+  });
+
+  it('is not charged when it could not be tried for 15 minutes, even by the payment it prepared', async () => {
+    const consumer = await withCard('pm_card_visa');
+    await desk.control('faults', {
+      method: 'POST',
+      path: '/v1/payment_intents/',
+      kind: 'error',
+      status: 503,
+      times: 5,
+    });
+    const { topUp } = await stuck(desk.request(consumer, 'direct', 12.5));
+    const { paymentIntentId } = await desk.topUp(topUp.id);
+    await desk.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${topUp.id}
+    `);
+    await desk.workflow(topUp.id).executeUpdate('retry');
+    await desk.statusBecomes(topUp, 'failed');
+    assert.equal((await desk.topUp(topUp.id)).failureCode, 'payment_too_late');
+    const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.deepEqual(await desk.books(consumer), NOTHING);
+  }).timeout(60_000);
+
+  async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
+    const result = await asked;
+    assert.ok(result.kind === 'pending', result.kind);
+    await until(
+      async () =>
+        (await desk.workflow(result.topUp.id).query<TopUpProgress>('status')).stuck !== null,
+      { timeoutMs: 45_000 },
+    );
+    return result;
+  }
 
   for (const [card, code] of [
     ['pm_card_chargeCustomerFail', 'card_declined'],

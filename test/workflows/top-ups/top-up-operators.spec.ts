@@ -3,6 +3,9 @@ import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { wireId } from '../../../src/domain/ids.ts';
+import { reportPayment } from '../../../src/temporal/start-top-up.ts';
+import { holdConsumer } from '../../support/row-locks.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
@@ -27,6 +30,8 @@ describe('operators and a top-up', () => {
     const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /Waiting for the \*\*payment\*\*/);
     assert.match(JSON.stringify(metadata), /For operators/);
+    const told = `\`${wireId('topUp', topUp.id)}\`: $25, checkout, .*At the processor: \`${topUp.sessionId}\``;
+    assert.match(JSON.stringify(metadata), new RegExp(told.replaceAll('$', '\\$')));
   });
 
   it('closes the session when a checkout is canceled', async () => {
@@ -73,6 +78,39 @@ describe('operators and a top-up', () => {
     assert.equal(after.status, 'completed');
     assert.equal((await desk.books(consumer)).credited, 25_000_000);
   });
+
+  it('refuses a cancel that comes too late, and says so at once', async () => {
+    const consumer = await desk.newConsumer();
+    const topUp = await desk.checkout(consumer, 25);
+    const consumerId = wireId('consumer', consumer.consumerId);
+    const held = await holdConsumer(desk.config.databaseUrl, consumerId);
+    await desk.pay(topUp.sessionUrl);
+    await held.waited(1); // it is being credited
+    await assert.rejects(desk.workflow(topUp.id).executeUpdate('cancel'), (error) => {
+      assert.match(String((error as Error).cause), /too late to cancel.*"credit"/);
+      return true;
+    });
+    await held.release();
+    await desk.statusBecomes(topUp, 'completed');
+  });
+
+  it('names the database when it is the database that fails, and how long it waits at most', async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    await rename('top_ups', 'top_ups_away');
+    try {
+      await reportPayment(desk.temporal, topUp);
+      await until(() => found(topUp, 'Stuck = true and WaitingFor = "database"'), {
+        timeoutMs: 60_000,
+      });
+      const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+      assert.match(JSON.stringify(metadata), /growing intervals up to 10 minutes/);
+    } finally {
+      await rename('top_ups_away', 'top_ups');
+    }
+    await desk.workflow(topUp.id).executeUpdate('retry');
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
+  }).timeout(90_000);
 
   it('shows one that is stuck, credits no other amount, and goes on when it is retried', async () => {
     const consumer = await desk.newConsumer();
@@ -123,6 +161,13 @@ describe('operators and a top-up', () => {
       `WorkflowId = "${workflowId}" and ${query}`,
     );
     return count === 1;
+  }
+
+  async function rename(from: string, to: string): Promise<void> {
+    const names = [sql.identifier(['farebox', from]), sql.identifier([to])] as const;
+    await desk.database.query(sql.typeAlias('nothing')`
+      alter table ${names[0]} rename to ${names[1]}
+    `);
   }
 
   async function setAmount(topUp: TopUp, amountMicros: number): Promise<void> {

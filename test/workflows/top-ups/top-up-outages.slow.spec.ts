@@ -4,7 +4,8 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { choosePort } from '../../../src/embedded/ports.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { admitTopUp, findTopUp, withdrawTopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { createTemporalClient, startDirectTopUp } from '../../../src/temporal/client.ts';
+import { createTemporalClient } from '../../../src/temporal/client.ts';
+import { startDirectTopUp } from '../../../src/temporal/start-top-up.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
@@ -40,11 +41,11 @@ describe('a top-up and outages', () => {
     first.kill('SIGKILL');
     await first.exited;
     await desk.pay(topUp.sessionUrl);
-    await until(async () => (await desk.waitingEvents()) > 0);
+    await until(async () => (await desk.waitingNotices()) > 0);
 
     const second = await desk.startWorker();
     await desk.statusBecomes(topUp, 'completed');
-    await until(async () => (await desk.waitingEvents()) === 0);
+    await until(async () => (await desk.waitingNotices()) === 0);
     assert.deepEqual(await desk.books(consumer), {
       credited: 25_000_000,
       movements: 1,

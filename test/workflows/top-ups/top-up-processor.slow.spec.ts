@@ -1,7 +1,7 @@
 /** The processor slow, failing, asking to be left alone, or gone: the workflow of a top-up ends right. */
 import assert from 'node:assert/strict';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reportPayment } from '../../../src/temporal/client.ts';
+import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
@@ -44,6 +44,18 @@ describe('a top-up and its processor', () => {
     // Four times one second, then four.
     assert.ok(Date.now() - startedAtMs >= 8_000);
     await desk.workflow(topUp.id).executeUpdate('cancel');
+  });
+
+  it('is stuck at once, and can be canceled, when the processor asks to be left alone for a day', async () => {
+    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    const headers = { 'retry-after': '86400' };
+    const fault = { method: 'GET', path: '/v1/checkout', kind: 'error', status: 429, headers };
+    await desk.control('faults', fault);
+    await reportPayment(desk.temporal, topUp);
+    const stuck = await until(async () => (await progressOf(topUp)).stuck);
+    assert.match(stuck.message, /\(StripeRateLimitError, status 429\)/);
+    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    assert.equal(after.status, 'expired');
   });
 
   it('opens and credits though the processor is slow, fails and is cut off, one after the other', async () => {

@@ -1,11 +1,9 @@
 /** What becomes of a top-up after it was credited: refunds and disputes, against the real simulator. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
-import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
-import { row, sql } from '../../../src/store/database.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
@@ -13,8 +11,6 @@ import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
 import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
-
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 interface Paid {
   readonly payer: Payer;
@@ -280,17 +276,11 @@ describe('a credited top-up', () => {
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
     await desk.statusBecomes(topUp, status);
     await until(async () => {
-      const waiting = (await desk.waitingEvents()) + (await waitingNotices());
+      const waiting = await desk.waitingNotices();
       const { status: execution } = await desk.workflow(topUp.id).describe();
       return waiting === 0 && execution.name === 'COMPLETED';
     });
     assert.equal((await desk.topUp(topUp.id)).status, status);
-  }
-
-  function waitingNotices(): Promise<number> {
-    return desk.database.oneFirst(sql.type(countRow)`
-      select count(*) as count from farebox.outbox where workflow = 'top_up'
-    `);
   }
 
   async function detailsOf(topUp: TopUp): Promise<string> {

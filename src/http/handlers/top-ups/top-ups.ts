@@ -110,6 +110,12 @@ function refusalOf(api: Api, refusal: Refusal, amount: number): ApiError {
         'This would pass the monthly ceiling that the owner set for direct top-ups.',
         { facts: { topUpUrl, left: dollarsOf(refusal.leftMicros) } },
       );
+    case 'declined_too_often':
+      return new ApiError(
+        'rate_limited',
+        'The saved card was declined too often within an hour. Pay at checkout, where another card can be used.',
+        { facts: { topUpUrl }, retryAfterSeconds: Math.ceil(refusal.retryAfterMs / 1_000) },
+      );
     case 'failed':
       return new ApiError(codeOf(refusal.failure), refusal.failure.message, {
         facts: { topUpUrl, topUpId: wireId('topUp', refusal.topUp.id) },

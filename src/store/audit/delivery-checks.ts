@@ -1,0 +1,28 @@
+/**
+ * The part of the audit that asks whether everything that was promised is under way: src/store/audit/ledger-checks.ts
+ * runs it. A stuck part of the service is found here even where no amount is wrong yet.
+ */
+import { sql } from '../database.ts';
+
+/** Relays take a notice within seconds, and try one that fails at least once a minute. */
+const DELIVERED_WITHIN = sql.fragment`interval '10 minutes'`;
+/** A direct top-up is given up when nothing was tried within 15 minutes; an operator has the rest. */
+const DIRECT_ENDS_WITHIN = sql.fragment`interval '1 hour'`;
+/** A checkout is open for a day; a bank debit that it began may take two weeks to settle. */
+const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
+
+export const DELIVERY_CHECKS = {
+  'every notice is delivered within ten minutes': sql.fragment`
+    select topic || ' ' || subject_id, 'waits since ' || created_at || ', tried ' || attempts || ' times'
+    from farebox.outbox
+    where case topic
+      -- At a ceiling it is put off for an hour at a time.
+      when 'auto_top_up' then next_attempt_at < now() - ${DELIVERED_WITHIN}
+      else created_at < now() - ${DELIVERED_WITHIN} end`,
+
+  'every top-up ends in its time': sql.fragment`
+    select 'top-up ' || id, method || ', pending since ' || created_at
+    from farebox.top_ups
+    where status = 'pending' and created_at < now()
+      - case method when 'direct' then ${DIRECT_ENDS_WITHIN} else ${CHECKOUT_ENDS_WITHIN} end`,
+} as const;

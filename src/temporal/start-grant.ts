@@ -1,0 +1,43 @@
+/** Starts of and messages to the workflow of a grant. */
+import { wireId } from '../domain/ids.ts';
+import type { Grant } from '../store/agents/grants.ts';
+import type { grant as grantWorkflow } from '../../workflows/grant.ts';
+import { grantRevoked, grantUsed } from '../../workflows/messages.ts';
+import type { TemporalClient } from './client.ts';
+import { keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
+
+export function grantWorkflowId(grantId: string): string {
+  return `grant/${wireId('grant', grantId)}`;
+}
+
+/** Starts the workflow of a grant, or has it look at its row; one that came to its end has nothing to learn. */
+export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
+  const { workflow } = temporal.client;
+  const options = { ...startOptions(temporal, grant), ...ONE_END };
+  const signal = SIGNAL_OF[grant.status];
+  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+    if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);
+    else await workflow.signalWithStart<typeof grantWorkflow>('grant', { ...options, signal });
+  });
+}
+
+const SIGNAL_OF = { used: grantUsed, revoked: grantRevoked, active: undefined, expired: undefined };
+
+function startOptions(temporal: TemporalClient, grant: Grant) {
+  const grantId = wireId('grant', grant.id);
+  const accountId = wireId('account', grant.accountId);
+  return {
+    workflowId: grantWorkflowId(grant.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ grantId }] as [{ grantId: string }],
+    staticSummary: `Grant, ${grant.type}, for ${grant.targetAgentId}`,
+    staticDetails:
+      `Grant \`${grantId}\` for the agent \`${grant.targetAgentId}\`, of type \`${grant.type}\`, ` +
+      `made by account \`${accountId}\`. It expires at ${grant.expiresAt}.`,
+    typedSearchAttributes: [
+      keyword('GrantStatus', grant.status),
+      keyword('AgentId', grant.targetAgentId),
+      keyword('AccountId', accountId),
+    ],
+  };
+}

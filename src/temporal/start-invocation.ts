@@ -1,0 +1,72 @@
+/** Starts of and messages to the workflow of an invocation. */
+import { wireId } from '../domain/ids.ts';
+import type { InvocationView } from '../domain/invocation.ts';
+import type { Invocation } from '../store/agents/invocations.ts';
+import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
+import { invocationOutcome } from '../../workflows/messages.ts';
+import type { TemporalClient } from './client.ts';
+import {
+  answerOf,
+  keyword,
+  ONE_END,
+  REPORT_TIMEOUT_MS,
+  unlessEnded,
+  type Answer,
+} from './starts.ts';
+
+export function invocationWorkflowId(invocationId: string): string {
+  return `invocation/${wireId('invocation', invocationId)}`;
+}
+
+/** Returns when Temporal has the workflow: it will call the agent. */
+export async function startInvocation(
+  temporal: TemporalClient,
+  invocation: Invocation,
+  { timeoutMs = REPORT_TIMEOUT_MS } = {},
+): Promise<void> {
+  await unlessEnded(temporal, timeoutMs, async () => {
+    await temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
+      ...startOptions(temporal, invocation),
+      ...ONE_END,
+    });
+  });
+}
+
+/** Answers when the invocation has ended, or will not soon. */
+export async function awaitInvocation(
+  temporal: TemporalClient,
+  invocationId: string,
+  { timeoutMs }: { readonly timeoutMs: number },
+): Promise<Answer<InvocationView>> {
+  const handle = temporal.client.workflow.getHandle(invocationWorkflowId(invocationId));
+  try {
+    const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
+      handle.executeUpdate(invocationOutcome),
+    );
+    return { kind: 'answered', value };
+  } catch (error) {
+    return answerOf(error);
+  }
+}
+
+function startOptions(temporal: TemporalClient, invocation: Invocation) {
+  const invocationId = wireId('invocation', invocation.id);
+  const accountId = wireId('account', invocation.accountId);
+  const { targetAgentId, capability } = invocation;
+  return {
+    workflowId: invocationWorkflowId(invocation.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ invocationId }] as [{ invocationId: string }],
+    staticSummary: `Invocation of ${targetAgentId}`,
+    staticDetails:
+      `Invocation \`${invocationId}\` of the agent \`${targetAgentId}\` by account ` +
+      `\`${accountId}\`, with grant \`${wireId('grant', invocation.grantId)}\`.`,
+    typedSearchAttributes: [
+      keyword('InvocationStatus', invocation.status),
+      keyword('AgentId', targetAgentId),
+      keyword('AccountId', accountId),
+      keyword('Capability', capability),
+      keyword('WaitingFor', 'database'),
+    ],
+  };
+}

@@ -1,0 +1,123 @@
+/** Starts of and messages to the workflow of a top-up. */
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import type { SignalDefinition, UpdateDefinition } from '@temporalio/common';
+import { wireId } from '../domain/ids.ts';
+import { dollarsOf } from '../domain/money.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
+import {
+  outcome,
+  paymentReported,
+  reversalReported,
+  sessionUrl,
+  type TopUpView,
+} from '../../workflows/messages.ts';
+import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
+import type { TemporalClient } from './client.ts';
+import { answerOf, double, keyword, REPORT_TIMEOUT_MS, type Answer } from './starts.ts';
+
+type Startable = Pick<
+  TopUp,
+  'id' | 'consumerId' | 'method' | 'automatic' | 'status' | 'amountMicros'
+>;
+
+export function topUpWorkflowId(topUpId: string): string {
+  return `top-up/${wireId('topUp', topUpId)}`;
+}
+
+/** Starts or joins the workflow; answers when the checkout can be paid. */
+export function startCheckout(
+  temporal: TemporalClient,
+  topUp: Startable,
+  options: { readonly timeoutMs: number },
+): Promise<Answer<TopUpView>> {
+  return startWith(temporal, topUp, sessionUrl, options.timeoutMs);
+}
+
+/** Starts or joins the workflow; answers when the top-up has ended. */
+export function startDirectTopUp(
+  temporal: TemporalClient,
+  topUp: Startable,
+  options: { readonly timeoutMs: number },
+): Promise<Answer<TopUpView>> {
+  return startWith(temporal, topUp, outcome, options.timeoutMs);
+}
+
+/** Nudges the workflow, and starts it again when it is gone: only this may restart a closed one. */
+export function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  return report(temporal, topUp, paymentReported);
+}
+
+/** The same about a refund or dispute, which mostly comes when the workflow has long ended. */
+export function reportReversal(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  return report(temporal, topUp, reversalReported);
+}
+
+async function report(
+  temporal: TemporalClient,
+  topUp: Startable,
+  signal: SignalDefinition,
+): Promise<void> {
+  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+    temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
+      ...startOptions(temporal, topUp),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      signal,
+    }),
+  );
+}
+
+/**
+ * Returns when Temporal has the workflow of a top-up that no workflow has taken up. An earlier run that has ended was
+ * terminated before its first step, so it did nothing.
+ */
+export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
+  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+    temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
+      ...startOptions(temporal, topUp),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    }),
+  );
+}
+
+async function startWith(
+  temporal: TemporalClient,
+  topUp: Startable,
+  update: UpdateDefinition<TopUpView>,
+  timeoutMs: number,
+): Promise<Answer<TopUpView>> {
+  const start = new WithStartWorkflowOperation<typeof topUpWorkflow>('topUp', {
+    ...startOptions(temporal, topUp),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    // What has ended is answered from its row; what was lost is the relay's to start again.
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+  });
+  try {
+    const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
+      temporal.client.workflow.executeUpdateWithStart(update, { startWorkflowOperation: start }),
+    );
+    return { kind: 'answered', value };
+  } catch (error) {
+    return answerOf(error);
+  }
+}
+
+function startOptions(temporal: TemporalClient, topUp: Startable) {
+  const topUpId = wireId('topUp', topUp.id);
+  const consumerId = wireId('consumer', topUp.consumerId);
+  const dollars = dollarsOf(topUp.amountMicros);
+  const how = topUp.automatic ? 'automatic' : topUp.method;
+  return {
+    workflowId: topUpWorkflowId(topUp.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ topUpId }] as [{ topUpId: string }],
+    staticSummary: `Top-up of ${dollars} dollars, ${how}`,
+    staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, made by ${how}.`,
+    typedSearchAttributes: [
+      keyword('TopUpStatus', topUp.status),
+      keyword('ConsumerId', consumerId),
+      keyword('WaitingFor', 'processor'),
+      double('AmountDollars', dollars),
+    ],
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * How a workflow takes its steps: each until it succeeds, with a pause after every attempt that failed, which
+ * an operator can end by `retry`, and with `Stuck` shown once it has failed often enough.
+ */
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  rootCause,
+  TimeoutFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { Stuck, WaitingFor } from './messages.ts';
+
+export interface Rules {
+  /** Failures in a row after which the workflow shows that it is stuck. */
+  readonly stuckAfter: number;
+  /** Called whenever an operator should see something new. */
+  readonly display: () => void;
+  /** Called before a step when the history is long. It starts a new run, and so never returns. */
+  readonly beginAnew: (step: string) => Promise<never>;
+  /** Waits until the step that failed is due again. */
+  readonly pauseAfter: (step: string, failure: ActivityFailure) => Promise<void>;
+}
+
+export class Steps {
+  /** The step in hand, or the one that is due next. */
+  step: string;
+  waitingFor: WaitingFor | null;
+  stuck: Stuck | null = null;
+  /** Attempts in a row that failed. */
+  failures = 0;
+  /** In a pause: no step is in hand. */
+  resting = false;
+  /** A report or `retry` came; the pause ends, and the step that is due looks at what there is. */
+  woken = false;
+  cancelAsked = false;
+  ended = false;
+  readonly #rules: Rules;
+
+  constructor(first: string, waitingFor: WaitingFor, rules: Rules) {
+    this.step = first;
+    this.waitingFor = waitingFor;
+    this.#rules = rules;
+  }
+
+  /** Runs a workflow so that "Request Cancellation" in the UI asks for the same orderly end as `cancel`. */
+  orderly<T>(run: () => Promise<T>): Promise<T> {
+    CancellationScope.current().cancelRequested.catch(() => (this.cancelAsked = true));
+    return CancellationScope.nonCancellable(run);
+  }
+
+  /** Repeats the step until it succeeds. */
+  async take<T>(step: string, act: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const taken = await this.attempt(step, act);
+      if (taken) return taken.value;
+    }
+  }
+
+  /** Takes the step once. Undefined: it failed, and the pause after it is over. */
+  async attempt<T>(
+    step: string,
+    act: () => Promise<T>,
+  ): Promise<{ readonly value: T } | undefined> {
+    if (this.#mayBeginAnew(step)) await this.#rules.beginAnew(step);
+    this.step = step;
+    try {
+      const value = await act();
+      this.failures = 0;
+      this.stuck = null;
+      return { value };
+    } catch (error) {
+      if (!(error instanceof ActivityFailure)) throw error;
+      this.#fail(step, error);
+      await this.#rules.pauseAfter(step, error);
+      return undefined;
+    }
+  }
+
+  /** Waits until `isOver` or the time has passed. True: the time has not passed. */
+  async pause(timeoutMs: number, summary: string, isOver: () => boolean): Promise<boolean> {
+    this.resting = true;
+    const isEarly = await condition(isOver, timeoutMs, { summary });
+    this.resting = false;
+    return isEarly;
+  }
+
+  /** For updates: until what was asked for has been done, or has met something that has to be waited for. */
+  async isHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
+    this[asked] = true;
+    await condition(() => this.ended || (!this[asked] && this.resting));
+  }
+
+  display(): void {
+    this.#rules.display();
+  }
+
+  /** Shows the end, and waits until everybody who asked has been answered. */
+  async end(): Promise<void> {
+    this.ended = true;
+    this.stuck = null;
+    this.waitingFor = null;
+    this.display();
+    await condition(allHandlersFinished);
+  }
+
+  resume(): void {
+    this.ended = false;
+    this.woken = false;
+  }
+
+  /** A new run would know nothing of what was said to this one. */
+  #mayBeginAnew(step: string): boolean {
+    const isTold = this.woken || this.cancelAsked || step === 'cancel';
+    return workflowInfo().continueAsNewSuggested && !isTold && allHandlersFinished();
+  }
+
+  #fail(step: string, failure: ActivityFailure): void {
+    this.failures += 1;
+    this.waitingFor = partyOf(failure);
+    if (this.failures >= this.#rules.stuckAfter) {
+      const since = this.stuck?.since ?? new Date().toISOString();
+      this.stuck = { step, since, message: rootCause(failure) ?? failure.message };
+    }
+    this.display();
+  }
+}
+
+/** Who has to act before the step can succeed, by the type that the activity gave its failure. */
+function partyOf({ cause }: ActivityFailure): WaitingFor {
+  if (cause instanceof TimeoutFailure) return 'worker';
+  const type = cause instanceof ApplicationFailure ? cause.type : undefined;
+  if (type === 'service_unavailable' || type === 'not_shown') return 'processor';
+  if (type === 'payment_mismatch') return 'operator';
+  return type === 'agent_unavailable' ? 'agent' : 'database';
+}
+
+/** How long the party that failed asks to be left alone; 0 when it does not. */
+export function retryAfterMsOf({ cause }: ActivityFailure): number {
+  const [details] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
+  return (details as { readonly retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
+}
