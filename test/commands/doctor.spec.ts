@@ -193,6 +193,7 @@ describe('farebox doctor', () => {
     };
     assert.deepEqual(await missing(), [
       'farebox/rollUpEarnings',
+      'farebox/expireHolds',
       'farebox/ensurePartitions',
       'farebox/reconcileTopUps',
     ]);
