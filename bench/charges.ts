@@ -14,7 +14,7 @@ import {
   proveWhole,
   type Ledger,
 } from './ledger.ts';
-import { BATCH, chargeInBatches, chargeOverHttp } from './load.ts';
+import { BATCH, chargeInBatches, chargeOverHttp, holdOverHttp } from './load.ts';
 import {
   measureInTurn,
   type Effort,
@@ -63,6 +63,12 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
     name: 'single charges',
     connections: CONNECTIONS,
     measure: ({ ledger, api }, effort) => chargeOverHttp({ ...ledger, url: api.url }, effort),
+  },
+  {
+    key: 'D',
+    name: 'holds, captured',
+    connections: CONNECTIONS,
+    measure: ({ ledger, api }, effort) => holdOverHttp({ ...ledger, url: api.url }, effort),
   },
   {
     key: 'pgU',

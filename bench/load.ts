@@ -29,7 +29,7 @@ export interface ChargedServer {
 }
 
 interface Load {
-  readonly kind: 'charge' | 'batch' | 'read';
+  readonly kind: 'charge' | 'batch' | 'hold' | 'read';
   readonly perRequest: number;
   readonly url: string;
   readonly key: string;
@@ -47,6 +47,11 @@ export function chargeInBatches(server: ChargedServer, effort: Effort): Promise<
     { ...server, key: server.developerKey, kind: 'batch', perRequest: BATCH },
     effort,
   );
+}
+
+/** Holds, each captured by a second request; counted when they are captured, latencies are those of requests. */
+export function holdOverHttp(server: ChargedServer, effort: Effort): Promise<Measured> {
+  return generate({ ...server, key: server.developerKey, kind: 'hold', perRequest: 1 }, effort);
 }
 
 export function readOverHttp(url: string, key: string, effort: Effort): Promise<Measured> {
@@ -71,9 +76,9 @@ async function withWrk(load: Load, { connections, seconds, seed }: Effort): Prom
     },
   });
   const found = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, number>;
-  const { requests = 0, durationUs = 1, refused = 0, p50Us = 0, p99Us = 0 } = found;
+  const { requests = 0, captured = 0, durationUs = 1, refused = 0, p50Us = 0, p99Us = 0 } = found;
   refuseRefusals(load, refused);
-  const count = requests * load.perRequest;
+  const count = load.kind === 'hold' ? captured : requests * load.perRequest;
   return { count, perSecond: (count / durationUs) * 1e6, p50Ms: p50Us / 1e3, p99Ms: p99Us / 1e3 };
 }
 
@@ -86,38 +91,67 @@ async function withAutocannon(load: Load, { connections, seconds }: Effort): Pro
   };
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   let notMade = 0;
-  const requests: Readonly<Record<Load['kind'], Request>> = {
-    read: { method: 'GET', headers },
-    charge: {
-      method: 'POST',
-      path: '/v1/charges',
-      headers,
-      setupRequest: (request) => ({ ...request, body: JSON.stringify(charge()) }),
-    },
-    batch: {
-      method: 'POST',
-      path: '/v1/charges/batch',
-      headers,
-      setupRequest: (request) => ({
-        ...request,
-        body: JSON.stringify({ charges: Array.from({ length: perRequest }, charge) }),
-      }),
-      onResponse: (_, body) => {
-        notMade += perRequest - body.split('"status":201').length + 1;
+  let captured = 0;
+  const requests: Readonly<Record<Load['kind'], readonly [Request, ...Request[]]>> = {
+    read: [{ method: 'GET', headers }],
+    hold: [
+      {
+        method: 'POST',
+        path: '/v1/holds',
+        headers,
+        setupRequest: (request) => ({ ...request, body: JSON.stringify(charge()) }),
+        onResponse: (_, body, context) => {
+          Object.assign(context, JSON.parse(body));
+        },
       },
-    },
+      {
+        method: 'POST',
+        headers,
+        setupRequest: (request, context) => ({
+          ...request,
+          path: `/v1/holds/${(context as { id: string }).id}/capture`,
+          body: '{}',
+        }),
+        onResponse: (status) => {
+          if (status === 201) captured += 1;
+        },
+      },
+    ],
+    charge: [
+      {
+        method: 'POST',
+        path: '/v1/charges',
+        headers,
+        setupRequest: (request) => ({ ...request, body: JSON.stringify(charge()) }),
+      },
+    ],
+    batch: [
+      {
+        method: 'POST',
+        path: '/v1/charges/batch',
+        headers,
+        setupRequest: (request) => ({
+          ...request,
+          body: JSON.stringify({ charges: Array.from({ length: perRequest }, charge) }),
+        }),
+        onResponse: (_, body) => {
+          notMade += perRequest - body.split('"status":201').length + 1;
+        },
+      },
+    ],
   };
   const result = await autocannon({
     url,
     connections,
     duration: seconds,
     timeout: TIMEOUT_SECONDS,
-    requests: [requests[kind]],
+    requests: [...requests[kind]],
   });
   refuseRefusals(load, result.non2xx + result.errors + notMade);
+  const count = kind === 'hold' ? captured : result.requests.total * perRequest;
   return {
-    count: result.requests.total * perRequest,
-    perSecond: result.requests.average * perRequest,
+    count,
+    perSecond: kind === 'hold' ? count / result.duration : result.requests.average * perRequest,
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
   };

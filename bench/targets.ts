@@ -24,6 +24,7 @@ export interface Target {
 
 export const TARGETS: readonly Target[] = [
   ratio('single charges / debits by Postgres alone', 'U', 'pgU', 'at least', 1.5),
+  ratio('holds, captured / single charges', 'D', 'U', 'at least', 0.38),
   ratio('one hot consumer / debits of one row', 'H', 'pgH', 'at least', 5),
   ratio('batched charges / debits by Postgres alone', 'B', 'pgU', 'at least', 3),
   ratio('through the client library / debits by Postgres alone', 'C', 'pgU', 'at least', 2),

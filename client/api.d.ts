@@ -91,6 +91,65 @@ export interface BatchedCharge {
   /** The Idempotency-Key of this charge. */
   idempotencyKey?: string;
 }
+export interface CaptureBody {
+  /**
+   * Dollars to charge. Default: all that the hold has left. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Whether to release the rest. Default: true. False leaves the hold open. */
+  final?: boolean;
+  /**
+   * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
+   */
+  over?: 'reject' | 'cap' | 'overflow';
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface CaptureReply {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer who was charged. */
+  consumerId: string;
+  /** The consumer's balance after this charge. */
+  balance: number;
+  /** The hold that was captured. */
+  holdId: string;
+  hold: HoldReply;
+}
+export interface HoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+}
 export interface ChangedToolReply {
   /** The id of the tool. */
   id: string;
@@ -162,6 +221,7 @@ export interface ChargeBatchReply {
             | 'invalid_secret_key'
             | 'session_required'
             | 'insufficient_balance'
+            | 'exceeds_hold'
             | 'card_declined'
             | 'authentication_required'
             | 'card_expired'
@@ -172,8 +232,10 @@ export interface ChargeBatchReply {
             | 'consent_required'
             | 'consent_ceiling_reached'
             | 'not_found'
+            | 'hold_not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
+            | 'hold_closed'
             | 'tool_exists'
             | 'agent_exists'
             | 'grant_not_active'
@@ -194,7 +256,7 @@ export interface ChargeBatchReply {
           requestId: string;
           /** With `insufficient_balance`: the consumer's balance. */
           balance?: number;
-          /** With `insufficient_balance`: the dollars that were charged. */
+          /** With `insufficient_balance`: the dollars that were needed. */
           required?: number;
           /** With `insufficient_balance`: the dollars that are missing. */
           shortfall?: number;
@@ -206,10 +268,12 @@ export interface ChargeBatchReply {
           left?: number;
           /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
           refundable?: number;
+          /** With `exceeds_hold`: the dollars that the hold has left. */
+          remaining?: number;
+          /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
+          status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
           /** With `tool_exists`: the tool that has the name. */
           toolId?: string;
-          /** With `grant_not_active`: the state of the grant. */
-          status?: 'active' | 'used' | 'revoked' | 'expired';
         };
       }
   )[];
@@ -268,6 +332,8 @@ export interface DeveloperChargeReply {
   createdAt: string;
   /** Dollars of the charge that were refunded so far. */
   refunded: number;
+  /** The hold that the charge was captured from, if there was one. */
+  holdId?: string;
   /** The consumer who was charged. */
   consumerId: string;
   /** The metadata of the charge, or null. */
@@ -448,6 +514,7 @@ export interface ErrorReply {
       | 'invalid_secret_key'
       | 'session_required'
       | 'insufficient_balance'
+      | 'exceeds_hold'
       | 'card_declined'
       | 'authentication_required'
       | 'card_expired'
@@ -458,8 +525,10 @@ export interface ErrorReply {
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
+      | 'hold_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
+      | 'hold_closed'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -480,7 +549,7 @@ export interface ErrorReply {
     requestId: string;
     /** With `insufficient_balance`: the consumer's balance. */
     balance?: number;
-    /** With `insufficient_balance`: the dollars that were charged. */
+    /** With `insufficient_balance`: the dollars that were needed. */
     required?: number;
     /** With `insufficient_balance`: the dollars that are missing. */
     shortfall?: number;
@@ -492,11 +561,17 @@ export interface ErrorReply {
     left?: number;
     /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
     refundable?: number;
+    /** With `exceeds_hold`: the dollars that the hold has left. */
+    remaining?: number;
+    /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
+    status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
     /** With `tool_exists`: the tool that has the name. */
     toolId?: string;
-    /** With `grant_not_active`: the state of the grant. */
-    status?: 'active' | 'used' | 'revoked' | 'expired';
   };
+}
+export interface ExtendBody {
+  /** Seconds from now until the hold expires. */
+  expiresIn: number;
 }
 export interface GrantBody {
   /** Printable text of 1 to 200 characters, not all blank. */
@@ -530,6 +605,55 @@ export interface GrantReply {
   uses: number;
   /** How many invocations may use a `limited` grant. */
   maxUses?: number;
+}
+export interface HoldBody {
+  /** The consumer's key. Without a valid one the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** Seconds until the hold expires. Default: 600. */
+  expiresIn?: number;
+}
+export interface HoldsReply {
+  holds: ListedHold[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface ListedHold {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The metadata of the hold, or null. Only its developer sees it. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  } | null;
 }
 export interface IntentBody {
   /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
@@ -639,6 +763,32 @@ export interface ListedCharge {
   createdAt: string;
   /** Dollars of the charge that were refunded so far. */
   refunded: number;
+  /** The hold that the charge was captured from, if there was one. */
+  holdId?: string;
+}
+export interface PlacedHoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars that were reserved. */
+  amount: number;
+  /** Dollars that its captures charged so far. */
+  captured: number;
+  /** Dollars that are still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance it is on. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The consumer's balance after the hold was placed. */
+  balance: number;
 }
 export interface PublicKeysReply {
   keys: {

@@ -181,6 +181,10 @@ create table farebox.charges (
   tool text not null,
   -- JSON as it was sent. Empty: none was sent.
   metadata text not null default '',
+  -- Where a charge comes from. Empty: a plain charge. Otherwise four bytes for the number of the spend key, two
+  -- for the version of the rate card and sixteen for the hold that was captured, cut off after the last one that
+  -- is not 0.
+  origin bytea not null default '\x'::bytea,
   constraint charges_pkey primary key (ledger, consumer_id, id),
   constraint charges_amount_positive check (amount_micros > 0),
   constraint charges_counters_plausible check (balance_micros >= 0 and spent_micros >= amount_micros and spent_micros <= '9007199254740991'::bigint)
@@ -203,8 +207,10 @@ create table farebox.consumers (
   -- the part of everything ever spent that refunds of charges gave back. each is a credit too, so the balance
   -- already has it.
   refunded_micros bigint not null default 0,
+  -- the part of held_micros that open holds reserve. open disputes hold the rest.
+  reserved_micros bigint not null default 0,
   constraint consumers_pkey primary key (ledger, id),
-  constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and held_micros >= 0),
+  constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and reserved_micros >= 0 and held_micros >= reserved_micros),
   constraint consumers_credited_is_exact check (credited_micros <= '9007199254740991'::bigint),
   constraint consumers_not_overspent check ((credited_micros - spent_micros - held_micros) >= 0)
 ) with (fillfactor=80);
@@ -293,6 +299,63 @@ create table farebox.grants (
   constraint grants_type_known check (type = any (array['one_time', 'session', 'limited']))
 );
 create index grants_active on farebox.grants using btree (expires_at) where (status = 'active');
+
+-- Holds to look at when they are due: those of a flush that expire together, and each that was extended, again.
+-- functions/expire_holds.sql deletes the row, whatever became of the holds.
+create table farebox.hold_expiries (
+  id bigint not null generated always as identity,
+  due_at timestamp with time zone not null,
+  developers integer[] not null,
+  holds uuid[] not null,
+  constraint hold_expiries_pkey primary key (id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+create index hold_expiries_due on farebox.hold_expiries using btree (due_at);
+
+-- The idempotency keys that extended a hold, so that a repeated request does not extend it again.
+create table farebox.hold_extensions (
+  hold_id uuid not null,
+  idempotency_hash bigint not null,
+  request_fingerprint bigint not null,
+  made_at timestamp with time zone not null default now(),
+  constraint hold_extensions_pkey primary key (hold_id, idempotency_hash)
+);
+
+-- Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in
+-- place (HOT).
+create table farebox.holds (
+  -- what was asked for and reserved.
+  amount_micros bigint not null,
+  -- what is still reserved. 0 once the hold is closed.
+  held_micros bigint not null,
+  -- the sum of its charges: more than amount_micros when a capture was allowed to overflow.
+  captured_micros bigint not null default 0,
+  -- the balance after the hold was placed.
+  balance_micros bigint not null,
+  -- as in charges. the idempotency keys of holds are a space of their own.
+  idempotency_hash bigint,
+  request_fingerprint bigint,
+  placed_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  id uuid not null,
+  consumer_id uuid not null,
+  -- accounts.developer_number.
+  developer integer not null,
+  -- the number of its charges.
+  captures integer not null default 0,
+  ledger smallint not null,
+  -- 0 open, 1 captured, 2 released, 3 expired.
+  state smallint not null default 0,
+  tool text not null,
+  -- json as it was sent. empty: none was sent.
+  metadata text not null default '',
+  constraint holds_pkey primary key (ledger, consumer_id, id),
+  constraint holds_amounts_not_negative check (amount_micros > 0 and captured_micros >= 0),
+  constraint holds_hold_while_open check ( case state when 0 then held_micros > 0 and held_micros = (amount_micros - captured_micros) else held_micros = 0 end)
+) partition by range (id);
+create index holds_developer on only farebox.holds using btree (developer, id);
+create index holds_idempotency on only farebox.holds using btree (idempotency_hash) where (idempotency_hash is not null);
+
+create table farebox.holds_rest partition of farebox.holds default;
 
 create table farebox.invocations (
   id uuid not null,
@@ -647,6 +710,15 @@ create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
   language sql volatile;
 
+create function farebox.expire_holds(p_rows integer, out taken integer, out closed integer, out ledgers smallint[], out consumers uuid[])
+  returns record
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
 create function farebox.find_agent_candidates(queries tsquery[], agents_max integer)
   returns table(id text, protocol text, name_words text, search tsvector)
   language sql stable
@@ -661,6 +733,15 @@ create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_i
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
+create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off

@@ -1,5 +1,6 @@
 /** Every workflow type that a worker offers. */
 export { ensurePartitions } from './ensure-partitions.ts';
+export { expireHolds } from './expire-holds.ts';
 export { grant } from './grant.ts';
 export { invocation } from './invocation.ts';
 export { reconcileTopUps } from './reconcile-top-ups.ts';

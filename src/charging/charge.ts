@@ -50,7 +50,7 @@ export async function charge(
   request: ChargeRequest,
   requester: Requester,
 ): Promise<ChargeResult> {
-  return whenKnown(prepare(deps, request), (prepared) => post(deps, prepared, requester));
+  return whenKnown(prepareCharge(deps, request), (prepared) => post(deps, prepared, requester));
 }
 
 /**
@@ -63,7 +63,7 @@ export async function chargeAll(
   requester: Requester,
 ): Promise<PromiseSettledResult<ChargeResult>[]> {
   const prepared = await Promise.allSettled(
-    requests.map(async (request) => prepare(deps, request)),
+    requests.map(async (request) => prepareCharge(deps, request)),
   );
   return Promise.allSettled(
     prepared.map((each) =>
@@ -82,7 +82,11 @@ async function post(
   return { kind: 'decided', draft, outcome: await batcher.post(draft, requester) };
 }
 
-function prepare(deps: ChargingDeps, request: ChargeRequest): MaybePromise<PreparedCharge> {
+/** Whose key, which tool, how much. Nothing has happened yet. */
+export function prepareCharge(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+): MaybePromise<PreparedCharge> {
   const { apiKey } = request.body;
   if (typeof apiKey !== 'string') return { kind: 'invalid_api_key' };
   return whenKnown(findKeyOwner(deps, apiKey, 'consumer'), (consumer) =>
@@ -200,10 +204,15 @@ function parseAmount(dollars: number | string): Micros | undefined {
  * request, and neither does another order of the metadata's members. An amount is the same as a number and
  * as a string.
  */
-function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consumerId: string) {
+export function hashIdentity(
+  { developer, body, idempotencyKey }: ChargeRequest,
+  consumerId: string,
+) {
   if (idempotencyKey === undefined) return undefined;
-  const metadata = body.metadata && Object.entries(body.metadata).toSorted(byName);
-  const sent = JSON.stringify([body.tool, numberOf(body.amount), metadata ?? null]);
+  const sent = JSON.stringify([
+    body.tool,
+    ...comparable({ amount: body.amount, metadata: body.metadata }),
+  ]);
   return {
     idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
       0,
@@ -211,6 +220,17 @@ function hashIdentity({ developer, body, idempotencyKey }: ChargeRequest, consum
     ),
     fingerprint: hash('sha256', sent).slice(0, 10),
   };
+}
+
+/** Amount and metadata, the same for the same meaning. */
+export function comparable({
+  amount,
+  metadata,
+}: {
+  readonly amount: ChargeBody['amount'] | undefined;
+  readonly metadata: ChargeBody['metadata'] | undefined;
+}) {
+  return [numberOf(amount), metadata ? Object.entries(metadata).toSorted(byName) : null] as const;
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

@@ -13,6 +13,9 @@ export const LANES = { alone: 2, besideOthers: 1 } as const;
 /** Besides those: one lane decides charge by charge, one waits for locked consumers. */
 export const EXCEPTION_LANES = 2;
 
+/** Of holds: connections for those whose money settles a debt first, besides their lanes'. */
+export const DEBT_LANES = 1;
+
 /** Charges in one statement. More makes everybody in it wait longer, and gains little past a hundred. */
 export const BATCH_MAX = 200;
 

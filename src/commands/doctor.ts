@@ -33,6 +33,7 @@ Parts:
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
   delivery   notices, top-ups and reconciliations that are late
+  holds      open, captured and expired holds; reads every charge
   charges    reads every charge
   earnings   sums of earnings; reads every charge
   temporal   schedules

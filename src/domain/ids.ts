@@ -8,6 +8,7 @@ const PREFIXES = {
   developer: 'dev',
   charge: 'chg',
   chargeRefund: 'rf',
+  hold: 'hld',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

@@ -13,6 +13,8 @@ import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
 import { DeveloperChanges, DeveloperReply } from '../schemas/developers.ts';
 import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';
+import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
+import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
@@ -41,6 +43,8 @@ import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batc
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
+import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
+import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
 import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
@@ -49,6 +53,7 @@ import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
+const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
 const keyParams = { id: Id('key', 'The id of the key.') };
@@ -118,6 +123,71 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found'],
     isIdempotent: true,
     handle: postChargeRefund,
+  }),
+  // Holds
+  post('/v1/holds', {
+    operation: 'createHold',
+    role: 'developer',
+    body: HoldBody,
+    replies: { 201: PlacedHoldReply },
+    errors: [
+      'invalid_api_key',
+      'invalid_amount',
+      'unknown_tool',
+      'tool_archived',
+      'insufficient_balance',
+    ],
+    isIdempotent: true,
+    handle: postHold,
+  }),
+  get('/v1/holds', {
+    operation: 'listHolds',
+    role: 'either',
+    query: HoldsQuery,
+    replies: { 200: HoldsReply },
+    handle: getHolds,
+  }),
+  get('/v1/holds/:id', {
+    operation: 'getHold',
+    role: 'either',
+    params: holdParams,
+    replies: { 200: ListedHold },
+    errors: ['hold_not_found'],
+    handle: getHold,
+  }),
+  post('/v1/holds/:id/capture', {
+    operation: 'captureHold',
+    role: 'developer',
+    params: holdParams,
+    body: CaptureBody,
+    replies: { 201: CaptureReply },
+    errors: [
+      'invalid_amount',
+      'exceeds_hold',
+      'insufficient_balance',
+      'hold_not_found',
+      'hold_closed',
+    ],
+    isIdempotent: true,
+    handle: postCapture,
+  }),
+  post('/v1/holds/:id/extend', {
+    operation: 'extendHold',
+    role: 'developer',
+    params: holdParams,
+    body: ExtendBody,
+    replies: { 200: HoldReply },
+    errors: ['hold_not_found', 'hold_closed'],
+    isIdempotent: true,
+    handle: postExtension,
+  }),
+  act('/v1/holds/:id/release', {
+    operation: 'releaseHold',
+    role: 'developer',
+    params: holdParams,
+    replies: { 200: HoldReply },
+    errors: ['hold_not_found', 'hold_closed'],
+    handle: postRelease,
   }),
   post('/v1/receipts/verify', {
     operation: 'verifyReceipt',

@@ -1,6 +1,7 @@
 /** What handlers work with: made once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charge.ts';
+import type { HoldLedger } from '../charging/hold-ledger.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
@@ -21,6 +22,7 @@ export interface Api extends ChargingDeps {
   readonly log: Logger;
   /** For reads and rare writes. Charges, keys and prices have connections of their own. */
   readonly database: Database;
+  readonly holds: HoldLedger;
   readonly receipts: ReceiptSigner;
   readonly topUpLinks: TopUpLinks;
   readonly publicReceipts: PublicReceipts;

@@ -8,11 +8,13 @@ import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
+import { createHoldLedger } from '../charging/create-hold-ledger.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import {
   CHARGE_LOCK_TIMEOUT_MS,
   CHARGE_SILENCE_MS_MAX,
   CHARGE_STATEMENT_TIMEOUT_MS,
+  DEBT_LANES,
   EXCEPTION_LANES,
   LANES,
 } from '../charging/limits.ts';
@@ -82,6 +84,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
   });
+  const holdPool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: laneCount + DEBT_LANES,
+    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
+    onError,
+  });
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
@@ -109,6 +117,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
+    holds: createHoldLedger(holdPool, laneCount, receipts.activeKey, clock),
     keys,
     lastUsed,
     tools,
@@ -139,6 +148,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await lastUsed.stop();
     await temporal.close();
     await chargePool.end();
+    await holdPool.end();
     await lookUps.end();
     await database.end();
   };

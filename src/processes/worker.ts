@@ -8,6 +8,7 @@ import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { createAgentActivities } from '../../activities/agents.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
+import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createLedgerActivities } from '../../activities/ledger.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
@@ -15,6 +16,7 @@ import { createProcessorActivities } from '../../activities/processor.ts';
 import { createReversalActivities } from '../../activities/reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
+import { HoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
@@ -74,11 +76,15 @@ export async function runWorker(
   });
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const sweeper = new HoldSweeper(database, (error) =>
+    log.warn({ err: error }, 'expired holds could not be swept; they wait'),
+  );
   const stopping = new AbortController();
   let metrics: MetricsServer | undefined;
   let keeping: Promise<void> | undefined;
   const release = async () => {
     stopping.abort();
+    await sweeper.stop();
     await keeping;
     await metrics?.close();
     await relay.stop();
@@ -124,6 +130,7 @@ export async function runWorker(
         }),
         ...createReversalActivities({ database, stripe }),
         ...createRollupActivities({ database }),
+        ...createHoldActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createReconciliationActivities({
           database,

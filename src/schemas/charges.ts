@@ -20,7 +20,7 @@ import {
  * match is an additional property, and refused as such.
  */
 const METADATA_MEMBERS_MAX = 20;
-const Metadata = Type.Record(
+export const Metadata = Type.Record(
   Type.String({ pattern: '^[^\\u0000\\p{Cs}]{1,40}$' }),
   Type.Union([PlainText(500), Type.Number(), Type.Boolean(), Type.Null()]),
   {
@@ -100,6 +100,9 @@ export type ChargeReply = Static<typeof ChargeReply>;
 const listedFields = {
   ...chargeFields,
   refunded: Dollars('Dollars of the charge that were refunded so far.', 0),
+  holdId: Type.Optional(
+    Id('hold', 'The hold that the charge was captured from, if there was one.'),
+  ),
 };
 
 /** A charge in a consumer's list (specification section 2, Charge). */

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { ERROR_TYPES, ERRORS, type ErrorCode } from '../domain/errors.ts';
 import { GRANT_STATUSES } from '../domain/grant.ts';
+import { HOLD_STATUSES } from '../domain/hold.ts';
 import { Closed, Dollars, Id, Text, Word } from './shapes.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
@@ -9,7 +10,7 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 /** Members that some errors have beside those that all have. */
 const facts = {
   balance: Type.Optional(Dollars("With `insufficient_balance`: the consumer's balance.")),
-  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars that were charged.')),
+  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars that were needed.')),
   shortfall: Type.Optional(Dollars('With `insufficient_balance`: the dollars that are missing.')),
   topUpUrl: Type.Optional(
     Text('A page where the consumer can top up.', 'https://billing.example.com/top-up'),
@@ -21,8 +22,14 @@ const facts = {
   refundable: Type.Optional(
     Dollars('With `refund_exceeds_charge`: the dollars of the charge that can be refunded.'),
   ),
+  remaining: Type.Optional(Dollars('With `exceeds_hold`: the dollars that the hold has left.')),
+  status: Type.Optional(
+    Word(
+      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES])],
+      'With `grant_not_active` and `hold_closed`: the state of the grant or the hold.',
+    ),
+  ),
   toolId: Type.Optional(Id('tool', 'With `tool_exists`: the tool that has the name.')),
-  status: Type.Optional(Word(GRANT_STATUSES, 'With `grant_not_active`: the state of the grant.')),
 };
 
 export const ErrorReply = Closed({

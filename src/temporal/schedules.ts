@@ -42,12 +42,20 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
       summary: 'Earnings: move the tails into sums',
     },
     {
+      workflow: 'expireHolds',
+      // Workers sweep each second by themselves; this finds what they left.
+      everySeconds: 60,
+      catchUpSeconds: 10,
+      timeoutSeconds: HOUR,
+      summary: 'Holds: give back what expired holds reserve',
+    },
+    {
       workflow: 'ensurePartitions',
       everySeconds: DAY,
       catchUpSeconds: DAY,
       // It waits for a quiet moment.
       timeoutSeconds: DAY,
-      summary: 'Charges: make the partitions of the coming months',
+      summary: 'Charges and holds: make the partitions of the coming months',
     },
     {
       workflow: 'reconcileTopUps',

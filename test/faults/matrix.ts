@@ -199,7 +199,19 @@ export async function openGround(): Promise<Ground> {
     assert.equal(amount_refunded, way === 'refund' ? DOLLARS * 100 : 0);
     assert.equal(disputed, way === 'dispute');
     assert.equal(await movementsOf(topUpId), way === 'refund' ? 2 : 1);
-    await proveBooks(env);
+    // Not the schema, in which the gates are.
+    await proveBooks(env, {
+      only: [
+        'balances',
+        'top-ups',
+        'delivery',
+        'holds',
+        'charges',
+        'earnings',
+        'temporal',
+        'processor',
+      ],
+    });
     return tookMs;
   }
 

@@ -10,10 +10,12 @@ import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import { ToolsReply } from '../../src/schemas/tools.ts';
+import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
 
@@ -30,6 +32,7 @@ interface Row {
 /** What the owner has; a stranger must never see it. */
 interface Owned {
   readonly charge: string;
+  readonly hold: string;
   readonly topUp: string;
   readonly grant: string;
   readonly invocation: string;
@@ -67,6 +70,16 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/charges.csv': { role: 'developer' },
   'GET /v1/charges/:id': { role: 'developer', names: 'charge' },
   'POST /v1/charges/:id/refund': { role: 'developer', body: () => ({}), names: 'charge' },
+  'POST /v1/holds': { role: 'developer', body: chargeBody },
+  'GET /v1/holds': { role: 'either', names: 'hold' },
+  'GET /v1/holds/:id': { role: 'either', names: 'hold' },
+  'POST /v1/holds/:id/capture': { role: 'developer', body: () => ({}), names: 'hold' },
+  'POST /v1/holds/:id/extend': {
+    role: 'developer',
+    body: () => ({ expiresIn: 60 }),
+    names: 'hold',
+  },
+  'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
@@ -192,6 +205,7 @@ describe('tenancy', () => {
     [owner, revoked] = [await api.createAccount(10), await api.createAccount(10)];
     stranger = await api.createAccount(10);
     const answer = await charge(api, owner, { tool: 'owned tool', metadata: { owned: true } });
+    const held = await askHold(api, owner, { tool: 'owned tool' });
     const topUps = await api.sql.query<{ id: string }>(
       `select replace(t.id::text, '-', '') as id
        from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1`,
@@ -206,6 +220,7 @@ describe('tenancy', () => {
     owned = {
       tool: bodyOf(tools, 200, ToolsReply).tools[0]?.id ?? '',
       charge: bodyOf(answer, 201, ChargeReply).id,
+      hold: bodyOf(held, 201, PlacedHoldReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       key: `key_${keys.rows[0]?.id}`,
       ...(await invokeAgent()),
@@ -258,8 +273,9 @@ describe('tenancy', () => {
       it(`${route} shows the owner what is its own, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
-        if (path.endsWith('/:id')) assertError(answer, 404, 'not_found');
-        else assert.equal(answer.status, 200);
+        if (path.endsWith('/:id')) {
+          assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
+        } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
     }

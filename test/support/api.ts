@@ -18,6 +18,8 @@ import { createTestAccounts, type TestAccount } from './accounts.ts';
 export interface Books {
   readonly credited: string;
   readonly spent: string;
+  /** By holds and disputes. */
+  readonly held: string;
   readonly charges: string;
   readonly tools: string;
 }
@@ -62,6 +64,7 @@ export async function startTestApi({
     const { rows } = await sql.query<Books>(`
       select coalesce(sum(credited_micros), 0)::text as credited,
         coalesce(sum(spent_micros), 0)::text as spent,
+        coalesce(sum(held_micros), 0)::text as held,
         (select count(*) from farebox.charges)::text as charges,
         (select count(*) from farebox.tools)::text as tools
       from farebox.consumers

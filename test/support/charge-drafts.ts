@@ -11,7 +11,7 @@ import {
 } from '../../src/store/charges/post-charges.ts';
 import type { Connection } from '../../src/store/database.ts';
 
-export const RECEIPT_KEY = 3;
+export const RECEIPT_KEY = 1;
 const DAY_MS = 86_400_000;
 
 export interface Consumer {

@@ -6,6 +6,7 @@ import * as charges from '../../schemas/charges.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
 import * as grants from '../../schemas/grants.ts';
+import * as holds from '../../schemas/holds.ts';
 import * as invocations from '../../schemas/invocations.ts';
 import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
@@ -19,6 +20,7 @@ const ROOMS = [
   earnings,
   errors,
   grants,
+  holds,
   invocations,
   receipts,
   statements,

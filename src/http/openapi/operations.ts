@@ -4,6 +4,7 @@
  */
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
+  Holds: 'Reserve money before a call, and charge what the call cost.',
   Balance: 'What a consumer has and has spent.',
   'Top-ups': 'Add money to a balance.',
   Earnings: "A developer's earnings, tools and statements.",
@@ -60,6 +61,48 @@ export const OPERATIONS = {
     description:
       'Gives a charge back to its consumer, in whole or in part, as long as some of it is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
+  },
+  createHold: {
+    tag: 'Holds',
+    summary: 'Place a hold',
+    description:
+      'Reserves the amount on the balance of the consumer whose key is `apiKey`, so that nothing else ' +
+      'can spend it. Capture the hold when you know what the call cost, or release it when the call ' +
+      'failed. A hold that you do neither with expires after `expiresIn` seconds. Send an ' +
+      '`Idempotency-Key` to be able to retry: the same key and body return the same hold as it is now.',
+  },
+  listHolds: {
+    tag: 'Holds',
+    summary: 'List holds',
+    description:
+      'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
+      'those on its balance. `metadata` is for the developer alone.',
+  },
+  getHold: {
+    tag: 'Holds',
+    summary: 'Get a hold',
+    description: 'Returns a hold that you placed, or one on your balance.',
+  },
+  captureHold: {
+    tag: 'Holds',
+    summary: 'Capture a hold',
+    description:
+      'Charges what the call cost and releases the rest. Send `{}` to charge all that is left. Send ' +
+      '`"final": false` to leave the rest reserved and capture again later. A capture is a charge in ' +
+      'every respect: it has a receipt, counts as earnings and can be refunded.',
+  },
+  extendHold: {
+    tag: 'Holds',
+    summary: 'Extend a hold',
+    description:
+      'Lets a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
+      'placed. Never shortens a hold.',
+  },
+  releaseHold: {
+    tag: 'Holds',
+    summary: 'Release a hold',
+    description:
+      'Gives back what the hold still reserves. Releasing it again changes nothing and returns the same.',
   },
   verifyReceipt: {
     tag: 'Receipts',

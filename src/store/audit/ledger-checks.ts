@@ -8,16 +8,18 @@ import { BALANCE_CHECKS } from './balance-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
+import { HOLD_CHECKS } from './hold-checks.ts';
 import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
-/** From the cheapest to the dearest: the last two read every charge. */
+/** From the cheapest to the dearest: the last three read every charge. */
 export const LEDGER_PARTS = [
   'schema',
   'balances',
   'top-ups',
   'delivery',
+  'holds',
   'charges',
   'earnings',
 ] as const;
@@ -48,6 +50,7 @@ const QUERIES = {
   balances: BALANCE_CHECKS,
   'top-ups': TOP_UP_CHECKS,
   delivery: DELIVERY_CHECKS,
+  holds: HOLD_CHECKS,
   charges: CHARGE_CHECKS,
   earnings: EARNINGS_CHECKS,
 } as const;

@@ -35,13 +35,14 @@ export const TOP_UP_CHECKS = {
     select 'consumer ' || consumer_id, count(*) || ' are pending' from farebox.top_ups
     where automatic and status = 'pending' group by consumer_id having count(*) > 1`,
 
-  'held is what open disputes hold': sql.fragment`
-    select 'consumer ' || c.id, 'held ' || c.held_micros || ', disputes ' || coalesce(r.micros, 0)
+  'held is what open disputes hold, apart from holds': sql.fragment`
+    select 'consumer ' || c.id, 'held ' || c.held_micros || ', reserved ' || c.reserved_micros
+      || ', disputes ' || coalesce(r.micros, 0)
     from farebox.consumers c left join (
       select ledger, consumer_id, sum(held_micros) as micros from farebox.reversals
       where status = 'open' group by 1, 2
     ) r on r.ledger = c.ledger and r.consumer_id = c.id
-    where c.held_micros <> coalesce(r.micros, 0)`,
+    where c.held_micros - c.reserved_micros <> coalesce(r.micros, 0)`,
 
   'a refund or dispute took what its movements say': sql.fragment`
     select 'reversal ' || r.id, r.status || ', took ' || r.taken_micros || ', movements '

@@ -1,6 +1,6 @@
 /**
- * Arrays as Postgres reads them in its binary format. For the charge statement alone: as text its arrays
- * cost both sides several times as much.
+ * Arrays as Postgres reads them in its binary format. For the statements of charges and holds alone: as text
+ * their arrays cost both sides several times as much.
  */
 import { hexOf } from '../../domain/ids.ts';
 

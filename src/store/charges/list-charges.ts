@@ -21,6 +21,8 @@ const StoredCharge = Type.Object({
   receiptKey: Type.Integer(),
   /** What of it has gone back. */
   refundedMicros: Type.Integer(),
+  /** The hold that it was captured from; null of a plain charge. */
+  holdId: Type.Union([Type.String(), Type.Null()]),
   metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
 });
 
@@ -33,7 +35,8 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
-  receipt_key as "receiptKey", nullif(metadata, '')::json as metadata,
+  receipt_key as "receiptKey",
+  case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = charges.developer)
     as "developerId",
   coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger

@@ -1,12 +1,14 @@
 /**
- * `charges` is partitioned by month of its id, a UUIDv7. Months are made ahead, by migrate, at API start and
- * by a schedule, whichever comes first. A charge of a month that has none falls into `charges_rest`, where it
- * is found as anywhere, and moves when its month is made.
+ * `charges` and `holds` are partitioned by month of their ids, UUIDv7s. Months are made ahead, by migrate, at API
+ * start and by a schedule, whichever comes first. A charge of a month that has none falls into `charges_rest`,
+ * where it is found as anywhere, and moves when its month is made; a hold into `holds_rest`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { uuidFloor } from '../../domain/ids.ts';
 
+/** Holds change once or twice, soon after they were placed: the room keeps the new version beside the old one. */
+const TABLES = { charges: '', holds: 'with (fillfactor = 55)' } as const;
 const MONTHS_AHEAD = 3;
 /** What waits for a lock makes all that come later wait behind it, so it is short, and tried again. */
 const LOCK_TIMEOUT_MS = 500;
@@ -16,6 +18,8 @@ const STATEMENT_TIMEOUT_MS = 3_000;
 const RETRY_MS = 200;
 
 interface Month {
+  readonly table: keyof typeof TABLES;
+  /** The partition's. */
   readonly name: string;
   readonly fromId: string;
   readonly toId: string;
@@ -27,7 +31,7 @@ export interface EnsuredPartitions {
   readonly putOff: readonly string[];
 }
 
-/** This month's and those of the next three, where they are missing. */
+/** This month's and those of the next three, of charges and of holds, where they are missing. */
 export async function ensureChargePartitions(
   databaseUrl: string,
   nowMs: number,
@@ -55,22 +59,23 @@ export async function ensureChargePartitions(
 function monthsFrom(nowMs: number): Month[] {
   const now = new Date(nowMs);
   const begin = (ahead: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead);
-  const months: Month[] = [];
-  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) {
-    const name = new Date(begin(ahead)).toISOString().slice(0, 7).replace('-', '_');
-    months.push({
-      name: `charges_${name}`,
-      fromId: uuidFloor(begin(ahead)),
-      toId: uuidFloor(begin(ahead + 1)),
-    });
-  }
-  return months;
+  return Array.from({ length: MONTHS_AHEAD + 1 }, (_, ahead) => ({
+    month: new Date(begin(ahead)).toISOString().slice(0, 7).replace('-', '_'),
+    fromId: uuidFloor(begin(ahead)),
+    toId: uuidFloor(begin(ahead + 1)),
+  })).flatMap(({ month, ...bounds }) =>
+    (['charges', 'holds'] as const).map((table) => ({
+      table,
+      name: `${table}_${month}`,
+      ...bounds,
+    })),
+  );
 }
 
 async function missing(client: Client, months: readonly Month[]): Promise<Month[]> {
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'farebox.charges'::regclass
+    where i.inhparent in ('farebox.charges'::regclass, 'farebox.holds'::regclass)
   `);
   const there = new Set(rows.map(({ name }) => name));
   return months.filter(({ name }) => !there.has(name));
@@ -91,25 +96,25 @@ async function makePatiently(client: Client, month: Month): Promise<boolean> {
 }
 
 /**
- * A plain table first, then ATTACH, which takes a weaker lock on `charges` than CREATE ... PARTITION OF. It
+ * A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. It
  * refuses while the rest holds a row of the month, so these move, and none comes after them.
  */
-async function make(client: Client, { name, fromId, toId }: Month): Promise<void> {
+async function make(client: Client, { table, name, fromId, toId }: Month): Promise<void> {
   await client.query('begin');
   await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
   await client.query(
-    `create table if not exists farebox.${name} (like farebox.charges including all)`,
+    `create table if not exists farebox.${name} (like farebox.${table} including all) ${TABLES[table]}`,
   );
-  await client.query('lock table farebox.charges_rest in access exclusive mode');
+  await client.query(`lock table farebox.${table}_rest in access exclusive mode`);
   await client.query(
     `with moved as (
-       delete from farebox.charges_rest where id >= '${fromId}' and id < '${toId}' returning *
+       delete from farebox.${table}_rest where id >= '${fromId}' and id < '${toId}' returning *
      )
      insert into farebox.${name} select * from moved`,
   );
   await client.query(
-    `alter table farebox.charges attach partition farebox.${name}
+    `alter table farebox.${table} attach partition farebox.${name}
      for values from ('${fromId}') to ('${toId}')`,
   );
   await client.query('commit');

@@ -104,6 +104,7 @@ describe('farebox doctor --only temporal', () => {
       (await books.examine('--only', 'temporal')).findings.map(({ subject }) => subject);
     assert.deepEqual(await missing(), [
       'farebox/rollUpEarnings',
+      'farebox/expireHolds',
       'farebox/ensurePartitions',
       'farebox/reconcileTopUps',
     ]);

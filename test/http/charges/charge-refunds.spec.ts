@@ -410,8 +410,10 @@ describe('POST /v1/charges/:id/refund', () => {
   /** A dispute over the consumer's top-up that is lost. */
   async function chargeBack(micros: number): Promise<void> {
     const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    // A dispute needs a payment, which a credit by hand has not.
     const { rows } = await api.sql.query<{ id: string }>(
-      'select id from farebox.top_ups where consumer_id = $1',
+      `update farebox.top_ups set method = 'checkout', session_id = 'cs_' || id, payment_intent_id = 'pi_' || id
+       where consumer_id = $1 returning id`,
       [consumer.consumerId.slice('cns_'.length)],
     );
     const { id } = rows[0] ?? assert.fail();

@@ -37,14 +37,18 @@ describe('the partitions of charges', () => {
   });
 
   const ensure = (nowMs = NOVEMBER) => ensureChargePartitions(testDatabase.url, nowMs);
-  const partitions = async () => {
+  const partitions = async (table = 'charges') => {
     const { rows } = await client.query<{ name: string }>(
       `select relname as name from pg_inherits join pg_class on oid = inhrelid
-       where inhparent = 'farebox.charges'::regclass order by 1`,
+       where inhparent = $1::regclass order by 1`,
+      [`farebox.${table}`],
     );
     return rows.map(({ name }) => name);
   };
-  const AHEAD = ['charges_2026_11', 'charges_2026_12', 'charges_2027_01', 'charges_2027_02'];
+  const MONTHS = ['2026_11', '2026_12', '2027_01', '2027_02'];
+  const AHEAD = MONTHS.map((month) => `charges_${month}`);
+  /** In the order in which they are made. */
+  const BOTH = MONTHS.flatMap((month) => [`charges_${month}`, `holds_${month}`]);
 
   /** Charges at these times, oldest first. */
   const chargeAt = async (consumer: Consumer, ...times: number[]) => {
@@ -62,8 +66,9 @@ describe('the partitions of charges', () => {
   };
 
   it('are made for this month and three more, over the end of the year', async () => {
-    assert.deepEqual(await ensure(), { made: AHEAD, putOff: [] });
+    assert.deepEqual(await ensure(), { made: BOTH, putOff: [] });
     assert.deepEqual(await partitions(), [...AHEAD, 'charges_rest']);
+    assert.deepEqual(await partitions('holds'), [...MONTHS.map((m) => `holds_${m}`), 'holds_rest']);
     const { rows } = await client.query<{ bound: string }>(
       `select pg_get_expr(relpartbound, oid) as bound from pg_class where relname = 'charges_2026_12'`,
     );
@@ -73,8 +78,11 @@ describe('the partitions of charges', () => {
 
   it('are made once, by however many at once', async () => {
     const results = await Promise.all(Array.from({ length: 6 }, () => ensure()));
-    assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), AHEAD);
-    assert.deepEqual(await ensure(Date.UTC(2026, 11)), { made: ['charges_2027_03'], putOff: [] });
+    assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), BOTH.toSorted());
+    assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
+      made: ['charges_2027_03', 'holds_2027_03'],
+      putOff: [],
+    });
   });
 
   it('ask for no lock when nothing is missing', async () => {
@@ -88,13 +96,13 @@ describe('the partitions of charges', () => {
   it('wait for traffic by short turns, and are put off when it does not end', async () => {
     await client.query('begin');
     await client.query('select from farebox.charges_rest');
-    assert.deepEqual(await ensure(), { made: [], putOff: AHEAD });
+    assert.deepEqual(await ensure(), { made: [], putOff: BOTH });
     const patient = ensure();
     const waits = `select from pg_locks where relation = 'farebox.charges_rest'::regclass
       and not granted`;
     await until(async () => (await client.query(waits)).rowCount);
     await client.query('rollback');
-    assert.deepEqual(await patient, { made: AHEAD, putOff: [] });
+    assert.deepEqual(await patient, { made: BOTH, putOff: [] });
   });
 
   it('take over what fell into the rest before they were made', async () => {
@@ -103,7 +111,7 @@ describe('the partitions of charges', () => {
     const [early, late] = await chargeAt(consumer, Date.UTC(2027, 3, 30), Date.UTC(2027, 4, 2));
     assert.deepEqual(await whereIs(late), ['charges_rest']);
     const { made } = await ensure(Date.UTC(2027, 4, 3));
-    assert.equal(made.length, 4);
+    assert.equal(made.length, 8);
     assert.deepEqual(await whereIs(late), ['charges_2027_05']);
     assert.deepEqual(await whereIs(early), ['charges_rest']);
     const listed = await listConsumerCharges(database, consumer, {}, { limit: 10 });
@@ -115,7 +123,7 @@ describe('the partitions of charges', () => {
 
   it('are made from a table that was left behind unattached', async () => {
     await client.query('create table farebox.charges_2026_12 (like farebox.charges including all)');
-    assert.deepEqual((await ensure()).made, AHEAD);
+    assert.deepEqual((await ensure()).made, BOTH);
   });
 
   describe('of three years', () => {

@@ -1,5 +1,10 @@
 /** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
-import { charge, type ChargeRefusal, type ChargeResult } from '../../../charging/charge.ts';
+import {
+  charge,
+  type ChargeRefusal,
+  type ChargeResult,
+  type DecidedCharge,
+} from '../../../charging/charge.ts';
 import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -74,7 +79,7 @@ export function chargeReply(
   };
 }
 
-function refusalError(
+export function refusalError(
   refusal: ChargeRefusal | { readonly kind: 'idempotency_key_reused' },
 ): ApiError {
   switch (refusal.kind) {
@@ -110,8 +115,12 @@ function refusalError(
   }
 }
 
-function insufficientBalance(api: Api, draft: DecidedDraft, balance: Micros): ApiError {
-  const required = draft.amountMicros;
+/** Of a charge or hold of this amount: 402 with a link to pay what the balance lacks. */
+export function insufficientBalance(
+  api: Pick<Api, 'topUpLinks'>,
+  { consumerId, developerId, amountMicros: required }: DecidedDraft,
+  balance: Micros,
+): ApiError {
   const shortfall = asMicros(required - balance);
   return new ApiError(
     'insufficient_balance',
@@ -122,19 +131,19 @@ function insufficientBalance(api: Api, draft: DecidedDraft, balance: Micros): Ap
         balance: dollarsOf(balance),
         required: dollarsOf(required),
         shortfall: dollarsOf(shortfall),
-        topUpUrl: api.topUpLinks.urlFor(draft.consumerId, draft.developerId, shortfall),
+        topUpUrl: api.topUpLinks.urlFor(consumerId, developerId, shortfall),
       },
     },
   );
 }
 
-type DecidedDraft = Extract<ChargeResult, { kind: 'decided' }>['draft'];
+type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'>;
 
 /** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
-  stored: Omit<StoredCharge, 'metadata' | 'refundedMicros'>,
-): Omit<ListedCharge, 'refunded'> {
+  stored: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
+): Omit<ListedCharge, 'refunded' | 'holdId'> {
   const payload = receiptPayload(stored);
   return {
     id: payload.id,
@@ -148,7 +157,12 @@ export function wireCharge(
 
 /** The same, and what became of it. */
 export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): ListedCharge {
-  return { ...wireCharge(api, stored), refunded: dollarsOf(asMicros(stored.refundedMicros)) };
+  const { holdId } = stored;
+  return {
+    ...wireCharge(api, stored),
+    refunded: dollarsOf(asMicros(stored.refundedMicros)),
+    ...(holdId !== null && { holdId: wireId('hold', holdId) }),
+  };
 }
 
 export async function listCharges(

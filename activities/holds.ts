@@ -1,0 +1,13 @@
+/** The step that gives back what expired holds reserve: bounded, and safe to run twice or at once. */
+import type { Database } from '../src/store/database.ts';
+import { expireHolds, type Expired } from '../src/store/holds/expire-holds.ts';
+
+export type HoldActivities = ReturnType<typeof createHoldActivities>;
+
+export function createHoldActivities({ database }: { readonly database: Database }) {
+  return {
+    async sweepHolds(): Promise<Expired> {
+      return expireHolds(database);
+    },
+  };
+}

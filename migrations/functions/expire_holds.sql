@@ -1,0 +1,74 @@
+-- Closes the holds that are due and gives back what they reserve, in bulk. Any number may run at once: each passes over
+-- the rows of hold_expiries that another one has. A hold that was captured or released meanwhile is left alone, one
+-- that was extended is in a later row too.
+-- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
+-- Takes at most p_rows rows and says how many it took, how many holds it closed, and whose balance rose: these
+-- consumers' debts have to be settled in the same transaction, by the caller.
+create or replace function farebox.expire_holds(
+  p_rows int, out taken int, out closed int, out ledgers smallint[], out consumers uuid[]
+)
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+declare
+  v_developer int[]; v_id uuid[];
+  e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[];
+begin
+  closed := 0;
+  with due as (
+    select x.id from farebox.hold_expiries x where x.due_at <= now() order by x.due_at limit p_rows
+    for update skip locked
+  ), gone as (
+    delete from farebox.hold_expiries x using due where x.id = due.id returning x.developers, x.holds
+  )
+  select (select count(*) from gone), array_agg(a.developer), array_agg(a.id)
+  into taken, v_developer, v_id
+  from gone cross join lateral unnest(gone.developers, gone.holds) as a(developer, id);
+  if v_id is null then return; end if;
+
+  -- Most are closed by now, and cost this probe; `limit 1` keeps it one, as in post_charges.sql.
+  select array_agg(a.developer), array_agg(a.id) into v_developer, v_id
+  -- One that was extended may be in two rows.
+  from (select distinct q.developer, q.id from unnest(v_developer, v_id) as q(developer, id)) a
+  cross join lateral (
+    select state, expires_at from farebox.holds where developer = a.developer and id = a.id limit 1
+  ) h
+  where h.state = 0 and h.expires_at <= now();
+  if v_id is null then return; end if;
+
+  perform 1 from unnest(v_developer, v_id) as a(developer, id)
+    join farebox.holds h on h.developer = any (array[a.developer]) and h.id = any (array[a.id])
+    order by h.ledger, h.id for update of h;
+  -- A new statement, so it sees who won while the locks were waited for.
+  select array_agg(h.ledger), array_agg(h.consumer_id), array_agg(a.developer), array_agg(a.id),
+    array_agg(h.held_micros)
+  into e_ledger, e_consumer, e_developer, e_id, e_micros
+  from unnest(v_developer, v_id) as a(developer, id)
+  cross join lateral (
+    select * from farebox.holds where developer = a.developer and id = a.id limit 1
+  ) h
+  where h.state = 0 and h.expires_at <= now();
+  if e_id is null then return; end if;
+
+  update farebox.holds h set state = 3, held_micros = 0
+  from unnest(e_developer, e_id) as a(developer, id)
+  where h.developer = any (array[a.developer]) and h.id = any (array[a.id]);
+  perform 1 from farebox.consumers c
+    where (c.ledger, c.id) in (select * from unnest(e_ledger, e_consumer))
+    order by c.ledger, c.id for update;
+  with lowered as (
+    update farebox.consumers c set held_micros = c.held_micros - g.micros,
+      reserved_micros = c.reserved_micros - g.micros
+    from (
+      select a.ledger, a.consumer, sum(a.micros)::bigint as micros
+      from unnest(e_ledger, e_consumer, e_micros) as a(ledger, consumer, micros) group by 1, 2
+    ) g
+    where c.ledger = g.ledger and c.id = g.consumer
+    returning c.ledger, c.id
+  )
+  select cardinality(e_id), array_agg(l.ledger), array_agg(l.id) into closed, ledgers, consumers from lowered l;
+end $$;

@@ -1,0 +1,85 @@
+/**
+ * What a request about a hold asks of the ledger. An idempotency key names one hold of one consumer by one developer,
+ * or one capture or extension of one hold; the fingerprint is of what was sent, as with charges.
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
+import type { Micros } from '../domain/money.ts';
+import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import type { ChargeDraft } from '../store/charges/post-charges.ts';
+import { comparable, hashIdentity, type ChargeRequest } from './charge.ts';
+import { withTailOf } from './hold-ledger.ts';
+import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
+
+/** The hold that a request names, and who names it. */
+export interface HoldRequest {
+  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+  /** A UUID. */
+  readonly holdId: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+export type PlaceRequest = ChargeRequest & { readonly body: HoldBody };
+
+/** The draft is the charge that the hold reserves for. */
+export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry {
+  const { expiresIn } = request.body;
+  const identity = hashIdentity(request, draft.consumerId);
+  return {
+    ...draft,
+    kind: 'place',
+    id: withTailOf(draft.consumerId, draft.id),
+    idempotencyHash: identity?.idempotencyHash ?? null,
+    fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
+    seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
+  };
+}
+
+/** `amountMicros` is the body's amount; null captures everything that is left. */
+export function captureEntry(
+  request: HoldRequest,
+  { amount, final = true, over = 'reject', metadata }: CaptureBody,
+  amountMicros: Micros | null,
+): HoldEntry {
+  return {
+    ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
+    kind: 'capture',
+    id: randomUUIDv7(),
+    amountMicros,
+    isFinal: final,
+    over,
+    metadata: metadata === undefined ? null : JSON.stringify(metadata),
+  };
+}
+
+/** Needs no key: to release a hold twice is to release it once. */
+export function releaseEntry({ developer, holdId }: HoldRequest): HoldEntry {
+  const { developerNumber } = developer;
+  return { kind: 'release', developerNumber, holdId, idempotencyHash: null, fingerprint: null };
+}
+
+export function extendEntry(request: HoldRequest, { expiresIn }: ExtendBody): HoldEntry {
+  return { ...ofHold(request, 'extend', [expiresIn]), kind: 'extend', seconds: expiresIn };
+}
+
+function ofHold(
+  { developer, holdId, idempotencyKey }: HoldRequest,
+  action: 'capture' | 'extend',
+  sent: readonly unknown[],
+) {
+  const { developerId, developerNumber } = developer;
+  const isKeyed = idempotencyKey !== undefined;
+  return {
+    developerNumber,
+    holdId,
+    idempotencyHash: isKeyed
+      ? hash('sha256', action + holdId + developerId + idempotencyKey).slice(0, 22)
+      : null,
+    fingerprint: isKeyed ? fingerprintOf(sent) : null,
+  };
+}
+
+function fingerprintOf(sent: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(sent)).slice(0, 10);
+}

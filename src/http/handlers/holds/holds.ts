@@ -1,0 +1,164 @@
+/** Holds: reserve money for a call, then capture what it cost or release it. */
+import { prepareCharge } from '../../../charging/charge.ts';
+import {
+  captureEntry,
+  extendEntry,
+  placeEntry,
+  releaseEntry,
+  type HoldRequest,
+} from '../../../charging/hold-entries.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { dollarsOf, isChargeable } from '../../../domain/money.ts';
+import type {
+  CaptureBody,
+  CaptureReply,
+  ExtendBody,
+  HoldBody,
+  HoldReply,
+  PlacedHoldReply,
+} from '../../../schemas/holds.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import type { Hold } from '../../../store/holds/hold.ts';
+import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
+import { amountOf, type AmountRule } from '../../amounts.ts';
+import { insufficientBalance, refusalError, wireCharge } from '../charges/charges.ts';
+import type { Api } from '../../services.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
+
+const CAPTURABLE: AmountRule = {
+  accepts: isChargeable,
+  says:
+    'more than 0 and at most $1,000,000.00, with at most six decimals; to charge nothing, release the ' +
+    'hold',
+};
+
+type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
+
+/** 201; `Idempotency-Replayed: true` when the key's hold had been placed before. */
+export async function postHold(
+  api: Api,
+  request: Request<HoldBody>,
+): Promise<Reply<PlacedHoldReply, 201>> {
+  const { caller, body, idempotencyKey } = request;
+  // Without the key, which would name a charge there.
+  const asked = { developer: caller, body, idempotencyKey: undefined };
+  const prepared = await prepareCharge(api, asked);
+  if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
+  if (prepared.kind !== 'ready') throw refusalError(prepared);
+  const { draft } = prepared;
+  const decided = await decide(api, caller, placeEntry(draft, { ...asked, body, idempotencyKey }));
+  const balance = dollarsOf(decided.balanceMicros);
+  return replyOf(201, decided, { ...wireHold(decided.hold, caller.developerId), balance });
+}
+
+/** 201 with the charge and the hold. */
+export async function postCapture(
+  api: Api,
+  request: Request<CaptureBody>,
+): Promise<Reply<CaptureReply, 201>> {
+  const { caller, body } = request;
+  const { amount } = body;
+  const micros = amount === undefined ? null : amountOf('amount', amount, CAPTURABLE);
+  const decided = await decide(api, caller, captureEntry(requestOf(request), body, micros));
+  const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
+  const { developerId } = caller;
+  const { consumerId, tool } = hold;
+  const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
+  return replyOf(201, decided, {
+    ...wireCharge(api, charge),
+    consumerId: wireId('consumer', consumerId),
+    balance: dollarsOf(balanceMicros),
+    holdId: wireId('hold', hold.id),
+    hold: wireHold(hold, developerId),
+  });
+}
+
+/** 200 with the hold; the same when it was released before. */
+export async function postRelease(api: Api, request: Request): Promise<Reply<HoldReply>> {
+  const decided = await decide(api, request.caller, releaseEntry(requestOf(request)));
+  return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
+}
+
+/** 200 with the hold. */
+export async function postExtension(
+  api: Api,
+  request: Request<ExtendBody>,
+): Promise<Reply<HoldReply>> {
+  const decided = await decide(api, request.caller, extendEntry(requestOf(request), request.body));
+  return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
+}
+
+function replyOf<Body, Status extends number>(
+  status: Status,
+  { kind }: Decided,
+  body: Body,
+): Reply<Body, Status> {
+  return { status, body, ...(kind === 'replayed' && { headers: REPLAYED }) };
+}
+
+function requestOf({ caller, params, idempotencyKey }: Request): HoldRequest {
+  const holdId = uuidOf('hold', params['id'] ?? '');
+  if (holdId === undefined) throw unknownHold();
+  return { developer: caller, holdId, idempotencyKey };
+}
+
+async function decide(
+  api: Api,
+  { developerId }: Pick<KeyOwner, 'developerId'>,
+  entry: HoldEntry,
+): Promise<Decided> {
+  const outcome = await api.holds.post(entry);
+  switch (outcome.kind) {
+    case 'done':
+    case 'replayed':
+      return outcome;
+    case 'insufficient': {
+      const { balanceMicros, requiredMicros: amountMicros } = outcome;
+      const consumerId = entry.kind === 'place' ? entry.consumerId : (outcome.consumerId ?? '');
+      throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
+    }
+    case 'exceeds_hold': {
+      const remaining = dollarsOf(outcome.remainingMicros);
+      throw new ApiError(
+        'exceeds_hold',
+        `Only ${remaining} dollars of the hold are left. Pass over: "cap" to charge just that, or ` +
+          'over: "overflow" to take the excess from the balance.',
+        { param: 'amount', facts: { remaining } },
+      );
+    }
+    case 'hold_closed': {
+      const { status } = outcome.hold;
+      throw new ApiError('hold_closed', `The hold is ${status}, so nothing of it is left.`, {
+        facts: { status },
+      });
+    }
+    case 'unknown_hold':
+      throw unknownHold();
+    case 'key_reused':
+      throw new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
+      );
+  }
+}
+
+export function unknownHold(): ApiError {
+  return new ApiError('hold_not_found', 'There is no such hold.');
+}
+
+export function wireHold(hold: Hold, developerId: string): HoldReply {
+  return {
+    id: wireId('hold', hold.id),
+    tool: hold.tool,
+    amount: dollarsOf(hold.amountMicros),
+    captured: dollarsOf(hold.capturedMicros),
+    remaining: dollarsOf(hold.remainingMicros),
+    status: hold.status,
+    expiresAt: hold.expiresAt,
+    createdAt: hold.placedAt,
+    consumerId: wireId('consumer', hold.consumerId),
+    developerId: wireId('developer', developerId),
+  };
+}

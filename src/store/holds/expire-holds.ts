@@ -1,0 +1,38 @@
+/** Gives back what holds that expired still reserve. Any number of processes may do it at once. */
+import { Type } from 'typebox';
+import { repayDebts } from '../balance/debts.ts';
+import { row, sql, type Database } from '../database.ts';
+
+/** Rows of hold_expiries in one transaction: each has the holds of one flush, most of them closed by now. */
+const ROWS_MAX = 200;
+
+const expiredRow = row(
+  Type.Object({
+    taken: Type.Integer(),
+    closed: Type.Integer(),
+    ledgers: Type.Union([Type.Array(Type.Integer()), Type.Null()]),
+    consumers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  }),
+);
+
+export interface Expired {
+  readonly holds: number;
+  /** More may be due. */
+  readonly hasMore: boolean;
+}
+
+/** One bounded step. What is given back settles debts first, in the same transaction. */
+export async function expireHolds(database: Database): Promise<Expired> {
+  return database.transaction(async (tx) => {
+    const { taken, closed, ledgers, consumers } = await tx.one(sql.type(expiredRow)`
+      select taken, closed, ledgers, consumers from farebox.expire_holds(${ROWS_MAX}::int4)
+    `);
+    if (ledgers && consumers) {
+      await repayDebts(
+        tx,
+        consumers.map((consumerId, n) => ({ ledger: ledgers[n] ?? 0, consumerId })),
+      );
+    }
+    return { holds: closed, hasMore: taken === ROWS_MAX };
+  });
+}

@@ -1,0 +1,82 @@
+/** Holds as they are read: page by page, newest first, by the same two indexes as charges. */
+import { Type, type Static } from 'typebox';
+import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
+import type { ConsumerRef } from '../balance/consumers.ts';
+import type { Page } from '../charges/list-charges.ts';
+import { row, sql, type Connection } from '../database.ts';
+import { holdOf, type Hold } from './hold.ts';
+
+const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
+
+export interface StoredHold extends Hold {
+  readonly developerId: string;
+  readonly metadata: Record<string, Static<typeof Scalar>> | null;
+}
+
+/** Whose holds: a developer sees those that it placed, a consumer those on its balance. */
+export type HoldOwner =
+  | { readonly kind: 'developer'; readonly developerNumber: number }
+  | ({ readonly kind: 'consumer' } & ConsumerRef);
+
+const holdRow = row(
+  Type.Object({
+    id: Type.String(),
+    consumerId: Type.String(),
+    developerId: Type.String(),
+    tool: Type.String(),
+    amountMicros: Type.Integer(),
+    capturedMicros: Type.Integer(),
+    remainingMicros: Type.Integer(),
+    state: Type.Integer(),
+    placedAt: Type.String(),
+    expiresAt: Type.String(),
+    metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
+  }),
+);
+
+const isOverdue = sql.fragment`state = 0 and expires_at <= now()`;
+const columns = sql.fragment`
+  id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
+  captured_micros as "capturedMicros",
+  case when ${isOverdue} then 0 else held_micros end as "remainingMicros",
+  case when ${isOverdue} then 3 else state end as state, placed_at as "placedAt",
+  expires_at as "expiresAt", nullif(metadata, '')::json as metadata,
+  (select developer_id from farebox.accounts where developer_number = holds.developer) as "developerId"
+`;
+
+export async function listHolds(
+  connection: Connection,
+  owner: HoldOwner,
+  status: HoldStatus | undefined,
+  { limit, beforeId }: Page,
+): Promise<readonly StoredHold[]> {
+  const rows = await connection.any(sql.type(holdRow)`
+    select ${columns} from farebox.holds
+    where ${ownedBy(owner)}
+      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
+      and ${status === undefined ? sql.fragment`true` : ofStatus(status)}
+    order by id desc limit ${limit}
+  `);
+  return rows.map(holdOf) as StoredHold[];
+}
+
+export async function findHold(
+  connection: Connection,
+  owner: HoldOwner,
+  id: string,
+): Promise<StoredHold | null> {
+  const found = await connection.maybeOne(sql.type(holdRow)`
+    select ${columns} from farebox.holds where ${ownedBy(owner)} and id = ${id}
+  `);
+  return found && (holdOf(found) as StoredHold);
+}
+
+function ownedBy(owner: HoldOwner) {
+  return owner.kind === 'developer'
+    ? sql.fragment`developer = ${owner.developerNumber}`
+    : sql.fragment`ledger = ${owner.ledger} and consumer_id = ${owner.consumerId}`;
+}
+
+function ofStatus(status: HoldStatus) {
+  return sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
+}

@@ -1,0 +1,66 @@
+/** Doctor names what is wrong with holds: what they reserve, what was captured of them, and that each one ends. */
+import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+
+const RESERVED = 'reserved is what open holds hold';
+const CAPTURED = 'what a hold captured is its charges';
+const DUE = 'an open hold is looked at when it expires';
+const KEY = 'an idempotency key placed one hold';
+
+/** A hold of $1.00: its state, what it holds, captured and in how many charges, and its key. */
+const hold = (id: string, values: string) => `
+  insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros,
+    expires_at, state, held_micros, captured_micros, captures, idempotency_hash, request_fingerprint)
+  select ${id}, ledger, id, 1, 'search', 1000000, 7000000, '2100-01-01Z', v.state, v.held,
+    v.captured, v.captures, v.key::int8, 1
+  from farebox.consumers, (values (${values})) as v (state, held, captured, captures, key)
+  where id = ':consumer'`;
+/** The id of a movement, which no hold has. */
+const ID = `':adjustment'::uuid`;
+
+const PLANTS: readonly Plant[] = [
+  { what: 'nothing', statements: [], finds: () => [] },
+  {
+    what: 'money that is reserved for no hold',
+    statements: [
+      `update farebox.consumers set held_micros = 1, reserved_micros = 1 where id = ':consumer'`,
+    ],
+    finds: ({ consumer }) => [[RESERVED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an open hold that nothing is reserved for and no sweep looks at',
+    statements: [hold(ID, '0, 1000000, 0, 0, null')],
+    finds: ({ consumer, adjustment }) => [
+      [RESERVED, `consumer ${consumer}`],
+      [DUE, `hold ${adjustment}`],
+    ],
+  },
+  {
+    what: 'a hold that captured what nobody was charged',
+    statements: [hold(ID, '1, 0, 1000000, 1, null')],
+    finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
+  },
+  {
+    what: 'a charge of a hold that nobody placed',
+    statements: [
+      `update farebox.charges set origin = '\\x000000000000' || uuid_send(id) where id = ':lastCharge'`,
+    ],
+    finds: ({ lastCharge }) => [[CAPTURED, `hold ${lastCharge}`]],
+  },
+  {
+    what: 'a key that placed two holds',
+    statements: [hold('uuidv7()', '2, 0, 0, 0, 7'), hold('uuidv7()', '2, 0, 0, 0, 7')],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+];
+
+describe('farebox doctor --only holds', () => {
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const books = await openPlantedBooks(PLANTS.length);
+    try {
+      await dropGuards(books.sql);
+      await expectFindings(books, 'holds', PLANTS);
+    } finally {
+      await books.close();
+    }
+  });
+});

@@ -1,0 +1,101 @@
+/** Holds as their statement is given them, without accounts and keys around them. */
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { asMicros } from '../../src/domain/money.ts';
+import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import type { Database } from '../../src/store/database.ts';
+import {
+  postHoldEntries,
+  settleHoldEntry,
+  type HoldEntry,
+  type HoldOutcome,
+} from '../../src/store/holds/post-hold-entries.ts';
+import { newDraft, RECEIPT_KEY, replayWindow, type Consumer } from './charge-drafts.ts';
+
+const NO_KEY = { idempotencyHash: null, fingerprint: null } as const;
+const DEVELOPER = { developerNumber: 1 } as const;
+
+export function placing(consumer: Consumer, amountMicros: number, seconds = 600): HoldEntry {
+  return { ...newDraft(consumer, amountMicros), kind: 'place', seconds };
+}
+
+/** Everything that is left, and the rest released. */
+export function capturing(
+  holdId: string,
+  changes: Partial<Extract<HoldEntry, { kind: 'capture' }>> = {},
+): HoldEntry {
+  return {
+    ...NO_KEY,
+    ...DEVELOPER,
+    kind: 'capture',
+    id: randomUUIDv7(),
+    holdId,
+    amountMicros: null,
+    isFinal: true,
+    over: 'reject',
+    metadata: null,
+    ...changes,
+  };
+}
+
+export function releasing(holdId: string): HoldEntry {
+  return { ...NO_KEY, ...DEVELOPER, kind: 'release', holdId };
+}
+
+export function extending(holdId: string, seconds: number): HoldEntry {
+  return { ...NO_KEY, ...DEVELOPER, kind: 'extend', holdId, seconds };
+}
+
+export async function postEntries(
+  database: Database,
+  entries: readonly HoldEntry[],
+): Promise<HoldOutcome[]> {
+  const outcomes = await postHoldEntries(database, entries, RECEIPT_KEY, replayWindow());
+  return Promise.all(
+    outcomes.map(async (outcome, index) =>
+      outcome === 'owing'
+        ? settleHoldEntry(database, entries[index] as HoldEntry, RECEIPT_KEY, replayWindow())
+        : outcome,
+    ),
+  );
+}
+
+/** The ids of holds that could all be placed. */
+export async function placeAll(
+  database: Database,
+  entries: readonly HoldEntry[],
+): Promise<string[]> {
+  const outcomes = await postEntries(database, entries);
+  return outcomes.map((outcome) => {
+    assert.ok(outcome.kind === 'done', outcome.kind);
+    return outcome.hold.id;
+  });
+}
+
+export async function capturable(
+  database: Database,
+  consumer: Consumer,
+  amountMicros: number,
+): Promise<string> {
+  const [id = ''] = await placeAll(database, [placing(consumer, amountMicros)]);
+  return id;
+}
+
+/** Expected of consumers that an insert made and credited: they have no account, lots or movements. */
+const OF_CREDITS: readonly string[] = [
+  'an account and its consumer are one to one',
+  'a charge names a developer',
+  'a charge left a balance that was credited',
+  'credited is the sum of movements',
+  'lots follow each other and end at credited',
+];
+
+export async function proveHolds(database: Database): Promise<void> {
+  const findings = await auditLedger(database);
+  assert.deepEqual(
+    findings.filter(({ check }) => !OF_CREDITS.some((other) => other === check)),
+    [],
+  );
+}
+
+export const micros = (value: number) => asMicros(value);

@@ -1,0 +1,25 @@
+/**
+ * A net under the sweep of holds that each worker runs every second. A schedule starts it once a minute; it usually
+ * finds nothing to do.
+ */
+import { continueAsNew, proxyActivities } from '@temporalio/workflow';
+import type { HoldActivities } from '../activities/holds.ts';
+
+// Without end: while a step fails no other run begins, and the UI shows what it met.
+const { sweepHolds } = proxyActivities<HoldActivities>({
+  startToCloseTimeout: '15s',
+  heartbeatTimeout: '5s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  summary: 'Give back what expired holds reserve',
+});
+
+/** Six events of history each. */
+const STEPS_PER_RUN = 10;
+
+export async function expireHolds(): Promise<void> {
+  for (let step = 0; step < STEPS_PER_RUN; step += 1) {
+    const { hasMore } = await sweepHolds();
+    if (!hasMore) return;
+  }
+  await continueAsNew<typeof expireHolds>();
+}
