@@ -4,37 +4,17 @@
  */
 import type { Database } from '../store/database.ts';
 import { areTailsLong, rollUp } from '../store/earnings/rollups.ts';
+import { RepeatedWork } from './repeated-work.ts';
 
 const LOOK_EVERY_MS = 10_000;
 
-export class RollupFallback {
-  readonly #database: Database;
-  readonly #onError: (error: unknown) => void;
-  readonly #timer: NodeJS.Timeout;
-  #work: Promise<void> | undefined;
-  #isStopped = false;
-
-  constructor(database: Database, onError: (error: unknown) => void) {
-    this.#database = database;
-    this.#onError = onError;
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
-    this.#timer.unref();
-  }
-
-  #look(): void {
-    this.#work ??= this.#shorten()
-      .catch(this.#onError)
-      .finally(() => (this.#work = undefined));
-  }
-
-  async #shorten(): Promise<void> {
-    if (!(await areTailsLong(this.#database))) return;
-    while (!this.#isStopped && (await rollUp(this.#database)).hasMore);
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
-    await this.#work;
-  }
+export function startRollupFallback(
+  database: Database,
+  onError: (error: unknown) => void,
+): RepeatedWork {
+  const shorten = async (isStopped: () => boolean) => {
+    if (!(await areTailsLong(database))) return;
+    while (!isStopped() && (await rollUp(database)).hasMore);
+  };
+  return new RepeatedWork(LOOK_EVERY_MS, shorten, onError);
 }

@@ -20,7 +20,7 @@ import {
 } from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
-import { RollupFallback } from '../charging/rollup-fallback.ts';
+import { startRollupFallback } from '../charging/rollup-fallback.ts';
 import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
@@ -104,7 +104,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
-  const rollupFallback = new RollupFallback(database, warn('fallback rollup failed'));
+  const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start()]);
   const traffic = new Traffic(log, keys);
   const stripe = createStripe(config.stripe);

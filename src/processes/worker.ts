@@ -16,7 +16,7 @@ import { createProcessorActivities } from '../../activities/processor.ts';
 import { createReversalActivities } from '../../activities/reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
-import { HoldSweeper } from '../charging/hold-sweeper.ts';
+import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue } from '../domain/invocation.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
@@ -76,7 +76,7 @@ export async function runWorker(
   });
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
-  const sweeper = new HoldSweeper(database, (error) =>
+  const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'expired holds could not be swept; they wait'),
   );
   const stopping = new AbortController();

@@ -73,7 +73,7 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
 
 /**
  * Our own, by id, of which the processor may know more than we do, and that no walk of its books would show: disputed,
- * with a refund to be made, pending (a checkout may have been closed early), or ended by an earlier release, which kept no
+ * with a refund to be made, pending when they should have ended, or ended by an earlier release, which kept no
  * evidence. What the processor was seen to call expired or failed stays so: it is not asked again.
  */
 export async function listUnsettled(
@@ -84,8 +84,12 @@ export async function listUnsettled(
     select id from (
       select id from farebox.top_ups
       where id > ${page.afterId} and opened_at is not null
-        and (status in ('pending', 'disputed') or (status in ('expired', 'failed')
-          and seen_verdict is null and updated_at > now() - interval '30 days'))
+        and status in ('pending', 'expired', 'failed', 'disputed')
+        and case status
+          when 'pending' then session_id is null
+            or coalesce(session_expires_at, created_at + interval '24 hours') < now()
+          when 'disputed' then true
+          else seen_verdict is null and updated_at > now() - interval '30 days' end
       union
       select top_up_id from farebox.reversals
       where top_up_id > ${page.afterId} and status = 'requested'

@@ -1,0 +1,34 @@
+/** Work that a process repeats in the background: one run at a time, until it is stopped. */
+
+export class RepeatedWork {
+  readonly #run: (isStopped: () => boolean) => Promise<void>;
+  readonly #onError: (error: unknown) => void;
+  readonly #timer: NodeJS.Timeout;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  /** `run` asks `isStopped` between its steps. A run that fails is reported, and the next one comes in its turn. */
+  constructor(
+    everyMs: number,
+    run: (isStopped: () => boolean) => Promise<void>,
+    onError: (error: unknown) => void,
+  ) {
+    this.#run = run;
+    this.#onError = onError;
+    this.#timer = setInterval(() => this.#start(), everyMs);
+    this.#timer.unref();
+  }
+
+  #start(): void {
+    this.#running ??= this.#run(() => this.#isStopped)
+      .catch(this.#onError)
+      .finally(() => (this.#running = undefined));
+  }
+
+  /** Resolves when nothing runs any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+}
