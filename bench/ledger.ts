@@ -115,10 +115,15 @@ async function signUp(databaseUrl: string) {
 
 /** The consumers of debit.sql. It computes their ids, because a look-up would slow it down needlessly. */
 const fundBaseline = `
-  with consumers as (
-    insert into farebox.consumers (ledger, id, credited_micros)
-    select 0, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, ${BALANCE}
+  with ids as materialized (
+    select n, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as consumer_id
     from generate_series(1, ${CONSUMERS}) n
+  ), accounts as (
+    insert into farebox.accounts (id, email, ledger, consumer_id, developer_id)
+    select uuidv7(), 'bench-baseline+' || n || '@example.com', 0, consumer_id, uuidv7() from ids
+  ), consumers as (
+    insert into farebox.consumers (ledger, id, credited_micros)
+    select 0, consumer_id, ${BALANCE} from ids
     returning ledger, id, credited_micros
   ), movements as (
     insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
