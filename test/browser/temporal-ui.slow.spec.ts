@@ -9,7 +9,7 @@ import { sql } from '../../src/store/database.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { startBrowser } from '../support/browser.ts';
 import { until, type Server } from '../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
+import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 
 /** The page draws itself slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 60_000;
@@ -19,18 +19,21 @@ const PLAIN =
 
 describe('the Temporal UI and a top-up', function () {
   this.timeout(240_000);
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
   let worker: Server;
   let browser: Browser;
   let page: Page;
   let consumer: Consumer;
 
   before(async () => {
-    [desk, browser] = await Promise.all([openDesk({ FIRST_ASK_MS: '3600000' }), startBrowser()]);
-    worker = await desk.startWorker();
+    [harness, browser] = await Promise.all([
+      openTopUpHarness({ FIRST_ASK_MS: '3600000' }),
+      startBrowser(),
+    ]);
+    worker = await harness.startWorker();
   });
   beforeEach(async () => {
-    consumer = await desk.newConsumer();
+    consumer = await harness.newConsumer();
     page = await browser.newPage({ viewport: { width: 1280, height: 840 } });
     page.setDefaultTimeout(PAGE_TIMEOUT_MS);
   });
@@ -38,13 +41,13 @@ describe('the Temporal UI and a top-up', function () {
   after(async () => {
     await browser?.close();
     await worker?.stop();
-    await desk?.close();
+    await harness?.close();
   });
 
   /** Opens the only workflow that the query finds, from the list. */
   async function openFound(query: string, picture?: string): Promise<void> {
-    await until(async () => (await desk.temporal.client.workflow.count(query)).count === 1);
-    const { namespace } = desk.config.temporal;
+    await until(async () => (await harness.temporal.client.workflow.count(query)).count === 1);
+    const { namespace } = harness.config.temporal;
     const list = `${process.env['TEST_TEMPORAL_UI_URL']}/namespaces/${namespace}/workflows`;
     await page.goto(`${list}?query=${encodeURIComponent(query)}`);
     await page.addStyleTag({ content: PLAIN });
@@ -107,15 +110,15 @@ describe('the Temporal UI and a top-up', function () {
   }
 
   async function setAmount(topUp: TopUp, amountMicros: number): Promise<void> {
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set amount_micros = ${amountMicros} where id = ${topUp.id}
     `);
   }
 
   it('finds one that is stuck by the query, says why, and ends it by `retry` when the cause is mended', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     await openFound('WorkflowType = "topUp" and Stuck = true', 'stuck-list');
     const details = await readDetails('stuck-details');
     assert.match(details, /Stuck since .*: the step ask keeps failing/);
@@ -125,40 +128,40 @@ describe('the Temporal UI and a top-up', function () {
       picture: 'send-retry',
       mend: () => setAmount(topUp, 25_000_000),
     });
-    await desk.statusBecomes(topUp, 'completed');
+    await harness.statusBecomes(topUp, 'completed');
     await seeEnded('stuck-ended');
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
   it('closes a checkout that nobody has paid by `cancel`', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     await openFound('WorkflowType = "topUp" and WaitingFor = "payment"');
     assert.match(await readDetails(), /Waiting for the payment/);
     await sendUpdate('cancel');
-    await desk.statusBecomes(topUp, 'expired');
+    await harness.statusBecomes(topUp, 'expired');
     await seeEnded();
-    const session = await desk.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
     assert.equal(session.status, 'expired');
   });
 
   it('starts one again that was terminated, and it is credited', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.control('webhooks', { mode: 'drop' });
-    await desk.pay(topUp.sessionUrl);
-    await desk.workflow(topUp.id).terminate('by mistake');
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.control('webhooks', { mode: 'drop' });
+    await harness.pay(topUp.sessionUrl);
+    await harness.workflow(topUp.id).terminate('by mistake');
     await openFound('WorkflowType = "topUp" and ExecutionStatus = "Terminated"');
     await choose('Start Workflow Like This One');
     await page.waitForURL(/start-workflow/);
     await page.locator('#workflowId').waitFor();
     assert.equal(
       await page.locator('#workflowId').inputValue(),
-      desk.workflow(topUp.id).workflowId,
+      harness.workflow(topUp.id).workflowId,
     );
     await page.locator('[role=textbox]:has-text("tu_")').first().waitFor();
     await take('start-again');
     await page.locator('button:has-text("Start Workflow"):visible').last().click();
-    await desk.statusBecomes(topUp, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
-    await desk.control('webhooks', { mode: 'deliver' });
+    await harness.statusBecomes(topUp, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
+    await harness.control('webhooks', { mode: 'deliver' });
   });
 });

@@ -1,23 +1,27 @@
 /** The API without any worker: tails that grew long are shortened all the same, and reads stay exact. */
 import assert from 'node:assert/strict';
 import { EarningsReply } from '../../src/schemas/earnings.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../support/earnings-desk.ts';
+import {
+  openEarningsHarness,
+  type EarningsHarness,
+  type Party,
+} from '../support/earnings-harness.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
 describe('tails that no worker empties', () => {
   let api: TestApi;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
   let developer: Party;
 
   before(async () => {
     api = await startTestApi({ processes: 2 });
-    desk = await openEarningsDesk(api.databaseUrl);
-    [developer] = (await desk.parties(1)) as [Party];
+    harness = await openEarningsHarness(api.databaseUrl);
+    [developer] = (await harness.parties(1)) as [Party];
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
     await api?.stop();
   });
 
@@ -29,14 +33,14 @@ describe('tails that no worker empties', () => {
 
   it('are shortened by API processes once they are long, each row by one of them', async () => {
     // As days of flushes leave them.
-    await desk.client.query(
+    await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
        select 0, $1, date_bin('1 minute', now() - n * interval '10 seconds', 'epoch'), 'search', 1, 1
        from generate_series(1, 60000) n`,
       [developer.developerNumber],
     );
     assert.equal(await total(), 0.06);
-    await until(async () => (await desk.tailRows()) === 0);
+    await until(async () => (await harness.tailRows()) === 0);
     assert.equal(await total(), 0.06);
   });
 });

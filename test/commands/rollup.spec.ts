@@ -1,7 +1,11 @@
 /** `farebox rollup rebuild`: whatever became of the sums, they are again what the charges say. */
 import assert from 'node:assert/strict';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../support/earnings-desk.ts';
+import {
+  openEarningsHarness,
+  type EarningsHarness,
+  type Party,
+} from '../support/earnings-harness.ts';
 import { proveBooks } from '../support/books.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
@@ -9,23 +13,23 @@ const MIDNIGHT = Math.floor(Date.now() / 86_400_000) * 86_400_000;
 
 describe('farebox rollup rebuild', () => {
   let testDatabase: TestDatabase;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
   let parties: Party[];
 
   before(async () => {
     testDatabase = await createTestDatabase();
-    desk = await openEarningsDesk(testDatabase.url);
-    parties = await desk.parties(3);
-    for (const party of parties) await desk.topUp(party, 1_000);
+    harness = await openEarningsHarness(testDatabase.url);
+    parties = await harness.parties(3);
+    for (const party of parties) await harness.topUp(party, 1_000);
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
     await testDatabase?.drop();
   });
 
   /** Each of the three by each other one, in one flush. */
   const flush = () =>
-    desk.charge(
+    harness.charge(
       parties.flatMap((consumer) =>
         parties.map((developer) => ({ consumer, developer, amount: 7 })),
       ),
@@ -35,33 +39,33 @@ describe('farebox rollup rebuild', () => {
 
   it('mends sums that are wrong, missing or of nobody, and leaves the tails alone', async () => {
     await flush();
-    await rollUp(desk.database);
+    await rollUp(harness.database);
     await flush();
-    await desk.client.query(`
+    await harness.client.query(`
       update farebox.earnings set amount_micros = amount_micros + 1 where span = 'all';
       delete from farebox.earnings where span = 'hour';
       insert into farebox.earnings values (77, 'day', 'nothing', now(), 5, 5);
       update farebox.top_up_earnings set charges = 0;
     `);
     await assert.rejects(prove(), /checks? failed:/);
-    const tailRows = await desk.tailRows();
+    const tailRows = await harness.tailRows();
     assert.equal(await rebuild(), 'The sums are rebuilt.\n');
-    assert.equal(await desk.tailRows(), tailRows);
+    assert.equal(await harness.tailRows(), tailRows);
     await prove();
-    await desk.compare(parties, MIDNIGHT);
+    await harness.compare(parties, MIDNIGHT);
   });
 
   it('is not seen by who reads, charges or rolls up meanwhile', async () => {
     const rebuilding = rebuild();
     // About as long as that takes.
     for (let round = 0; round < 12; round += 1) {
-      await Promise.all([flush(), rollUp(desk.database), flush(), rollUp(desk.database)]);
-      await desk.compare(parties, MIDNIGHT);
+      await Promise.all([flush(), rollUp(harness.database), flush(), rollUp(harness.database)]);
+      await harness.compare(parties, MIDNIGHT);
     }
     await rebuilding;
-    await desk.compare(parties, MIDNIGHT);
-    while ((await rollUp(desk.database)).hasMore);
-    await desk.compare(parties, MIDNIGHT);
+    await harness.compare(parties, MIDNIGHT);
+    while ((await rollUp(harness.database)).hasMore);
+    await harness.compare(parties, MIDNIGHT);
     await prove();
   });
 });

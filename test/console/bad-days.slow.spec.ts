@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleDesk, type Window } from '../support/console.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { startApi, until } from '../support/stack.ts';
 
 const PAGES = [
@@ -34,16 +34,16 @@ const NASTY = [
 
 describe('the console on bad days', function () {
   this.timeout(240_000);
-  let desk: ConsoleDesk;
+  let harness: ConsoleHarness;
   let window: Window;
   let page: Page;
 
   before(async () => {
-    desk = await openConsole();
+    harness = await openConsole();
   });
-  after(() => desk?.close());
+  after(() => harness?.close());
   beforeEach(async () => {
-    window = await desk.open({ viewport: { width: 360, height: 740 } });
+    window = await harness.open({ viewport: { width: 360, height: 740 } });
     ({ page } = window);
   });
   afterEach(() => window?.close());
@@ -65,8 +65,9 @@ describe('the console on bad days', function () {
   for (const colorScheme of ['light', 'dark'] as const) {
     it(`can be read by everybody, on a phone, in ${colorScheme} colors`, async () => {
       await page.emulateMedia({ colorScheme });
-      const account = await desk.newAccount(100);
-      for (const tool of NASTY) await charge(desk.stack.api, account, { tool, amount: 0.000001 });
+      const account = await harness.newAccount(100);
+      for (const tool of NASTY)
+        await charge(harness.stack.api, account, { tool, amount: 0.000001 });
       const found: string[] = [];
       const look = async (path: string) => {
         for (const violation of await violations()) found.push(`${path}: ${violation}`);
@@ -86,13 +87,13 @@ describe('the console on bad days', function () {
       }
       assert.deepEqual(found, []);
       assert.deepEqual(window.problems, []);
-      assert.deepEqual([...window.hosts], [desk.stack.api.url]);
+      assert.deepEqual([...window.hosts], [harness.stack.api.url]);
     });
   }
 
   it('shows names as text, whatever is in them', async () => {
-    const account = await desk.newAccount(100);
-    for (const tool of NASTY) await charge(desk.stack.api, account, { tool, amount: 0.000001 });
+    const account = await harness.newAccount(100);
+    for (const tool of NASTY) await charge(harness.stack.api, account, { tool, amount: 0.000001 });
     await window.enter(account);
     for (const path of ['/developer', '/usage', '/developer/tools', '/statements']) {
       await window.go(path);
@@ -102,20 +103,20 @@ describe('the console on bad days', function () {
         .waitFor();
       assert.equal(await page.evaluate('window.broken'), undefined);
     }
-    const file = await page.request.get(`${desk.stack.api.url}/v1/usage.csv`);
+    const file = await page.request.get(`${harness.stack.api.url}/v1/usage.csv`);
     assert.ok(!(await file.text()).split('\n').some((line) => /,=|^=/.test(line)));
   });
 
   it('sends no script but its own, and lets nobody frame it', async () => {
     for (const path of ['/console/', '/top-up', '/docs/errors']) {
-      const policy = (await fetch(desk.stack.api.url + path)).headers.get(
+      const policy = (await fetch(harness.stack.api.url + path)).headers.get(
         'content-security-policy',
       );
       assert.match(policy ?? '', /default-src 'none'/);
       assert.match(policy ?? '', /frame-ancestors 'none'/);
       assert.ok(!/script-src[^;]*(unsafe|http|\*)/.test(policy ?? ''), path);
     }
-    const html = await (await fetch(`${desk.stack.api.url}/console/`)).text();
+    const html = await (await fetch(`${harness.stack.api.url}/console/`)).text();
     assert.ok(!/<script(?![^>]*\bsrc=)/.test(html), 'no inline script');
   });
 
@@ -134,7 +135,7 @@ describe('the console on bad days', function () {
       '/console/assets/../index.html',
       '/console/assets/%2e%2e%2findex.html',
     ]) {
-      const answer = await fetch(desk.stack.api.url + path);
+      const answer = await fetch(harness.stack.api.url + path);
       assert.ok(
         answer.status === 404 || (answer.headers.get('content-type') ?? '').includes('html'),
       );
@@ -143,7 +144,7 @@ describe('the console on bad days', function () {
 
   it('leads from the root, and from the address that a start prints, to itself', async () => {
     for (const path of ['', '/', '/console', '/console/']) {
-      await page.goto(desk.stack.api.url + path);
+      await page.goto(harness.stack.api.url + path);
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     }
     await window.go('/no/such/page');
@@ -151,11 +152,11 @@ describe('the console on bad days', function () {
   });
 
   it('says that a key ended elsewhere, and makes no second one', async () => {
-    const account = await desk.newAccount(0);
+    const account = await harness.newAccount(0);
     await window.enter(account, '/keys');
     await page.getByRole('button', { name: /^Actions for/ }).click();
     await page.getByRole('menuitem', { name: 'Roll key' }).click();
-    const second = await desk.open();
+    const second = await harness.open();
     await second.enter(account, '/keys');
     await second.page.getByRole('button', { name: /^Actions for/ }).click();
     await second.page.getByRole('menuitem', { name: 'Revoke key' }).click();
@@ -164,21 +165,21 @@ describe('the console on bad days', function () {
     await second.close();
     await page.getByRole('dialog').getByRole('button', { name: 'Roll key' }).click();
     await page.getByText('There is no such key, or it has ended already.').waitFor();
-    const left = await call(desk.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
+    const left = await call(harness.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
     assert.equal(left.status, 401);
   });
 
   it('keeps what was typed while the service is away, and goes on when it is back', async () => {
-    const account = await desk.newAccount(1);
+    const account = await harness.newAccount(1);
     await window.enter(account, '/developer/tools');
     await page.getByRole('button', { name: 'Register tool' }).first().click();
     const form = page.getByRole('dialog');
     await form.getByLabel('Name').fill('typed while it was away');
-    await desk.stack.api.stop();
+    await harness.stack.api.stop();
     await form.getByRole('button', { name: 'Register tool' }).click();
     await form.getByText('Farebox cannot be reached. Nothing was changed.').waitFor();
     assert.equal(await form.getByLabel('Name').inputValue(), 'typed while it was away');
-    const again = await startApi({ env: desk.stack.env });
+    const again = await startApi({ env: harness.stack.env });
     try {
       await page
         .getByText('Farebox cannot be reached', { exact: true })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleDesk, type Window } from '../support/console.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -10,21 +10,21 @@ const PASSWORD = 'correct horse battery';
 describe('the console', function () {
   // A stack, a browser and a build, on a busy machine.
   this.timeout(180_000);
-  let desk: ConsoleDesk;
+  let harness: ConsoleHarness;
   let window: Window;
   let page: Page;
 
   before(async () => {
-    desk = await openConsole();
+    harness = await openConsole();
   });
-  after(() => desk?.close());
+  after(() => harness?.close());
   beforeEach(async () => {
-    window = await desk.open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    window = await harness.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     ({ page } = window);
   });
   afterEach(async function () {
     const problems = window.problems.filter((text) => !/status of 4\d\d/.test(text));
-    const { api, simulator } = desk.stack;
+    const { api, simulator } = harness.stack;
     const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
     await window.close();
     if (this.currentTest?.state !== 'passed') return;
@@ -39,7 +39,7 @@ describe('the console', function () {
   /** The link in the newest mail to the address. */
   async function mailedLink(email: string): Promise<string> {
     return until(async () => {
-      const text = await (await fetch(`${desk.stack.api.url}/dev/mail`)).text();
+      const text = await (await fetch(`${harness.stack.api.url}/dev/mail`)).text();
       const mail = text.split('<article').find((each) => each.includes(email));
       return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
     });
@@ -78,7 +78,7 @@ describe('the console', function () {
     await page.getByText('0 of 3 done').waitFor();
 
     await button('Pay $25.00').click();
-    await page.waitForURL(`${desk.stack.simulator.url}/**`);
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
     await page.click('button');
     await page.waitForURL('**/console/balance**');
     await page.getByText('$25.00 was added to your balance.').waitFor();
@@ -93,17 +93,17 @@ describe('the console', function () {
     await window.go('/balance');
     await page.getByText('2 of 3 done').waitFor();
     const account = { consumerKey, developerKey } as Parameters<typeof charge>[1];
-    assert.equal((await charge(desk.stack.api, account, { amount: 0.000125 })).status, 201);
+    assert.equal((await charge(harness.stack.api, account, { amount: 0.000125 })).status, 201);
     await seeMoney('$24.999875');
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
   it('shows a developer what was earned, while it is earned', async () => {
-    const account = await desk.newAccount(100);
+    const account = await harness.newAccount(100);
     await window.enter(account, '/developer');
     await page.getByText('No charges yet').waitFor();
-    await charge(desk.stack.api, account, { tool: 'search', amount: 0.02 });
-    await charge(desk.stack.api, account, { tool: 'translate', amount: 1.000001 });
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.02 });
+    await charge(harness.stack.api, account, { tool: 'translate', amount: 1.000001 });
     await seeMoney('$1.020001');
     assert.equal(await page.getByText('$1.020001', { exact: true }).count(), 2);
     const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
@@ -117,7 +117,7 @@ describe('the console', function () {
   });
 
   it('registers, prices and archives a tool, which then charges by its price', async () => {
-    const account = await desk.newAccount(5);
+    const account = await harness.newAccount(5);
     await window.enter(account, '/developer/tools');
     await button('Register tool').click();
     const form = page.getByRole('dialog');
@@ -125,7 +125,7 @@ describe('the console', function () {
     await form.getByLabel('Price per call').fill('0.0305');
     await form.getByRole('button', { name: 'Register tool' }).click();
     await page.getByText('$0.0305', { exact: true }).waitFor();
-    const made = await charge(desk.stack.api, account, { tool: 'summarize', amount: undefined });
+    const made = await charge(harness.stack.api, account, { tool: 'summarize', amount: undefined });
     assert.equal((made.body as { amount: number }).amount, 0.0305);
     await button('Edit summarize').click();
     await form.getByLabel('Price per call').fill('0.5');
@@ -139,9 +139,9 @@ describe('the console', function () {
   });
 
   it('keeps the filters of a list in the address, and a charge’s sheet with its receipt', async () => {
-    const account = await desk.newAccount(5);
-    await charge(desk.stack.api, account, { tool: 'search', amount: 0.25 });
-    await charge(desk.stack.api, account, { tool: 'other', amount: 1 });
+    const account = await harness.newAccount(5);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.25 });
+    await charge(harness.stack.api, account, { tool: 'other', amount: 1 });
     await window.enter(account, '/usage?tool=search');
     await page.getByText('Total, net of refunds: $0.25').waitFor();
     assert.equal(await page.getByRole('region', { name: 'Charges' }).getByRole('row').count(), 2);
@@ -160,8 +160,8 @@ describe('the console', function () {
   });
 
   it('refunds a charge in part, and the consumer sees it', async () => {
-    const account = await desk.newAccount(5);
-    await charge(desk.stack.api, account, { tool: 'search', amount: 2 });
+    const account = await harness.newAccount(5);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await window.enter(account, '/developer/charges');
     await button(/^Charge of search/).click();
     const amount = page.getByLabel('Amount to refund in dollars');
@@ -174,7 +174,7 @@ describe('the console', function () {
   });
 
   it('rolls a key with an overlap and revokes it at once', async () => {
-    const account = await desk.newAccount(1);
+    const account = await harness.newAccount(1);
     await window.enter(account, '/keys');
     await button(/^Actions for/).click();
     await page.getByRole('menuitem', { name: 'Roll key' }).click();
@@ -182,7 +182,8 @@ describe('the console', function () {
     await page.getByText('It will not be shown again').waitFor();
     await button('Done').click();
     await page.getByText('Ending', { exact: true }).waitFor();
-    const balance = () => call(desk.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
+    const balance = () =>
+      call(harness.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
     assert.equal((await balance()).status, 200);
     await button(`Actions for key ending in ${account.consumerKey.slice(-4)}`).click();
     await page.getByRole('menuitem', { name: 'Revoke key' }).click();
@@ -192,14 +193,14 @@ describe('the console', function () {
   });
 
   it('lets the owner of an address claim the account that an operator made for it', async () => {
-    const account = await desk.newAccount(42);
+    const account = await harness.newAccount(42);
     await signUp(account.email);
     await seeMoney('$42.00');
   });
 
   it('says what a statement adds up from, for both roles', async () => {
-    const account = await desk.newAccount(3);
-    await charge(desk.stack.api, account, { tool: 'search', amount: 0.000001 });
+    const account = await harness.newAccount(3);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.000001 });
     await window.enter(account, '/statements');
     const lines = page.getByRole('region', { name: 'Statement' });
     await lines.getByText('$2.999999').waitFor();
@@ -209,9 +210,9 @@ describe('the console', function () {
   });
 
   it('ends another session, which is then asked to sign in again', async () => {
-    const account = await desk.newAccount(0);
+    const account = await harness.newAccount(0);
     await window.enter(account);
-    const other = await desk.open();
+    const other = await harness.open();
     await other.enter(account, '/security');
     await other.page.getByText('This session').waitFor();
     await other.page.getByRole('button', { name: 'Sign out everywhere else' }).click();

@@ -12,7 +12,7 @@ import { findAccountOfUser } from '../../src/store/console/users.ts';
 import { postCharges } from '../../src/store/charges/post-charges.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { openConsole, type ConsoleDesk, type Window } from '../support/console.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { call, charge } from '../support/http.ts';
 
 const DAYS = 30;
@@ -36,24 +36,27 @@ const PAGES = [
 
 describe('the pages of the console', function () {
   this.timeout(600_000);
-  let desk: ConsoleDesk;
+  let harness: ConsoleHarness;
   let database: Database;
   let account: TestAccount;
 
   before(async () => {
-    desk = await openConsole();
-    database = await createDatabase(desk.stack.database.url, { maxPoolSize: 1, onError: () => {} });
-    account = await desk.newAccount(250);
+    harness = await openConsole();
+    database = await createDatabase(harness.stack.database.url, {
+      maxPoolSize: 1,
+      onError: () => {},
+    });
+    account = await harness.newAccount(250);
     await spendForAMonth();
   });
   after(async () => {
     await database?.end();
-    await desk?.close();
+    await harness?.close();
   });
 
   /** Charges of the past: their time is in their ids. */
   async function spendForAMonth(): Promise<void> {
-    const client = new Client({ connectionString: desk.stack.database.url });
+    const client = new Client({ connectionString: harness.stack.database.url });
     await client.connect();
     await client.query('update farebox.accounts set email = $1 where email = $2', [
       EMAIL,
@@ -65,7 +68,7 @@ describe('the pages of the console', function () {
     await client.query(
       `update farebox.top_ups set created_at = ${before}, completed_at = ${before}`,
     );
-    const window = await desk.open();
+    const window = await harness.open();
     await window.enter({ email: EMAIL });
     await window.close();
     const { rows } = await client.query<{ id: string }>('select id from console.users');
@@ -94,15 +97,15 @@ describe('the pages of the console', function () {
       await postCharges(database, drafts, 1, { fromId: uuidFloor(0), toId: uuidFloor(now) });
     }
     for (const body of TOOLS) {
-      await call(desk.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
-      await charge(desk.stack.api, account, { tool: body.name, amount: undefined });
+      await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
+      await charge(harness.stack.api, account, { tool: body.name, amount: undefined });
     }
   }
 
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [360, 768, 1440]) {
       it(`fit ${width} pixels in ${colorScheme} colors`, async () => {
-        const window = await desk.open({ viewport: { width, height: 900 }, colorScheme });
+        const window = await harness.open({ viewport: { width, height: 900 }, colorScheme });
         try {
           await look(window, `sign-in-${width}-${colorScheme}`, '/sign-in');
           await window.enter({ email: EMAIL });

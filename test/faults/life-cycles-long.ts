@@ -4,7 +4,7 @@
  */
 import { Random, SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { openDesk } from '../support/top-up-desk.ts';
+import { openTopUpHarness } from '../support/top-up-harness.ts';
 import { allOrders, live } from './life-cycles.ts';
 
 const AT_ONCE = 10;
@@ -14,14 +14,14 @@ const print = (text: string) => process.stdout.write(`${text}\n`);
 print(`SEED=${SEED}`);
 await mochaGlobalSetup();
 try {
-  const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-  await desk.startWorker();
+  const harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+  await harness.startWorker();
   const orders = allOrders(new Random(SEED));
   for (let at = Number(process.argv[2] ?? 0); at < orders.length; at += CHUNK) {
-    await live(desk, orders.slice(at, at + CHUNK), AT_ONCE);
+    await live(harness, orders.slice(at, at + CHUNK), AT_ONCE);
     print(`${Math.min(at + CHUNK, orders.length)} of ${orders.length} orders: the books are right`);
   }
-  await desk.close();
+  await harness.close();
 } catch (error) {
   // Said first: other lives go on, and would meet the end of the servers.
   process.stderr.write(`${(error as Error).stack}\n`);

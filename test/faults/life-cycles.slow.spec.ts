@@ -1,21 +1,21 @@
 /** Some sixty orders in which events of top-ups may be told; `node test/faults/life-cycles-long.ts` has all of them. */
 import { Random, SEED } from '../support/random.ts';
-import { openDesk, type TopUpDesk } from '../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../support/top-up-harness.ts';
 import { allOrders, live } from './life-cycles.ts';
 
 const ORDERS = 60;
 
 describe('the events of a top-up', function () {
   this.timeout(240_000);
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
     // No workflow asks by itself: what is not told, reconciliation finds.
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    await desk.startWorker();
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    await harness.startWorker();
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
   });
 
   it(`end in the same books in whatever order they are told, twice or never (SEED=${SEED})`, async () => {
@@ -28,6 +28,6 @@ describe('the events of a top-up', function () {
     const chosen = Array.from({ length: ORDERS }, (_, index) =>
       random.pick(byName[index % byName.length] ?? []),
     );
-    await live(desk, chosen, 10);
+    await live(harness, chosen, 10);
   });
 });

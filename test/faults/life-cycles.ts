@@ -12,7 +12,7 @@ import type { Random } from '../support/random.ts';
 import { sql } from '../../src/store/database.ts';
 import { proveBooks } from '../support/books.ts';
 import { until } from '../support/stack.ts';
-import type { Consumer, TopUpDesk } from '../support/top-up-desk.ts';
+import type { Consumer, TopUpHarness } from '../support/top-up-harness.ts';
 
 const DOLLARS = 25;
 const CREDITED = { status: 'completed', dollars: DOLLARS } as const;
@@ -20,7 +20,7 @@ const CREDITED = { status: 'completed', dollars: DOLLARS } as const;
 type EventType = Stripe.Event['type'];
 
 interface Act {
-  readonly do: (desk: TopUpDesk, life: Life) => Promise<unknown>;
+  readonly do: (harness: TopUpHarness, life: Life) => Promise<unknown>;
   /** What the processor then tells. */
   readonly tells: readonly EventType[];
 }
@@ -38,9 +38,9 @@ interface Life {
   intentId?: string | undefined;
 }
 
-const payBy = (card: string) => async (desk: TopUpDesk, life: Life) => {
-  assert.equal(await desk.pay(life.topUp.sessionUrl, card), 200);
-  const session = await desk.stripe.checkout.sessions.retrieve(life.topUp.sessionId ?? '');
+const payBy = (card: string) => async (harness: TopUpHarness, life: Life) => {
+  assert.equal(await harness.pay(life.topUp.sessionUrl, card), 200);
+  const session = await harness.stripe.checkout.sessions.retrieve(life.topUp.sessionId ?? '');
   const intent = session.payment_intent;
   life.intentId = typeof intent === 'string' ? intent : intent?.id;
 };
@@ -54,27 +54,27 @@ const DEBIT: Act = {
   tells: ['checkout.session.completed', 'payment_intent.processing'],
 };
 const REFUND: Act = {
-  do: (desk, life) => desk.stripe.refunds.create({ payment_intent: life.intentId ?? '' }),
+  do: (harness, life) => harness.stripe.refunds.create({ payment_intent: life.intentId ?? '' }),
   tells: ['refund.created', 'charge.refunded'],
 };
 const DISPUTE: Act = {
-  do: (desk, life) => desk.control('disputes', { payment_intent: life.intentId ?? '' }),
+  do: (harness, life) => harness.control('disputes', { payment_intent: life.intentId ?? '' }),
   tells: ['charge.dispute.created', 'charge.dispute.funds_withdrawn'],
 };
 
 const settle =
   (outcome: 'succeeded' | 'failed') =>
-  (desk: TopUpDesk, { topUp }: Life) =>
-    desk.control(`async/${topUp.sessionId}`, { outcome });
+  (harness: TopUpHarness, { topUp }: Life) =>
+    harness.control(`async/${topUp.sessionId}`, { outcome });
 
-const close = (status: 'won' | 'lost') => async (desk: TopUpDesk, life: Life) => {
-  const { data } = await desk.stripe.disputes.list({ payment_intent: life.intentId ?? '' });
-  await desk.control(`disputes/${data[0]?.id}/close`, { status });
+const close = (status: 'won' | 'lost') => async (harness: TopUpHarness, life: Life) => {
+  const { data } = await harness.stripe.disputes.list({ payment_intent: life.intentId ?? '' });
+  await harness.control(`disputes/${data[0]?.id}/close`, { status });
 };
 
-async function failRefund(desk: TopUpDesk, life: Life): Promise<void> {
-  const { data } = await desk.stripe.refunds.list({ payment_intent: life.intentId ?? '' });
-  await desk.control(`refunds/${data[0]?.id}/fail`);
+async function failRefund(harness: TopUpHarness, life: Life): Promise<void> {
+  const { data } = await harness.stripe.refunds.list({ payment_intent: life.intentId ?? '' });
+  await harness.control(`refunds/${data[0]?.id}/fail`);
 }
 
 const LIFE_CYCLES = {
@@ -102,7 +102,7 @@ const LIFE_CYCLES = {
   expired: {
     acts: [
       {
-        do: (desk, { topUp }) => desk.control(`sessions/${topUp.sessionId}/expire-now`),
+        do: (harness, { topUp }) => harness.control(`sessions/${topUp.sessionId}/expire-now`),
         tells: ['checkout.session.expired'],
       },
     ],
@@ -160,51 +160,51 @@ export function textOf({ name, told, isOver }: Order): string {
 
 /** Lives them all, some at once, and holds each against its end. */
 export async function live(
-  desk: TopUpDesk,
+  harness: TopUpHarness,
   orders: readonly Order[],
   atOnce: number,
 ): Promise<void> {
-  await desk.control('webhooks', { mode: 'drop' });
+  await harness.control('webhooks', { mode: 'drop' });
   const lives: (Life & { order: Order })[] = [];
   const waiting = [...orders];
   const liveOn = async () => {
     for (let order = waiting.pop(); order; order = waiting.pop()) {
-      lives.push({ ...(await liveOne(desk, order)), order });
+      lives.push({ ...(await liveOne(harness, order)), order });
     }
   };
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, liveOn));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
-  await until(async () => (await desk.waitingNotices()) === 0);
+  await until(async () => (await harness.waitingNotices()) === 0);
   // Reconciliation asks about a checkout when its time is over: a payment is found before that, an early end is not.
-  await desk.database.query(sql.typeAlias('nothing')`
+  await harness.database.query(sql.typeAlias('nothing')`
     update farebox.top_ups set session_expires_at = now() where status = 'pending'
   `);
-  const { differing } = await reconcileNow(desk.temporal, AbortSignal.timeout(600_000));
+  const { differing } = await reconcileNow(harness.temporal, AbortSignal.timeout(600_000));
   assert.equal(differing, 0);
   for (const { consumer, topUp, order } of lives) {
     const { end } = LIFE_CYCLES[order.name];
-    await desk.statusBecomes(topUp, end.status).catch((error: unknown) => {
+    await harness.statusBecomes(topUp, end.status).catch((error: unknown) => {
       throw new Error(`${textOf(order)}: it is not ${end.status}`, { cause: error });
     });
-    const { credited } = await desk.books(consumer);
+    const { credited } = await harness.books(consumer);
     assert.equal(credited, end.dollars * 1e6, textOf(order));
   }
-  await proveBooks(desk.env);
+  await proveBooks(harness.env);
 }
 
-async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<Life> {
-  const consumer = await desk.newConsumer();
-  const life: Life = { consumer, topUp: await desk.checkout(consumer, DOLLARS) };
+async function liveOne(harness: TopUpHarness, { name, told, isOver }: Order): Promise<Life> {
+  const consumer = await harness.newConsumer();
+  const life: Life = { consumer, topUp: await harness.checkout(consumer, DOLLARS) };
   const acts: readonly Act[] = LIFE_CYCLES[name].acts;
   const events: (() => Promise<string>)[] = acts.flatMap(({ tells }) =>
-    tells.map((type) => () => findEvent(desk, life, type)),
+    tells.map((type) => () => findEvent(harness, life, type)),
   );
   let happened = 0;
   /** Until the act is done that the event tells of, or all of them. */
   const happen = async (event = Infinity) => {
     let known = acts.slice(0, happened).flatMap(({ tells }) => tells).length;
     for (; happened < acts.length && event >= known; happened += 1) {
-      await acts[happened]?.do(desk, life);
+      await acts[happened]?.do(harness, life);
       known += acts[happened]?.tells.length ?? 0;
     }
   };
@@ -213,15 +213,15 @@ async function liveOne(desk: TopUpDesk, { name, told, isOver }: Order): Promise<
     await happen(event);
     if (times === 0) continue;
     const id = (await events[event]?.()) ?? '';
-    const tell = () => desk.control(`events/${id}/deliver`);
+    const tell = () => harness.control(`events/${id}/deliver`);
     await Promise.all(Array.from({ length: times }, tell));
   }
   await happen();
   return life;
 }
 
-async function findEvent(desk: TopUpDesk, life: Life, type: EventType): Promise<string> {
-  for await (const event of desk.stripe.events.list({ type, limit: 100 })) {
+async function findEvent(harness: TopUpHarness, life: Life, type: EventType): Promise<string> {
+  for await (const event of harness.stripe.events.list({ type, limit: 100 })) {
     const object = event.data.object as { id?: unknown; payment_intent?: unknown };
     const { id, payment_intent: intentId } = object;
     const isOf = [id, intentId].includes(life.intentId ?? '') || id === life.topUp.sessionId;

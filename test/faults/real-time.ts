@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 
 /** `--minutes` says how many, else it is `minutesUsual`. */
-export async function inRealTime<Desk extends { close(): Promise<void> }>(
-  openDesk: () => Promise<Desk>,
-  run: (desk: Desk, minutes: number) => Promise<void>,
+export async function inRealTime<Harness extends { close(): Promise<void> }>(
+  openTopUpHarness: () => Promise<Harness>,
+  run: (harness: Harness, minutes: number) => Promise<void>,
   minutesUsual: number,
 ): Promise<void> {
   const { values } = parseArgs({
@@ -13,11 +13,11 @@ export async function inRealTime<Desk extends { close(): Promise<void> }>(
   });
   await mochaGlobalSetup();
   try {
-    const desk = await openDesk();
+    const harness = await openTopUpHarness();
     try {
-      await run(desk, Number(values.minutes));
+      await run(harness, Number(values.minutes));
     } finally {
-      await desk.close();
+      await harness.close();
     }
   } finally {
     await mochaGlobalTeardown();

@@ -14,120 +14,120 @@ import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts
 import { reconcileNow, reconcileNowId } from '../../src/temporal/reconciliation.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
-import { openAgentDesk } from '../support/agent-desk.ts';
+import { openAgentHarness } from '../support/agent-harness.ts';
 import { startTemporalWithShortHistories } from '../support/short-histories.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../support/top-up-desk.ts';
+import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
 /** Each brings a top-up to its end and returns it. */
-const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'id'>>>> = {
-  async 'checkout-reported'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.pay(topUp.sessionUrl);
+const PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<Pick<TopUp, 'id'>>>> = {
+  async 'checkout-reported'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.pay(topUp.sessionUrl);
     return topUp;
   },
 
-  async 'checkout-unprompted'(desk) {
-    await desk.control('webhooks', { mode: 'drop' });
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await until(async () => (await eventCount(desk, topUp, 'EVENT_TYPE_TIMER_FIRED')) >= 2);
-    await desk.pay(topUp.sessionUrl);
-    await desk.statusBecomes(topUp, 'completed');
-    await desk.control('webhooks', { mode: 'deliver' });
+  async 'checkout-unprompted'(harness) {
+    await harness.control('webhooks', { mode: 'drop' });
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await until(async () => (await eventCount(harness, topUp, 'EVENT_TYPE_TIMER_FIRED')) >= 2);
+    await harness.pay(topUp.sessionUrl);
+    await harness.statusBecomes(topUp, 'completed');
+    await harness.control('webhooks', { mode: 'deliver' });
     return topUp;
   },
 
-  async 'checkout-expired'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.control(`sessions/${topUp.sessionId}/expire-now`);
+  async 'checkout-expired'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control(`sessions/${topUp.sessionId}/expire-now`);
     return topUp;
   },
 
-  async 'checkout-canceled'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.workflow(topUp.id).executeUpdate('cancel');
+  async 'checkout-canceled'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.workflow(topUp.id).executeUpdate('cancel');
     return topUp;
   },
 
-  async 'checkout-canceled-by-temporal'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.workflow(topUp.id).cancel();
+  async 'checkout-canceled-by-temporal'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.workflow(topUp.id).cancel();
     return topUp;
   },
 
-  async 'checkout-stuck-then-retried'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.control('webhooks', { mode: 'drop' });
-    await setAmount(desk, topUp, 26_000_000);
-    await desk.pay(topUp.sessionUrl);
-    await desk.workflow(topUp.id).executeUpdate('retry');
-    await setAmount(desk, topUp, 25_000_000);
-    await desk.workflow(topUp.id).executeUpdate('retry');
-    await desk.control('webhooks', { mode: 'deliver' });
+  async 'checkout-stuck-then-retried'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control('webhooks', { mode: 'drop' });
+    await setAmount(harness, topUp, 26_000_000);
+    await harness.pay(topUp.sessionUrl);
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await setAmount(harness, topUp, 25_000_000);
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.control('webhooks', { mode: 'deliver' });
     return topUp;
   },
 
-  async 'checkout-reported-again-after-its-end'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.pay(topUp.sessionUrl);
-    await desk.statusBecomes(topUp, 'completed');
-    await desk.workflow(topUp.id).result();
-    await reportPayment(desk.temporal, topUp);
+  async 'checkout-reported-again-after-its-end'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.pay(topUp.sessionUrl);
+    await harness.statusBecomes(topUp, 'completed');
+    await harness.workflow(topUp.id).result();
+    await reportPayment(harness.temporal, topUp);
     return topUp;
   },
 
-  async 'checkout-withdrawn'(desk) {
-    const consumer = await desk.newConsumer();
+  async 'checkout-withdrawn'(harness) {
+    const consumer = await harness.newConsumer();
     const amountMicros = 25_000_000 as Micros;
-    const admitted = await admitTopUp(desk.database, {
+    const admitted = await admitTopUp(harness.database, {
       ...consumer,
       method: 'checkout',
       amountMicros,
     });
     if (admitted.kind !== 'admitted') throw new Error(admitted.kind);
-    await withdrawTopUp(desk.database, admitted.topUp.id);
-    await startCheckout(desk.temporal, admitted.topUp, { timeoutMs: 10_000 });
+    await withdrawTopUp(harness.database, admitted.topUp.id);
+    await startCheckout(harness.temporal, admitted.topUp, { timeoutMs: 10_000 });
     return admitted.topUp;
   },
 
-  async 'direct-completed'(desk) {
-    const result = await desk.request(await desk.newConsumer(), 'direct', 12.5);
+  async 'direct-completed'(harness) {
+    const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
     if (result.kind !== 'completed') throw new Error(result.kind);
     return result.topUp;
   },
 
-  async 'direct-declined'(desk) {
-    const consumer = await desk.newConsumer();
-    await desk.request(consumer, 'direct', 1);
-    await desk.saveCard(consumer, 'pm_card_chargeCustomerFail');
-    const result = await desk.request(consumer, 'direct', 12.5);
+  async 'direct-declined'(harness) {
+    const consumer = await harness.newConsumer();
+    await harness.request(consumer, 'direct', 1);
+    await harness.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    const result = await harness.request(consumer, 'direct', 12.5);
     if (result.kind !== 'failed') throw new Error(result.kind);
     return result.topUp;
   },
 
-  async 'automatic-completed'(desk) {
-    return automatic(desk, await desk.newConsumer());
+  async 'automatic-completed'(harness) {
+    return automatic(harness, await harness.newConsumer());
   },
 
-  async 'automatic-declined'(desk) {
-    const consumer = await desk.newConsumer();
-    await desk.request(consumer, 'direct', 1);
-    await desk.saveCard(consumer, 'pm_card_chargeCustomerFail');
-    return automatic(desk, consumer);
+  async 'automatic-declined'(harness) {
+    const consumer = await harness.newConsumer();
+    await harness.request(consumer, 'direct', 1);
+    await harness.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    return automatic(harness, consumer);
   },
 
-  async 'checkout-delayed'(desk) {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.pay(topUp.sessionUrl, '000123456789');
-    await until(async () => (await desk.waitingNotices()) === 0);
-    await desk.control(`async/${topUp.sessionId}`, { outcome: 'succeeded' });
+  async 'checkout-delayed'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.pay(topUp.sessionUrl, '000123456789');
+    await until(async () => (await harness.waitingNotices()) === 0);
+    await harness.control(`async/${topUp.sessionId}`, { outcome: 'succeeded' });
     return topUp;
   },
 
-  async 'checkout-left-alone-as-asked'(desk) {
-    await desk.control('faults', {
+  async 'checkout-left-alone-as-asked'(harness) {
+    await harness.control('faults', {
       method: 'POST',
       path: '/v1/checkout',
       kind: 'error',
@@ -135,32 +135,32 @@ const PATHS: Readonly<Record<string, (desk: TopUpDesk) => Promise<Pick<TopUp, 'i
       headers: { 'retry-after': '1' },
       times: 5,
     });
-    const result = await desk.request(await desk.newConsumer(), 'checkout', 25);
+    const result = await harness.request(await harness.newConsumer(), 'checkout', 25);
     if (!('topUp' in result)) throw new Error(result.kind);
-    const url = await until(async () => (await desk.topUp(result.topUp.id)).sessionUrl);
-    await desk.pay(url);
+    const url = await until(async () => (await harness.topUp(result.topUp.id)).sessionUrl);
+    await harness.pay(url);
     return result.topUp;
   },
 };
 
-async function automatic(desk: TopUpDesk, consumer: Consumer): Promise<Pick<TopUp, 'id'>> {
-  await desk.topUpAutomatically(consumer, 20);
-  await desk.charge(consumer);
-  return until(async () => (await desk.automaticTopUps(consumer))[0]);
+async function automatic(harness: TopUpHarness, consumer: Consumer): Promise<Pick<TopUp, 'id'>> {
+  await harness.topUpAutomatically(consumer, 20);
+  await harness.charge(consumer);
+  return until(async () => (await harness.automaticTopUps(consumer))[0]);
 }
 
 async function eventCount(
-  desk: TopUpDesk,
+  harness: TopUpHarness,
   topUp: Pick<TopUp, 'id'>,
   type: string,
 ): Promise<number> {
-  const history = await desk.workflow(topUp.id).fetchHistory();
+  const history = await harness.workflow(topUp.id).fetchHistory();
   const { events } = JSON.parse(historyToJSON(history)) as { events: { eventType: string }[] };
   return events.filter((event) => event.eventType === type).length;
 }
 
-async function setAmount(desk: TopUpDesk, topUp: TopUp, amountMicros: number): Promise<void> {
-  await desk.database.query(sql.typeAlias('nothing')`
+async function setAmount(harness: TopUpHarness, topUp: TopUp, amountMicros: number): Promise<void> {
+  await harness.database.query(sql.typeAlias('nothing')`
     update farebox.top_ups set amount_micros = ${amountMicros} where id = ${topUp.id}
   `);
 }
@@ -186,12 +186,12 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
   const all = { ...PATHS, ...REVERSAL_PATHS, ...OUTAGE_PATHS };
   const paths = Object.entries(all).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const desk = await openDesk({ FIRST_ASK_MS: '500' });
-  await desk.startWorker();
+  const harness = await openTopUpHarness({ FIRST_ASK_MS: '500' });
+  await harness.startWorker();
   try {
-    for (const [name, path] of paths) await save(name, desk.workflow((await path(desk)).id));
+    for (const [name, path] of paths) await save(name, harness.workflow((await path(harness)).id));
   } finally {
-    await desk.close();
+    await harness.close();
   }
 }
 
@@ -199,27 +199,28 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
 async function recordRunsUnderWay({ saveAsIs, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(RUNS_UNDER_WAY).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-  await desk.startWorker();
+  const harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+  await harness.startWorker();
   try {
-    for (const [name, path] of paths) await saveAsIs(name, desk.workflow((await path(desk)).id));
+    for (const [name, path] of paths)
+      await saveAsIs(name, harness.workflow((await path(harness)).id));
   } finally {
-    await desk.close();
+    await harness.close();
   }
 }
 
 async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<void> {
   if (!isWanted('checkout-continued')) return;
   const temporal = await startTemporalWithShortHistories();
-  const desk = await openDesk({ FIRST_ASK_MS: '3600000', ...temporal.env });
-  await desk.startWorker();
+  const harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...temporal.env });
+  await harness.startWorker();
   try {
-    const { before, after } = await continuedRuns(desk);
+    const { before, after } = await continuedRuns(harness);
     await after.result();
     await saveAsIs('checkout-continued', before);
     await saveAsIs('checkout-continued-told-of-a-refund', after);
   } finally {
-    await desk.close();
+    await harness.close();
     await temporal.stop();
   }
 }
@@ -227,12 +228,12 @@ async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<vo
 async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(AGENT_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '10000' });
-  const { workflow } = desk.temporal.client;
+  const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '10000' });
+  const { workflow } = harness.temporal.client;
   try {
-    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(desk)));
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
   } finally {
-    await desk.close();
+    await harness.close();
   }
 }
 
@@ -241,12 +242,12 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
   if (!paths.some(([name]) => isWanted(name))) return;
   // Its own schedule keeps out of the way.
-  const desk = await openDesk({ ROLL_UP_EVERY_SECONDS: '86400' });
-  await desk.startWorker();
-  const { client, taskQueue } = desk.temporal;
+  const harness = await openTopUpHarness({ ROLL_UP_EVERY_SECONDS: '86400' });
+  await harness.startWorker();
+  const { client, taskQueue } = harness.temporal;
   try {
     for (const [name, rows] of paths) {
-      await desk.database.query(sql.typeAlias('nothing')`
+      await harness.database.query(sql.typeAlias('nothing')`
         insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
         select 0, 1, date_bin('1 minute', now(), 'epoch'), 'search', 1, 1
         from generate_series(1, ${rows})
@@ -256,7 +257,7 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
       await save(name, client.workflow.getHandle(name, firstExecutionRunId));
     }
   } finally {
-    await desk.close();
+    await harness.close();
   }
 }
 
@@ -264,18 +265,24 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
 async function recordReconciliations({ save, isWanted }: Recorder): Promise<void> {
   const paths = ['reconciliation', 'reconciliation-mends'].filter(isWanted);
   if (paths.length === 0) return;
-  const desk = await openDesk({ FIRST_ASK_MS: '3600000', RECONCILE_EVERY_SECONDS: '86400' });
-  await desk.startWorker();
+  const harness = await openTopUpHarness({
+    FIRST_ASK_MS: '3600000',
+    RECONCILE_EVERY_SECONDS: '86400',
+  });
+  await harness.startWorker();
   try {
-    await desk.control('webhooks', { mode: 'drop' });
+    await harness.control('webhooks', { mode: 'drop' });
     for (const name of paths) {
-      const topUp = await desk.checkout(await desk.newConsumer(), 25);
-      if (name === 'reconciliation-mends') await desk.pay(topUp.sessionUrl);
-      await reconcileNow(desk.temporal, AbortSignal.timeout(60_000));
-      await save(name, desk.temporal.client.workflow.getHandle(reconcileNowId(desk.temporal)));
+      const topUp = await harness.checkout(await harness.newConsumer(), 25);
+      if (name === 'reconciliation-mends') await harness.pay(topUp.sessionUrl);
+      await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+      await save(
+        name,
+        harness.temporal.client.workflow.getHandle(reconcileNowId(harness.temporal)),
+      );
     }
   } finally {
-    await desk.close();
+    await harness.close();
   }
 }
 

@@ -7,7 +7,7 @@ import { startBrowser } from './browser.ts';
 import { signInLink } from './sessions.ts';
 import { startStack, type Stack, type StackOptions } from './stack.ts';
 
-export interface ConsoleDesk {
+export interface ConsoleHarness {
   readonly stack: Stack;
   readonly browser: Browser;
   newAccount(balanceDollars: number): Promise<TestAccount>;
@@ -30,7 +30,7 @@ export interface Window {
 /** Pages draw themselves slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 20_000;
 
-export async function openConsole(options: StackOptions = {}): Promise<ConsoleDesk> {
+export async function openConsole(options: StackOptions = {}): Promise<ConsoleHarness> {
   const [stack, browser] = await Promise.all([
     startStack({ ...options, env: { DEV_MAIL: 'true', ...options.env } }),
     startBrowser(),

@@ -18,7 +18,7 @@ describe('POST /resolve', () => {
       { id: 'named', name: 'Otter', intents: ['otter.find', 'unknown'] },
       { id: 'offering', name: 'Zookeeper', capabilities: ['feed_otter'] },
       { id: 'describing', name: 'River Guide', description: 'May show an otter', protocol: 'a2a' },
-      { id: 'wordy', name: 'Otter Holt Mapping Desk' },
+      { id: 'wordy', name: 'Otter Holt Mapping Harness' },
       { id: 'mute', name: 'Silent Sloth' },
       ...Array.from({ length: 60 }, (_, n) => ({ id: `clone-${n}`, name: 'Penguin Clone' })),
     ];

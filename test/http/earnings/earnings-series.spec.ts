@@ -5,10 +5,10 @@ import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import {
   DAY_MS,
   HOUR_MS,
-  openEarningsDesk,
-  type EarningsDesk,
+  openEarningsHarness,
+  type EarningsHarness,
   type Party,
-} from '../../support/earnings-desk.ts';
+} from '../../support/earnings-harness.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
@@ -16,16 +16,16 @@ const TUESDAY = Date.UTC(2026, 2, 10);
 
 describe('GET /v1/earnings, in time', () => {
   let api: TestApi;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
   let developer: Party;
 
   before(async () => {
     api = await startTestApi();
-    desk = await openEarningsDesk(api.databaseUrl);
-    const parties = await desk.parties(2);
+    harness = await openEarningsHarness(api.databaseUrl);
+    const parties = await harness.parties(2);
     developer = parties[0] as Party;
     const consumer = parties[1] as Party;
-    await desk.topUp(consumer, 100_000_000);
+    await harness.topUp(consumer, 100_000_000);
     const at = (timeMs: number, dollars: number, tool: string) => ({
       consumer,
       developer,
@@ -33,7 +33,7 @@ describe('GET /v1/earnings, in time', () => {
       amount: dollars * 1e6,
       tool,
     });
-    await desk.charge([
+    await harness.charge([
       at(TUESDAY - 1, 1, 'search'),
       at(TUESDAY, 2, 'search'),
       at(TUESDAY + HOUR_MS - 1, 3, '__proto__'),
@@ -44,7 +44,7 @@ describe('GET /v1/earnings, in time', () => {
     ]);
   });
   after(async () => {
-    await desk.close();
+    await harness.close();
     await api.stop();
   });
 
@@ -57,7 +57,7 @@ describe('GET /v1/earnings, in time', () => {
   for (const state of ['while all of it is in the tail', 'once it is rolled up']) {
     describe(state, () => {
       before(async () => {
-        if (state === 'once it is rolled up') await rollUp(desk.database);
+        if (state === 'once it is rolled up') await rollUp(harness.database);
       });
 
       it('are those from `from` on and before `to`', async () => {
@@ -146,7 +146,7 @@ describe('GET /v1/earnings, in time', () => {
   });
 
   it('are not told to another developer, nor to a consumer', async () => {
-    const [stranger] = await desk.parties(1);
+    const [stranger] = await harness.parties(1);
     const query = '/v1/earnings?interval=day&from=2026-03-09&to=2026-03-14';
     const answer = await call(api, 'GET', query, { key: (stranger as Party).developerKey });
     const { totalEarnings, series } = bodyOf(answer, 200, EarningsReply);

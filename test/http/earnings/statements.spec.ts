@@ -13,7 +13,11 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { newDraft, post } from '../../support/charge-drafts.ts';
-import { openEarningsDesk, type EarningsDesk, type Party } from '../../support/earnings-desk.ts';
+import {
+  openEarningsHarness,
+  type EarningsHarness,
+  type Party,
+} from '../../support/earnings-harness.ts';
 
 const NOW = new Date();
 const monthAt = (ahead: number): number =>
@@ -35,14 +39,14 @@ const anyCharge = fc.record({
 
 describe('/v1/statements/:month', () => {
   let api: TestApi;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
 
   before(async () => {
     api = await startTestApi();
-    desk = await openEarningsDesk(api.databaseUrl);
+    harness = await openEarningsHarness(api.databaseUrl);
   });
   after(async () => {
-    await desk.close();
+    await harness.close();
     await api.stop();
   });
 
@@ -61,7 +65,7 @@ describe('/v1/statements/:month', () => {
   /** Top-ups at these times, before anything is charged. */
   const credit = async (party: Party, micros: number, times: readonly number[]) => {
     for (const timeMs of times) {
-      const id = await desk.topUp(party, micros);
+      const id = await harness.topUp(party, micros);
       await api.sql.query('update farebox.movements set created_at = $1 where top_up_id = $2', [
         new Date(timeMs).toISOString(),
         id,
@@ -70,7 +74,7 @@ describe('/v1/statements/:month', () => {
   };
 
   it('shows a consumer where the month began, what came, what went by tool, and where it ended', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await credit(consumer, 5_000_000, [monthAt(-2), monthAt(-1) - 1]);
     for (const [timeMs, tool, amount] of [
       [monthAt(-2), 'search', 1_000_001],
@@ -78,7 +82,7 @@ describe('/v1/statements/:month', () => {
       [monthAt(-1) - 1, 'fetch', 2_000_000],
       [monthAt(-1), 'fetch', 500_000],
     ] as const) {
-      await desk.charge([{ consumer, developer, timeMs, tool, amount }]);
+      await harness.charge([{ consumer, developer, timeMs, tool, amount }]);
     }
     const { movements, ...first } = await ofConsumer(consumer, nameAt(-2));
     assert.deepEqual(first, {
@@ -135,12 +139,12 @@ describe('/v1/statements/:month', () => {
         fc.array(anyTime, { minLength: 1, maxLength: 3 }),
         fc.boolean(),
         async (charges, times, rollsUp) => {
-          const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+          const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
           await credit(consumer, 30_000_000, times);
           for (const { timeMs, tool, amount } of charges.toSorted((a, b) => a.timeMs - b.timeMs)) {
-            await desk.charge([{ consumer, developer, timeMs, tool, amount }]);
+            await harness.charge([{ consumer, developer, timeMs, tool, amount }]);
           }
-          if (rollsUp) await rollUp(desk.database);
+          if (rollsUp) await rollUp(harness.database);
           let [balance, earnings] = [0, 0];
           it('names this month in the refusal of another', async () => {
             const { body } = await get('2026-13', (await api.createAccount(1)).consumerKey);
@@ -174,14 +178,14 @@ describe('/v1/statements/:month', () => {
   });
 
   it('counts every charge, though some that are close in time changed places', async () => {
-    const [consumer] = (await desk.parties(1)) as [Party];
+    const [consumer] = (await harness.parties(1)) as [Party];
     await credit(consumer, 1_000_000, [monthAt(-3)]);
     const at = (timeMs: number, amount: number) => ({
       ...newDraft({ ledger: consumer.ledger, consumerId: consumer.consumer }, amount),
       id: uuidFloor(timeMs),
     });
     const edge = monthAt(-1);
-    await post(desk.database, [
+    await post(harness.database, [
       at(edge + 2, 1),
       at(edge - 1, 10),
       at(edge, 100),
@@ -213,12 +217,12 @@ describe('/v1/statements/:month', () => {
   });
 
   it('counts what was given back on the day of the refund, for both', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await credit(consumer, 5_000_000, [monthAt(-1)]);
-    await desk.charge([
+    await harness.charge([
       { consumer, developer, timeMs: monthAt(-1), tool: 'search', amount: 2_000_000 },
     ]);
-    await desk.charge([{ consumer, developer, tool: 'search', amount: 1_000_000 }]);
+    await harness.charge([{ consumer, developer, tool: 'search', amount: 1_000_000 }]);
     const { rows } = await api.sql.query<{ id: string }>(
       'select id from farebox.charges where consumer_id = $1 order by id limit 1',
       [consumer.consumer],
@@ -231,7 +235,7 @@ describe('/v1/statements/:month', () => {
     );
     assert.equal(refund.status, 201);
     for (const rollsUp of [false, true]) {
-      if (rollsUp) await rollUp(desk.database);
+      if (rollsUp) await rollUp(harness.database);
       const { earned, refunds, ...ends } = await ofDeveloper(developer, nameAt(0));
       assert.deepEqual([ends.openingEarnings, ends.closingEarnings], [2, 1.5]);
       assert.deepEqual(

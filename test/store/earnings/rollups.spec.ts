@@ -13,12 +13,12 @@ import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 import {
   DAY_MS,
   HOUR_MS,
-  openEarningsDesk,
+  openEarningsHarness,
   TOOLS,
   type Charged,
-  type EarningsDesk,
+  type EarningsHarness,
   type Party,
-} from '../../support/earnings-desk.ts';
+} from '../../support/earnings-harness.ts';
 
 const MIDNIGHT = Date.UTC(2026, 2, 15);
 
@@ -55,21 +55,21 @@ const anyAct = fc.oneof(
 
 describe('rollups', () => {
   let testDatabase: TestDatabase;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
   let parties: Party[];
 
   before(async () => {
     testDatabase = await createTestDatabase();
-    desk = await openEarningsDesk(testDatabase.url);
+    harness = await openEarningsHarness(testDatabase.url);
     // A day has to be a day of UTC, whatever the session thinks.
-    const { database } = desk.client;
-    await desk.client.query(`alter database ${database} set timezone = 'Asia/Kathmandu'`);
-    await desk.close();
-    desk = await openEarningsDesk(testDatabase.url);
-    parties = await desk.parties(3);
+    const { database } = harness.client;
+    await harness.client.query(`alter database ${database} set timezone = 'Asia/Kathmandu'`);
+    await harness.close();
+    harness = await openEarningsHarness(testDatabase.url);
+    parties = await harness.parties(3);
   });
   after(async () => {
-    await desk.close();
+    await harness.close();
     await testDatabase.drop();
   });
 
@@ -83,32 +83,32 @@ describe('rollups', () => {
     const run = async (act: typeof anyAct extends fc.Arbitrary<infer T> ? T : never) => {
       switch (act.kind) {
         case 'charge':
-          return desk.charge(act.charges.map(charged));
+          return harness.charge(act.charges.map(charged));
         case 'topUp':
-          return desk.topUp(parties[act.consumer] as Party, act.micros);
+          return harness.topUp(parties[act.consumer] as Party, act.micros);
         case 'cut':
-          return desk.cut(parties[act.consumer] as Party, act.micros);
+          return harness.cut(parties[act.consumer] as Party, act.micros);
         case 'rollUp':
-          return rollUp(desk.database);
+          return rollUp(harness.database);
         case 'rebuild':
-          return rebuildRollups(desk.database);
+          return rebuildRollups(harness.database);
         case 'together':
           return Promise.all([
-            desk.charge(act.charges.map(charged)),
-            rollUp(desk.database),
-            desk.charge(act.more.map(charged)),
-            desk.topUp(parties[0] as Party, 30),
-            rollUp(desk.database),
-            desk.compare(parties, MIDNIGHT),
+            harness.charge(act.charges.map(charged)),
+            rollUp(harness.database),
+            harness.charge(act.more.map(charged)),
+            harness.topUp(parties[0] as Party, 30),
+            rollUp(harness.database),
+            harness.compare(parties, MIDNIGHT),
           ]);
       }
     };
-    for (const party of parties) await desk.topUp(party, 200);
+    for (const party of parties) await harness.topUp(party, 200);
     await fc.assert(
       fc.asyncProperty(fc.array(anyAct, { minLength: 4, maxLength: 12 }), async (acts) => {
         for (const act of acts) {
           await run(act);
-          await desk.compare(parties, MIDNIGHT);
+          await harness.compare(parties, MIDNIGHT);
         }
       }),
       { numRuns: 12, endOnFailure: true },
@@ -116,91 +116,103 @@ describe('rollups', () => {
   });
 
   it('count a charge once for a top-up that it took two lots of', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
-    const first = await desk.topUp(consumer, 10);
-    await desk.topUp(consumer, 10);
-    await desk.lotAgain(consumer, first, 10);
-    await desk.charge([{ consumer, developer, amount: 25 }]);
-    await desk.compare([developer], MIDNIGHT);
-    await rollUp(desk.database);
-    await desk.compare([developer], MIDNIGHT);
-    await rebuildRollups(desk.database);
-    await desk.compare([developer], MIDNIGHT);
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    const first = await harness.topUp(consumer, 10);
+    await harness.topUp(consumer, 10);
+    await harness.lotAgain(consumer, first, 10);
+    await harness.charge([{ consumer, developer, amount: 25 }]);
+    await harness.compare([developer], MIDNIGHT);
+    await rollUp(harness.database);
+    await harness.compare([developer], MIDNIGHT);
+    await rebuildRollups(harness.database);
+    await harness.compare([developer], MIDNIGHT);
   });
 
   it('count nothing for a top-up that was taken back before its turn came', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
-    await desk.topUp(consumer, 10);
-    const second = await desk.topUp(consumer, 10);
-    await desk.topUp(consumer, 10);
-    await desk.cutWhole(consumer, second);
-    assert.equal(await desk.charge([{ consumer, developer, amount: 20 }]), 1);
-    await desk.compare([developer], MIDNIGHT);
-    await rollUp(desk.database);
-    await desk.compare([developer], MIDNIGHT);
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 10);
+    const second = await harness.topUp(consumer, 10);
+    await harness.topUp(consumer, 10);
+    await harness.cutWhole(consumer, second);
+    assert.equal(await harness.charge([{ consumer, developer, amount: 20 }]), 1);
+    await harness.compare([developer], MIDNIGHT);
+    await rollUp(harness.database);
+    await harness.compare([developer], MIDNIGHT);
   });
 
   it('leave nothing in the tails, and move what is there once', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
-    await desk.topUp(consumer, 100);
-    await desk.charge([{ consumer, developer, amount: 1 }]);
-    while ((await rollUp(desk.database)).hasMore);
-    assert.equal(await desk.tailRows(), 0);
-    assert.deepEqual(await rollUp(desk.database), { moved: 0, hasMore: false });
-    await desk.compare([developer], MIDNIGHT);
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 100);
+    await harness.charge([{ consumer, developer, amount: 1 }]);
+    while ((await rollUp(harness.database)).hasMore);
+    assert.equal(await harness.tailRows(), 0);
+    assert.deepEqual(await rollUp(harness.database), { moved: 0, hasMore: false });
+    await harness.compare([developer], MIDNIGHT);
   });
 
   it('pass over what another step has in hand, and lose nothing when that one dies', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
-    await desk.topUp(consumer, 100);
-    await desk.charge([{ consumer, developer, amount: 3 }]);
-    await desk.client.query('begin');
-    await desk.client.query('select * from farebox.earnings_tail for update');
-    await desk.client.query('delete from farebox.attribution_tail');
-    await desk.charge([{ consumer, developer, amount: 4 }]);
-    assert.deepEqual(await rollUp(desk.database), { moved: 2, hasMore: false });
-    await desk.client.query('rollback');
-    assert.equal(await desk.tailRows(), 2);
-    await desk.compare([developer], MIDNIGHT);
-    assert.deepEqual(await rollUp(desk.database), { moved: 2, hasMore: false });
-    await desk.compare([developer], MIDNIGHT);
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 100);
+    await harness.charge([{ consumer, developer, amount: 3 }]);
+    await harness.client.query('begin');
+    await harness.client.query('select * from farebox.earnings_tail for update');
+    await harness.client.query('delete from farebox.attribution_tail');
+    await harness.charge([{ consumer, developer, amount: 4 }]);
+    assert.deepEqual(await rollUp(harness.database), { moved: 2, hasMore: false });
+    await harness.client.query('rollback');
+    assert.equal(await harness.tailRows(), 2);
+    await harness.compare([developer], MIDNIGHT);
+    assert.deepEqual(await rollUp(harness.database), { moved: 2, hasMore: false });
+    await harness.compare([developer], MIDNIGHT);
   });
 
   it('wait while a rebuild is at work, which charges do not', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
-    await desk.topUp(consumer, 100);
-    await desk.charge([{ consumer, developer, amount: 3 }]);
-    await desk.client.query('begin');
-    await desk.client.query(`select pg_advisory_xact_lock(hashtext('farebox.rollups'))`);
-    assert.deepEqual(await rollUp(desk.database), { moved: 0, hasMore: false });
-    assert.equal(await desk.charge([{ consumer, developer, amount: 3 }]), 1);
-    await desk.client.query('rollback');
-    assert.deepEqual(await rollUp(desk.database), { moved: 4, hasMore: false });
-    await desk.compare([developer], MIDNIGHT);
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 100);
+    await harness.charge([{ consumer, developer, amount: 3 }]);
+    await harness.client.query('begin');
+    await harness.client.query(`select pg_advisory_xact_lock(hashtext('farebox.rollups'))`);
+    assert.deepEqual(await rollUp(harness.database), { moved: 0, hasMore: false });
+    assert.equal(await harness.charge([{ consumer, developer, amount: 3 }]), 1);
+    await harness.client.query('rollback');
+    assert.deepEqual(await rollUp(harness.database), { moved: 4, hasMore: false });
+    await harness.compare([developer], MIDNIGHT);
   });
 
   it('take back from top-ups what was paid back, whether it is moved or not', async () => {
-    const [consumer, developer] = (await desk.parties(2)) as [Party, Party];
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     const who = { developerNumber: developer.developerNumber };
     const shown = async () =>
-      (await listAttributedTopUps(desk.database, who, { limit: 10 })).map(
+      (await listAttributedTopUps(harness.database, who, { limit: 10 })).map(
         ({ id, chargedMicros, charges }) => [id, chargedMicros, charges],
       );
-    const [first, second] = [await desk.topUp(consumer, 10), await desk.topUp(consumer, 10)];
-    await desk.charge([{ consumer, developer, amount: 15 }]);
+    const [first, second] = [await harness.topUp(consumer, 10), await harness.topUp(consumer, 10)];
+    await harness.charge([{ consumer, developer, amount: 15 }]);
     const { ledger, consumer: consumerId } = consumer;
-    await notePaidBack(desk.database, { ...who, ledger, consumerId, fromMicros: 8, toMicros: 13 });
+    await notePaidBack(harness.database, {
+      ...who,
+      ledger,
+      consumerId,
+      fromMicros: 8,
+      toMicros: 13,
+    });
     const expected = [
       [second, 2, 1],
       [first, 8, 1],
     ];
     assert.deepEqual(await shown(), expected);
-    await rollUp(desk.database);
+    await rollUp(harness.database);
     assert.deepEqual(await shown(), expected);
-    await notePaidBack(desk.database, { ...who, ledger, consumerId, fromMicros: 0, toMicros: 8 });
+    await notePaidBack(harness.database, {
+      ...who,
+      ledger,
+      consumerId,
+      fromMicros: 0,
+      toMicros: 8,
+    });
     expected[1] = [first, 0, 1];
     assert.deepEqual(await shown(), expected);
-    await rollUp(desk.database);
+    await rollUp(harness.database);
     assert.deepEqual(await shown(), expected);
   });
 });

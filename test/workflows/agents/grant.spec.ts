@@ -1,23 +1,23 @@
 /** A grant's workflow: it lives as long as the grant, and shows it. The row decides, whatever it does. */
 import assert from 'node:assert/strict';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 describe('the workflow of a grant', () => {
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
-    desk = await openAgentDesk();
-    await desk.agent('echo');
+    harness = await openAgentHarness();
+    await harness.agent('echo');
   });
-  after(() => desk.close());
+  after(() => harness.close());
 
   const endOf = (id: string): Promise<{ status: string; uses: number }> =>
-    desk.workflow('grant', id).result();
+    harness.workflow('grant', id).result();
   const storedStatus = async (id: string): Promise<string | undefined> => {
-    const { rows } = await desk.sql.query<{ status: string }>(
+    const { rows } = await harness.sql.query<{ status: string }>(
       'select status from farebox.grants where id = $1',
       [id.slice('gnt_'.length)],
     );
@@ -25,65 +25,65 @@ describe('the workflow of a grant', () => {
   };
 
   it('shows an active grant with its agent and account', async () => {
-    const { id } = await desk.grant('echo', { type: 'session', expiresAt: inMs(60_000) });
+    const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(60_000) });
     const query = 'GrantStatus = "active" and AgentId = "echo" and AccountId starts_with "acct_"';
-    await until(() => desk.isFound('grant', id, query));
-    const { staticSummary, status } = await desk.workflow('grant', id).describe();
+    await until(() => harness.isFound('grant', id, query));
+    const { staticSummary, status } = await harness.workflow('grant', id).describe();
     assert.equal(await staticSummary(), 'Grant, session, for echo');
     assert.equal(status.name, 'RUNNING');
     const details = await until(async () => {
-      const text = await desk.detailsOf('grant', id);
+      const text = await harness.detailsOf('grant', id);
       return text.includes('**active**') && text;
     });
     assert.match(details, /"description":"The grant has been used up/);
-    const view = await desk.workflow('grant', id).query('status');
+    const view = await harness.workflow('grant', id).query('status');
     assert.deepEqual(view, { status: 'active', uses: 0 });
   });
 
   it('writes down that the grant has expired when it has', async () => {
-    const { id } = await desk.grant('echo', { expiresAt: inMs(1_500) });
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    const { id } = await harness.grant('echo', { expiresAt: inMs(1_500) });
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     assert.equal(await storedStatus(id), 'active');
     assert.deepEqual(await endOf(id), { status: 'expired', uses: 0 });
     assert.equal(await storedStatus(id), 'expired');
-    await until(() => desk.isFound('grant', id, 'GrantStatus = "expired"'));
+    await until(() => harness.isFound('grant', id, 'GrantStatus = "expired"'));
   });
 
   it('ends at once when the grant is revoked', async () => {
-    const { id } = await desk.grant('echo');
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
-    await desk.post(`/grant/${id}/revoke`);
+    const { id } = await harness.grant('echo');
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    await harness.post(`/grant/${id}/revoke`);
     assert.deepEqual(await endOf(id), { status: 'revoked', uses: 0 });
-    assert.match(await desk.detailsOf('grant', id), /\*\*revoked\*\* after 0 uses/);
+    assert.match(await harness.detailsOf('grant', id), /\*\*revoked\*\* after 0 uses/);
   });
 
   it('ends at once when the grant is used up, and not before', async () => {
-    const { id } = await desk.grant('echo', { type: 'limited', maxUses: 2 });
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    const { id } = await harness.grant('echo', { type: 'limited', maxUses: 2 });
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     const body = { targetAgentId: 'echo', grantId: id, capability: 'c', payload: {} };
-    assert.ok((await desk.post('/invoke', body)).status < 300);
-    const { status } = await desk.workflow('grant', id).describe();
+    assert.ok((await harness.post('/invoke', body)).status < 300);
+    const { status } = await harness.workflow('grant', id).describe();
     assert.equal(status.name, 'RUNNING');
-    assert.equal((await desk.grantNow(id)).status, 'active');
-    assert.ok((await desk.post('/invoke', body)).status < 300);
+    assert.equal((await harness.grantNow(id)).status, 'active');
+    assert.ok((await harness.post('/invoke', body)).status < 300);
     assert.deepEqual(await endOf(id), { status: 'used', uses: 2 });
-    const { status: now, uses } = await desk.grantNow(id);
+    const { status: now, uses } = await harness.grantNow(id);
     assert.deepEqual([now, uses], ['used', 2]);
   });
 
   it('is not needed for the grant to hold or to end', async () => {
-    const { id } = await desk.grant('echo', { type: 'session', expiresAt: inMs(3_000) });
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
-    await desk.workflow('grant', id).terminate();
+    const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(3_000) });
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    await harness.workflow('grant', id).terminate();
     const body = { targetAgentId: 'echo', grantId: id, capability: 'c', payload: {} };
-    assert.ok((await desk.post('/invoke', body)).status < 300);
-    await until(async () => (await desk.grantNow(id)).status === 'expired');
-    assert.equal((await desk.post('/invoke', body)).status, 409);
+    assert.ok((await harness.post('/invoke', body)).status < 300);
+    await until(async () => (await harness.grantNow(id)).status === 'expired');
+    assert.equal((await harness.post('/invoke', body)).status, 409);
   });
 
   it('leaves no notice behind', async () => {
     await until(async () => {
-      const { rows } = await desk.sql.query<{ count: string }>(
+      const { rows } = await harness.sql.query<{ count: string }>(
         'select count(*) from farebox.outbox',
       );
       return rows[0]?.count === '0';

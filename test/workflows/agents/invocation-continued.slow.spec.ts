@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { echo } from '../../support/agents.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 import {
   HISTORY_EVENTS_MAX,
   startTemporalWithShortHistories,
@@ -11,24 +11,24 @@ import {
 
 describe('an invocation with a long history', () => {
   let temporal: ShortHistories;
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
     temporal = await startTemporalWithShortHistories();
-    desk = await openAgentDesk(temporal.env);
+    harness = await openAgentHarness(temporal.env);
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
     await temporal?.stop();
   });
 
   it('goes on calling with the same key, and counts every attempt', async () => {
     let isUp = false;
-    const agent = await desk.agent('long-gone', (seen, response, count) =>
+    const agent = await harness.agent('long-gone', (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
     );
-    const { id } = await desk.invoke('long-gone');
-    const handle = desk.workflow('invocation', id);
+    const { id } = await harness.invoke('long-gone');
+    const handle = harness.workflow('invocation', id);
     const first = (await handle.describe()).runId;
     const events = async () => (await handle.fetchHistory()).events?.length ?? 0;
     // Rather than wait for the intervals to pass.
@@ -37,7 +37,7 @@ describe('an invocation with a long history', () => {
     }
     await until(async () => (await handle.describe()).runId !== first, { timeoutMs: 90_000 });
     isUp = true;
-    const done = await desk.ended(id, 90_000);
+    const done = await harness.ended(id, 90_000);
     assert.equal(done.status, 'succeeded');
     assert.equal(done.attempts, agent.calls.length);
     assert.deepEqual([...agent.effects], [id]);

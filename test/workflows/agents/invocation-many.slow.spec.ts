@@ -4,26 +4,26 @@ import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { bodyOf } from '../../support/http.ts';
 import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
 describe('many invocations', () => {
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
-    desk = await openAgentDesk();
+    harness = await openAgentHarness();
   });
-  after(() => desk.close());
+  after(() => harness.close());
 
   async function grantSession(agentId: string): Promise<string> {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
-    return (await desk.grant(agentId, { type: 'session', expiresAt })).id;
+    return (await harness.grant(agentId, { type: 'session', expiresAt })).id;
   }
 
   const invoke = (agentId: string, grantId: string, payload: object) =>
-    desk.post('/invoke', { targetAgentId: agentId, grantId, capability: 'c', payload });
+    harness.post('/invoke', { targetAgentId: agentId, grantId, capability: 'c', payload });
 
   it('at once, two hundred by one session, are each done once', async () => {
-    const agent = await desk.agent('popular');
+    const agent = await harness.agent('popular');
     const grantId = await grantSession('popular');
     const startedAt = performance.now();
     const answers = await Promise.all(
@@ -36,27 +36,29 @@ describe('many invocations', () => {
       return bodyOf(answer, answer.status, InvocationReply).id;
     });
     for (const [n, id] of ids.entries()) {
-      const { status, result } = await desk.ended(id, 120_000);
+      const { status, result } = await harness.ended(id, 120_000);
       assert.equal(status, 'succeeded');
       const { echo } = result as { echo: { payload: unknown } };
       assert.deepEqual(echo.payload, { n });
     }
     assert.deepEqual(agent.effects, new Set(ids));
-    assert.equal((await desk.grantNow(grantId)).uses, 200);
+    assert.equal((await harness.grantNow(grantId)).uses, 200);
   }).timeout(240_000);
 
   it('of agents that hang hold up neither other agents nor top-ups', async () => {
-    const hanging = await desk.agent('hanging', () => {});
-    await desk.agent('quick');
+    const hanging = await harness.agent('hanging', () => {});
+    await harness.agent('quick');
     const grantId = await grantSession('hanging');
     await Promise.all(Array.from({ length: 120 }, (_, n) => invoke('hanging', grantId, { n })));
     await until(() => hanging.calls.length === 120);
-    const { id } = await desk.invoke('quick');
-    assert.equal((await desk.ended(id)).status, 'succeeded');
-    const { topUpId, sessionUrl } = await openCheckout(desk.stack.api, desk.account, 25);
+    const { id } = await harness.invoke('quick');
+    assert.equal((await harness.ended(id)).status, 'succeeded');
+    const { topUpId, sessionUrl } = await openCheckout(harness.stack.api, harness.account, 25);
     await pay(sessionUrl);
     await until(async () => {
-      const topUp = (await topUpsOf(desk.stack.api, desk.account)).find(({ id }) => id === topUpId);
+      const topUp = (await topUpsOf(harness.stack.api, harness.account)).find(
+        ({ id }) => id === topUpId,
+      );
       return topUp?.status === 'completed';
     });
     assert.equal(hanging.calls.length, 120);

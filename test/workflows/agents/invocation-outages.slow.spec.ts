@@ -6,27 +6,27 @@ import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
 describe('invocations and deaths', () => {
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
-    desk = await openAgentDesk();
+    harness = await openAgentHarness();
   });
-  after(() => desk.close());
+  after(() => harness.close());
 
   it('call the agent again with the same key when the worker is killed during a call', async () => {
-    const agent = await desk.agent('long', (seen, response, count) =>
+    const agent = await harness.agent('long', (seen, response, count) =>
       count === 1 ? undefined : echo(seen, response, count),
     );
-    const { id } = await desk.invoke('long');
+    const { id } = await harness.invoke('long');
     await until(() => agent.calls.length === 1);
-    desk.stack.worker.kill('SIGKILL');
-    await desk.stack.worker.exited;
-    const second = await startWorker({ env: desk.stack.env });
+    harness.stack.worker.kill('SIGKILL');
+    await harness.stack.worker.exited;
+    const second = await startWorker({ env: harness.stack.env });
     try {
-      const done = await desk.ended(id);
+      const done = await harness.ended(id);
       assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
       assert.deepEqual([...agent.effects], [id]);
       assert.equal(agent.calls.length, 2);
@@ -36,13 +36,13 @@ describe('invocations and deaths', () => {
   });
 
   it('wait while there is no worker, and go on when there is one', async () => {
-    const agent = await desk.agent('waiting');
-    const { id, status } = await desk.invoke('waiting');
+    const agent = await harness.agent('waiting');
+    const { id, status } = await harness.invoke('waiting');
     assert.equal(status, 'pending');
     assert.equal(agent.calls.length, 0);
-    const worker = await startWorker({ env: desk.stack.env });
+    const worker = await startWorker({ env: harness.stack.env });
     try {
-      assert.equal((await desk.ended(id)).status, 'succeeded');
+      assert.equal((await harness.ended(id)).status, 'succeeded');
       assert.equal(agent.calls.length, 1);
     } finally {
       await worker.stop();
@@ -50,10 +50,10 @@ describe('invocations and deaths', () => {
   });
 
   it('are started by the relay when their API process died before it could', async () => {
-    const agent = await desk.agent('orphan');
-    const { id: grantId } = await desk.grant('orphan');
+    const agent = await harness.agent('orphan');
+    const { id: grantId } = await harness.grant('orphan');
     // As such a process leaves it: used, written and noted, and nothing else.
-    const { rows } = await desk.sql.query<{ id: string }>(
+    const { rows } = await harness.sql.query<{ id: string }>(
       `with used as (
          update farebox.grants set uses = 1, status = 'used', ended_at = now() where id = $1
          returning id, account_id
@@ -68,9 +68,9 @@ describe('invocations and deaths', () => {
        select replace(id::text, '-', '') as id from written`,
       [grantId.slice('gnt_'.length)],
     );
-    const worker = await startWorker({ env: desk.stack.env });
+    const worker = await startWorker({ env: harness.stack.env });
     try {
-      assert.equal((await desk.ended(`inv_${rows[0]?.id}`)).status, 'succeeded');
+      assert.equal((await harness.ended(`inv_${rows[0]?.id}`)).status, 'succeeded');
       assert.equal(agent.calls.length, 1);
     } finally {
       await worker.stop();
@@ -80,56 +80,62 @@ describe('invocations and deaths', () => {
 
 describe('invocations and their time', () => {
   it('are given up when it is over, with what the last attempt met', async () => {
-    const desk = await openAgentDesk({ INVOCATION_DEADLINE_MS: '5000' });
+    const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
     try {
-      await desk.agent('never', (_, response) => void response.writeHead(502).end());
-      const { id } = await desk.invoke('never');
-      const { status, error } = await desk.ended(id);
+      await harness.agent('never', (_, response) => void response.writeHead(502).end());
+      const { id } = await harness.invoke('never');
+      const { status, error } = await harness.ended(id);
       assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
       assert.match(error?.message ?? '', /It answered 502/);
     } finally {
-      await desk.close();
+      await harness.close();
     }
   });
 });
 
 describe('invocations while Temporal is away', () => {
   let temporal: OwnServer & { readonly address: string };
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
     temporal = await startOwnTemporal();
     const env = { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default' };
-    desk = await openAgentDesk(env);
+    harness = await openAgentHarness(env);
   });
   after(async () => {
-    await desk.close();
+    await harness.close();
     await temporal.remove();
   });
 
   it('are taken like grants, and all go on when it is back', async () => {
-    const agent = await desk.agent('patient');
-    const before = await desk.grant('patient');
-    await until(() => desk.isFound('grant', before.id, 'ExecutionStatus = "Running"'));
+    const agent = await harness.agent('patient');
+    const before = await harness.grant('patient');
+    await until(() => harness.isFound('grant', before.id, 'ExecutionStatus = "Running"'));
     await temporal.crash();
 
-    const during = await Promise.all(Array.from({ length: 5 }, () => desk.grant('patient')));
+    const during = await Promise.all(Array.from({ length: 5 }, () => harness.grant('patient')));
     const answers = await Promise.all(
       [before, ...during.slice(1)].map(({ id: grantId }) =>
-        desk.post('/invoke', { targetAgentId: 'patient', grantId, capability: 'c', payload: {} }),
+        harness.post('/invoke', {
+          targetAgentId: 'patient',
+          grantId,
+          capability: 'c',
+          payload: {},
+        }),
       ),
     );
     const taken = answers.map((answer) => bodyOf(answer, 202, InvocationReply));
     assert.deepEqual(new Set(taken.map(({ status }) => status)), new Set(['pending']));
     const [revoked] = during;
-    bodyOf(await desk.post(`/grant/${revoked?.id}/revoke`), 200, GrantReply);
+    bodyOf(await harness.post(`/grant/${revoked?.id}/revoke`), 200, GrantReply);
     assert.equal(agent.calls.length, 0);
 
     await temporal.restart();
-    for (const { id } of taken) assert.equal((await desk.ended(id)).status, 'succeeded');
+    for (const { id } of taken) assert.equal((await harness.ended(id)).status, 'succeeded');
     assert.deepEqual(agent.effects, new Set(taken.map(({ id }) => id)));
     assert.equal(agent.calls.length, 5);
-    const endOf = (id = '') => desk.workflow('grant', id).result() as Promise<{ status: string }>;
+    const endOf = (id = '') =>
+      harness.workflow('grant', id).result() as Promise<{ status: string }>;
     assert.equal((await endOf(before.id)).status, 'used');
     assert.equal((await endOf(revoked?.id)).status, 'revoked');
   });

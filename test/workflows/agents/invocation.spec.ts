@@ -8,38 +8,42 @@ import type { InvocationProgress } from '../../../workflows/messages.ts';
 import { echo, sendJson } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk, type Invocation } from '../../support/agent-desk.ts';
+import {
+  openAgentHarness,
+  type AgentHarness,
+  type Invocation,
+} from '../../support/agent-harness.ts';
 
 describe('an invocation', () => {
-  let desk: AgentDesk;
+  let harness: AgentHarness;
 
   before(async () => {
-    desk = await openAgentDesk({ AGENT_TIMEOUT_MS: '1500' });
+    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '1500' });
   });
-  after(() => desk.close());
+  after(() => harness.close());
 
   const progressOf = (id: string) =>
-    desk.workflow('invocation', id).query<InvocationProgress>('status');
+    harness.workflow('invocation', id).query<InvocationProgress>('status');
 
   async function verify(receipt: string) {
-    const { developerKey: key } = desk.account;
+    const { developerKey: key } = harness.account;
     const body = { receipt };
-    const answer = await call(desk.stack.api, 'POST', '/v1/receipts/verify', { key, body });
+    const answer = await call(harness.stack.api, 'POST', '/v1/receipts/verify', { key, body });
     return bodyOf(answer, 200, VerifyReply);
   }
 
   const client = () =>
-    new Farebox({ secretKey: desk.account.developerKey, baseUrl: desk.stack.api.url });
+    new Farebox({ secretKey: harness.account.developerKey, baseUrl: harness.stack.api.url });
 
   async function receiptOf({ id }: Invocation) {
-    return bodyOf(await desk.get(`/receipts/${id}`), 200, InvocationReceiptReply);
+    return bodyOf(await harness.get(`/receipts/${id}`), 200, InvocationReceiptReply);
   }
 
   it('is answered with what the agent answers, within the request', async () => {
-    const agent = await desk.agent('echo');
+    const agent = await harness.agent('echo');
     // On a busy machine the first may take longer than a request waits.
     const { id, grantId, createdAt, completedAt, ...rest } = await until(async () => {
-      const now = await desk.invoke('echo', { to: 'fr' });
+      const now = await harness.invoke('echo', { to: 'fr' });
       return now.completedAt !== null && now;
     });
     const seen = agent.calls.find(({ headers }) => headers['idempotency-key'] === id);
@@ -53,16 +57,16 @@ describe('an invocation', () => {
       result: { echo: seen?.body },
     });
     assert.ok(Date.parse(completedAt ?? '') >= Date.parse(createdAt));
-    assert.equal((await desk.grantNow(grantId)).status, 'used');
+    assert.equal((await harness.grantNow(grantId)).status, 'used');
   });
 
   it('gives the same answer to the same idempotency key, and calls the agent once', async () => {
-    const agent = await desk.agent('keyed');
-    const { id: grantId } = await desk.grant('keyed');
+    const agent = await harness.agent('keyed');
+    const { id: grantId } = await harness.grant('keyed');
     const body = { targetAgentId: 'keyed', grantId, capability: 'c', payload: {} };
-    const ask = () => desk.post('/invoke', body, { 'idempotency-key': 'once' });
+    const ask = () => harness.post('/invoke', body, { 'idempotency-key': 'once' });
     const first = await ask();
-    const done = await desk.ended(bodyOf(first, first.status, InvocationReply).id);
+    const done = await harness.ended(bodyOf(first, first.status, InvocationReply).id);
     const again = await ask();
     assert.deepEqual(bodyOf(again, 200, InvocationReply), done);
     assert.equal(again.headers.get('idempotency-replayed'), 'true');
@@ -71,22 +75,22 @@ describe('an invocation', () => {
 
   it('is answered in two seconds while the agent takes longer, and ends by itself', async () => {
     const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
-    await desk.agent('slow', async (seen, response, count) => {
+    await harness.agent('slow', async (seen, response, count) => {
       if (count === 1) await mayAnswer;
       await echo(seen, response, count);
     });
-    const { id, status } = await desk.invoke('slow');
+    const { id, status } = await harness.invoke('slow');
     assert.equal(status, 'running');
     letAnswer();
-    assert.equal((await desk.ended(id)).status, 'succeeded');
+    assert.equal((await harness.ended(id)).status, 'succeeded');
   });
 
   it('survives an agent that is down, whose last error is shown until it is back', async () => {
-    const agent = await desk.agent('down');
+    const agent = await harness.agent('down');
     await agent.stop();
-    const { id } = await desk.invoke('down');
+    const { id } = await harness.invoke('down');
     const failing = await until(async () => {
-      const now = await desk.invocationNow(id);
+      const now = await harness.invocationNow(id);
       return now.attempts >= 2 && now.lastError !== undefined && now;
     });
     const lastError = {
@@ -94,9 +98,9 @@ describe('an invocation', () => {
       message: 'The connection failed: ECONNREFUSED.',
     };
     assert.deepEqual([failing.status, failing.lastError], ['running', lastError]);
-    await until(async () => (await desk.detailsOf('invocation', id)).includes('ECONNREFUSED'));
-    const back = await desk.agent('down');
-    const done = await desk.ended(id);
+    await until(async () => (await harness.detailsOf('invocation', id)).includes('ECONNREFUSED'));
+    const back = await harness.agent('down');
+    const done = await harness.ended(id);
     assert.equal(done.status, 'succeeded');
     assert.ok(done.attempts >= 3);
     assert.equal(done.lastError, undefined);
@@ -105,48 +109,48 @@ describe('an invocation', () => {
 
   it('is stuck after five failures, in a saved query’s sight, and an operator can try now', async () => {
     let isUp = false;
-    await desk.agent('stuck', (seen, response, count) =>
+    await harness.agent('stuck', (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
     );
-    const { id } = await desk.invoke('stuck');
-    const handle = desk.workflow('invocation', id);
+    const { id } = await harness.invoke('stuck');
+    const handle = harness.workflow('invocation', id);
     // Rather than wait for the intervals to pass.
     await until(async () => {
       await handle.executeUpdate('retry');
       return (await progressOf(id)).stuck;
     });
     await until(() =>
-      desk.isFound('invocation', id, 'Stuck = true and InvocationStatus = "running"'),
+      harness.isFound('invocation', id, 'Stuck = true and InvocationStatus = "running"'),
     );
-    assert.match(await desk.detailsOf('invocation', id), /\*\*Stuck\*\*.*It answered 503/s);
+    assert.match(await harness.detailsOf('invocation', id), /\*\*Stuck\*\*.*It answered 503/s);
     isUp = true;
     const { status, stuck } = await handle.executeUpdate<InvocationProgress, []>('retry');
     assert.deepEqual([status, stuck], ['succeeded', null]);
-    assert.equal((await desk.invocationNow(id)).status, 'succeeded');
+    assert.equal((await harness.invocationNow(id)).status, 'succeeded');
     await until(() =>
-      desk.isFound('invocation', id, 'InvocationStatus = "succeeded" and Stuck is null'),
+      harness.isFound('invocation', id, 'InvocationStatus = "succeeded" and Stuck is null'),
     );
   });
 
   it('is tried again after an agent that hung', async () => {
-    const agent = await desk.agent('hung', (seen, response, count) =>
+    const agent = await harness.agent('hung', (seen, response, count) =>
       count === 1 ? undefined : echo(seen, response, count),
     );
-    const { id } = await desk.invoke('hung');
-    const done = await desk.ended(id);
+    const { id } = await harness.invoke('hung');
+    const done = await harness.ended(id);
     assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
     assert.deepEqual([...agent.effects], [id]);
   });
 
   it('waits for as long as a busy agent says', async () => {
     const seenAt: number[] = [];
-    await desk.agent('busy', (seen, response, count) => {
+    await harness.agent('busy', (seen, response, count) => {
       seenAt.push(performance.now());
       if (count > 1) return echo(seen, response, count);
       response.writeHead(429, { 'retry-after': '4' }).end();
     });
-    const { id } = await desk.invoke('busy');
-    assert.equal((await desk.ended(id)).status, 'succeeded');
+    const { id } = await harness.invoke('busy');
+    assert.equal((await harness.ended(id)).status, 'succeeded');
     // Timers of different clocks may differ by a little.
     assert.ok((seenAt[1] ?? 0) - (seenAt[0] ?? 0) > 3_900);
   });
@@ -159,56 +163,56 @@ describe('an invocation', () => {
     ];
   for (const [n, [what, status, body, code]] of failures.entries()) {
     it(`fails at once on ${what}, and is not tried again`, async () => {
-      const agent = await desk.agent(`failing-${n}`, (_, response) => {
+      const agent = await harness.agent(`failing-${n}`, (_, response) => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(body);
       });
-      const { id, ...failed } = await desk.outcomeOf(`failing-${n}`);
+      const { id, ...failed } = await harness.outcomeOf(`failing-${n}`);
       assert.deepEqual(
         [failed.status, failed.error?.code, failed.attempts, 'result' in failed],
         ['failed', code, 1, false],
       );
       if (status === 422) assert.match(failed.error?.message ?? '', /422.*no such language/);
       // Nobody's words but ours are in what Temporal keeps.
-      const result = await desk.workflow('invocation', id).result();
+      const result = await harness.workflow('invocation', id).result();
       assert.doesNotMatch(JSON.stringify(result), /language|Hello|xxx/);
       assert.equal(agent.calls.length, 1);
     });
   }
 
   it('fails without a call when the protocol cannot be invoked', async () => {
-    const agent = await desk.agent('odd', echo, 'acp');
-    const { status, error } = await desk.outcomeOf('odd');
+    const agent = await harness.agent('odd', echo, 'acp');
+    const { status, error } = await harness.outcomeOf('odd');
     assert.deepEqual([status, error?.code], ['failed', 'protocol_not_supported']);
     assert.deepEqual(agent.calls, []);
   });
 
   it('ends as failed when an operator cancels it by Temporal’s own means', async () => {
-    await desk.agent('away', (_, response) => void response.writeHead(500).end());
-    const { id } = await desk.invoke('away');
-    await desk.workflow('invocation', id).cancel();
-    const { status, error } = await desk.ended(id);
+    await harness.agent('away', (_, response) => void response.writeHead(500).end());
+    const { id } = await harness.invoke('away');
+    await harness.workflow('invocation', id).cancel();
+    const { status, error } = await harness.ended(id);
     assert.deepEqual([status, error?.code], ['failed', 'canceled']);
     assert.match(error?.message ?? '', /operator.*It answered 500/);
   });
 
   it('shows its agent, account and capability, and how it ended', async () => {
-    await desk.agent('shown');
-    const { id } = await desk.invoke('shown');
+    await harness.agent('shown');
+    const { id } = await harness.invoke('shown');
     const query =
       'AgentId = "shown" and Capability = "translate" and AccountId starts_with "acct_" and ' +
       'InvocationStatus = "succeeded" and ExecutionStatus = "Completed" and WaitingFor is null';
-    await until(() => desk.isFound('invocation', id, query));
-    const { staticSummary } = await desk.workflow('invocation', id).describe();
+    await until(() => harness.isFound('invocation', id, query));
+    const { staticSummary } = await harness.workflow('invocation', id).describe();
     assert.equal(await staticSummary(), 'Invocation of shown');
-    const details = await desk.detailsOf('invocation', id);
+    const details = await harness.detailsOf('invocation', id);
     assert.match(details, /Ended after 1 attempt: \*\*succeeded\*\*/);
     assert.match(details, /For operators: makes the next attempt now/);
   });
 
   describe('has a receipt', () => {
     it('of what was asked and answered, which holds', async () => {
-      await desk.agent('receipted');
-      const invocation = await desk.outcomeOf('receipted', { text: 'Hello', to: 'fr' });
+      await harness.agent('receipted');
+      const invocation = await harness.outcomeOf('receipted', { text: 'Hello', to: 'fr' });
       const { receipt, invocationId, ...said } = await receiptOf(invocation);
       const { grantId, createdAt, completedAt } = invocation;
       const asked = {
@@ -219,7 +223,7 @@ describe('an invocation', () => {
       };
       assert.equal(invocationId, invocation.id);
       assert.deepEqual(said, {
-        developerId: desk.account.developerId,
+        developerId: harness.account.developerId,
         callerId: 'caller',
         targetAgentId: 'receipted',
         grantId,
@@ -242,17 +246,19 @@ describe('an invocation', () => {
     });
 
     it('when it failed, too', async () => {
-      await desk.agent('refusing', (_, response) => sendJson(response, 'no', 400));
-      const { receipt, status, resultSha256 } = await receiptOf(await desk.outcomeOf('refusing'));
+      await harness.agent('refusing', (_, response) => sendJson(response, 'no', 400));
+      const { receipt, status, resultSha256 } = await receiptOf(
+        await harness.outcomeOf('refusing'),
+      );
       assert.deepEqual([status, resultSha256], ['failed', null]);
       assert.equal((await verify(receipt)).invocation?.status, 'failed');
     });
 
     it('that does not hold when its developer signs what never was', async () => {
-      await desk.agent('boasted');
-      const { receipt } = await receiptOf(await desk.outcomeOf('boasted'));
-      const { developerKey: key } = desk.account;
-      const answer = await call(desk.stack.api, 'GET', '/v1/receipts/keys', { key });
+      await harness.agent('boasted');
+      const { receipt } = await receiptOf(await harness.outcomeOf('boasted'));
+      const { developerKey: key } = harness.account;
+      const answer = await call(harness.stack.api, 'GET', '/v1/receipts/keys', { key });
       const secret = bodyOf(answer, 200, ReceiptKeysReply).keys[0]?.key ?? '';
       const [algorithm, id, payload = ''] = receipt.split('.');
       const said = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
@@ -270,8 +276,8 @@ describe('an invocation', () => {
     });
 
     it('that does not hold with a changed character', async () => {
-      await desk.agent('forged');
-      const { receipt } = await receiptOf(await desk.outcomeOf('forged'));
+      await harness.agent('forged');
+      const { receipt } = await receiptOf(await harness.outcomeOf('forged'));
       for (const index of [12, 14, 100, 400, receipt.length - 5]) {
         const other = receipt[index] === 'A' ? 'B' : 'A';
         const forged = receipt.slice(0, index) + other + receipt.slice(index + 1);

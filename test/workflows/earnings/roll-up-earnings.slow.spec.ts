@@ -12,10 +12,10 @@ import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import {
   DAY_MS,
   TOOLS,
-  openEarningsDesk,
-  type EarningsDesk,
+  openEarningsHarness,
+  type EarningsHarness,
   type Party,
-} from '../../support/earnings-desk.ts';
+} from '../../support/earnings-harness.ts';
 import { Random, SEED } from '../../support/random.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
@@ -33,7 +33,7 @@ const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 describe('the schedule that rolls up earnings', () => {
   const random = new Random(SEED);
   let stack: Stack;
-  let desk: EarningsDesk;
+  let harness: EarningsHarness;
   /** Outside of the transactions that hold a step: these see one state of what waits. */
   let watcher: Client;
   let temporal: TemporalClient;
@@ -47,15 +47,15 @@ describe('the schedule that rolls up earnings', () => {
     apis = [stack.api, await startApi({ env })];
     workers = [stack.worker, await startWorker({ env: stack.env })];
     temporal = createTemporalClient(readTemporalConfig(stack.env));
-    desk = await openEarningsDesk(stack.database.url);
+    harness = await openEarningsHarness(stack.database.url);
     watcher = new Client({ connectionString: stack.database.url });
     await watcher.connect();
-    parties = await desk.parties(4);
-    for (const party of parties) await desk.topUp(party, 100_000_000);
+    parties = await harness.parties(4);
+    for (const party of parties) await harness.topUp(party, 100_000_000);
   });
   after(async () => {
     await watcher?.end();
-    await desk?.close();
+    await harness?.close();
     await temporal?.close();
     await apis?.[1]?.stop();
     await Promise.all(workers?.map((worker) => worker.stop()) ?? []);
@@ -74,12 +74,12 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  const emptied = () => until(async () => (await desk.tailRows()) === 0);
+  const emptied = () => until(async () => (await harness.tailRows()) === 0);
 
   /** As any client sees it, on each process. */
   async function compareAnswers(): Promise<void> {
     for (const { developerKey: key, developerNumber } of parties) {
-      const { rows } = await desk.client.query<{ micros: number; charges: number }>(
+      const { rows } = await harness.client.query<{ micros: number; charges: number }>(
         `select coalesce(sum(amount_micros), 0)::int as micros, count(*)::int as charges
          from farebox.charges where developer = $1`,
         [developerNumber],
@@ -107,11 +107,11 @@ describe('the schedule that rolls up earnings', () => {
       await traffic(60);
       over.push(true);
     });
-    do await desk.compare(parties, today());
+    do await harness.compare(parties, today());
     while (over.length < calling.length);
     await Promise.all(calling);
     await emptied();
-    await desk.compare(parties, today());
+    await harness.compare(parties, today());
     await compareAnswers();
     await proveBooks(stack.env, { processor: false });
   });
@@ -128,12 +128,12 @@ describe('the schedule that rolls up earnings', () => {
     it(`moves everything once when the workers are killed ${point}`, async () => {
       await schedule().pause();
       await traffic(20);
-      await desk.client.query('begin');
-      await desk.client.query(hold);
+      await harness.client.query('begin');
+      await harness.client.query(hold);
       await schedule().trigger();
       await until(async () => (await stepsThatWait()) > 0);
       await killWorkers();
-      await desk.client.query('rollback');
+      await harness.client.query('rollback');
       await restartAndProve();
     });
   }
@@ -142,7 +142,7 @@ describe('the schedule that rolls up earnings', () => {
     await schedule().pause();
     await traffic(20);
     await schedule().trigger();
-    await until(async () => (await desk.tailRows()) === 0, { intervalMs: 1 });
+    await until(async () => (await harness.tailRows()) === 0, { intervalMs: 1 });
     await killWorkers();
     await traffic(5);
     await schedule().trigger();
@@ -155,11 +155,11 @@ describe('the schedule that rolls up earnings', () => {
   }
 
   async function restartAndProve(): Promise<void> {
-    await desk.compare(parties, today());
+    await harness.compare(parties, today());
     workers = await Promise.all([1, 2].map(() => startWorker({ env: stack.env })));
     await schedule().unpause();
     await emptied();
-    await desk.compare(parties, today());
+    await harness.compare(parties, today());
     await proveBooks(stack.env, { processor: false });
   }
 
@@ -180,12 +180,12 @@ describe('the schedule that rolls up earnings', () => {
     const running = 'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"';
     const stillRunning = () => client.workflow.count(running);
     await until(async () => (await stillRunning()).count === 0);
-    const before = await desk.client.query(
+    const before = await harness.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
     const [developer] = parties as [Party, ...Party[]];
     // What five days leave at a row a second, each of them paid back right after: nothing in all.
-    await desk.client.query(
+    await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
        select 0, $1, date_bin('1 minute', now() - n * interval '2 seconds', 'epoch'), 'search',
          case n % 2 when 0 then 7 else -7 end, 0
@@ -194,7 +194,7 @@ describe('the schedule that rolls up earnings', () => {
     );
     await schedule().unpause();
     await emptied();
-    const after = await desk.client.query(
+    const after = await harness.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
     assert.deepEqual(after.rows, before.rows);

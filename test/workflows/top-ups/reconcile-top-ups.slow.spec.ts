@@ -16,7 +16,11 @@ import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconciliati
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 import { credit } from '../../support/evidence.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,28 +29,28 @@ const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_00
 const timeRow = row(Type.Object({ time: Type.String() }));
 
 describe('reconciliation', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
   let worker: Server;
   let consumer: Consumer;
 
   before(async () => {
     // The processor tells nothing, as if it had never made an event, and no workflow asks by itself.
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
-    await desk.control('webhooks', { mode: 'drop' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    worker = await harness.startWorker();
+    await harness.control('webhooks', { mode: 'drop' });
   });
   beforeEach(async () => {
-    consumer = await desk.newConsumer();
+    consumer = await harness.newConsumer();
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
   });
 
-  const reconcile = () => reconcileNow(desk.temporal, AbortSignal.timeout(110_000));
+  const reconcile = () => reconcileNow(harness.temporal, AbortSignal.timeout(110_000));
 
   /** Kind, and dollars there and here. */
   async function differencesOf(topUp: Pick<TopUp, 'id'>) {
-    const all = await listDifferences(desk.database);
+    const all = await listDifferences(harness.database);
     return all
       .filter(({ topUpId }) => topUpId === topUp.id)
       .map((found) => [
@@ -57,7 +61,7 @@ describe('reconciliation', () => {
   }
 
   async function change(topUp: TopUp, assignment: ReturnType<typeof sql.fragment>): Promise<void> {
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set ${assignment} where id = ${topUp.id}
     `);
   }
@@ -67,7 +71,7 @@ describe('reconciliation', () => {
     cents: number,
     metadata: Stripe.MetadataParam,
   ): Promise<Stripe.PaymentIntent> {
-    return desk.stripe.paymentIntents.create({
+    return harness.stripe.paymentIntents.create({
       amount: cents,
       currency: 'usd',
       confirm: true,
@@ -78,105 +82,105 @@ describe('reconciliation', () => {
   }
 
   it('credits a paid checkout of which nobody was ever told, once', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
     const { nudged, differing } = await reconcile();
     assert.deepEqual([nudged >= 1, differing], [true, 0]);
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
     await reconcile();
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
   it('credits one whose workflow was terminated', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.workflow(topUp.id).terminate('to see who mends it');
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.workflow(topUp.id).terminate('to see who mends it');
+    await harness.pay(topUp.sessionUrl);
     await reconcile();
-    assert.equal((await desk.topUp(topUp.id)).status, 'completed');
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.equal((await harness.topUp(topUp.id)).status, 'completed');
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
   for (const status of ['expired', 'failed'] as const) {
     it(`credits one that had ${status}, and was paid`, async () => {
-      const topUp = await desk.checkout(consumer, 25);
-      await desk.workflow(topUp.id).terminate();
+      const topUp = await harness.checkout(consumer, 25);
+      await harness.workflow(topUp.id).terminate();
       await change(
         topUp,
         sql.fragment`status = ${status}, updated_at = now() - interval '29 days'`,
       );
-      await desk.pay(topUp.sessionUrl);
+      await harness.pay(topUp.sessionUrl);
       await reconcile();
-      assert.deepEqual(await desk.books(consumer), ONCE_25);
+      assert.deepEqual(await harness.books(consumer), ONCE_25);
     });
   }
 
   it('ends one whose workflow was terminated and that nobody can pay any more', async () => {
-    const checkout = await desk.checkout(consumer, 25);
-    const direct = await desk.checkout(consumer, 30);
+    const checkout = await harness.checkout(consumer, 25);
+    const direct = await harness.checkout(consumer, 30);
     for (const topUp of [checkout, direct]) {
-      await desk.workflow(topUp.id).terminate();
+      await harness.workflow(topUp.id).terminate();
       await change(topUp, sql.fragment`created_at = now() - interval '11 minutes'`);
     }
-    await desk.control(`sessions/${checkout.sessionId}/expire-now`);
+    await harness.control(`sessions/${checkout.sessionId}/expire-now`);
     await change(checkout, sql.fragment`session_expires_at = now()`);
     // As if the worker had been cut off before the card was charged.
     await change(direct, sql.fragment`method = 'direct', session_id = null, session_url = null`);
     await reconcile();
-    await desk.statusBecomes(checkout, 'expired');
-    await desk.statusBecomes(direct, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 30_000_000);
+    await harness.statusBecomes(checkout, 'expired');
+    await harness.statusBecomes(direct, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 30_000_000);
   });
 
   it('leaves an open checkout alone, and payments that are not ours', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     await payElsewhere(4_200, {});
     await payElsewhere(4_200, { top_up_id: 'somebody else calls his so' });
     const { nudged, differing } = await reconcile();
     assert.deepEqual([nudged, differing], [0, 0]);
-    assert.equal((await desk.topUp(topUp.id)).status, 'pending');
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
   });
 
   it('shows a payment of another amount, credits nothing, and shows it no more when it is mended', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     await change(topUp, sql.fragment`amount_micros = 26000000`);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 25, 0]]);
-    const [first] = await listDifferences(desk.database);
+    const [first] = await listDifferences(harness.database);
     await reconcile();
     assert.deepEqual(
-      (await listDifferences(desk.database))[0],
+      (await listDifferences(harness.database))[0],
       first,
       'since when it was first met',
     );
-    assert.equal((await desk.books(consumer)).credited, 0);
+    assert.equal((await harness.books(consumer)).credited, 0);
 
     await change(topUp, sql.fragment`amount_micros = 25000000`);
     assert.equal((await reconcile()).differing, 0);
     assert.deepEqual(await differencesOf(topUp), []);
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
   it('shows a payment that was made past us, until it is refunded', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     const id = wireId('topUp', topUp.id);
     const intent = await payElsewhere(2_600, { top_up_id: id });
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 26, 0]]);
-    await desk.stripe.refunds.create({ payment_intent: intent.id });
+    await harness.stripe.refunds.create({ payment_intent: intent.id });
     assert.equal((await reconcile()).differing, 0);
-    assert.equal((await desk.books(consumer)).credited, 0);
+    assert.equal((await harness.books(consumer)).credited, 0);
   });
 
   it('shows a second payment of one top-up, until it is refunded', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
     await reconcile();
     const second = await payElsewhere(2_500, { top_up_id: wireId('topUp', topUp.id) });
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['paid_twice', 50, 25]]);
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
-    await desk.stripe.refunds.create({ payment_intent: second.id });
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
+    await harness.stripe.refunds.create({ payment_intent: second.id });
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), []);
   });
@@ -187,7 +191,7 @@ describe('reconciliation', () => {
     await reconcile();
     const id = uuidOf('topUp', lost) ?? '';
     assert.deepEqual(await differencesOf({ id }), [['unknown_top_up', 7, 0]]);
-    await desk.stripe.refunds.create({ payment_intent: intent.id });
+    await harness.stripe.refunds.create({ payment_intent: intent.id });
     await reconcile();
     assert.deepEqual(await differencesOf({ id }), []);
   });
@@ -196,19 +200,19 @@ describe('reconciliation', () => {
     it(`takes back what ${stage} at the processor without a word to us`, async () => {
       const topUp = await paidTopUp();
       const intent = topUp.paymentIntentId ?? '';
-      if (stage === 'is refunded') await desk.stripe.refunds.create({ payment_intent: intent });
-      else await desk.control('disputes', { payment_intent: intent });
+      if (stage === 'is refunded') await harness.stripe.refunds.create({ payment_intent: intent });
+      else await harness.control('disputes', { payment_intent: intent });
       if (stage === 'is disputed and lost') {
         await reconcile();
-        const { data } = await desk.stripe.disputes.list({ payment_intent: intent });
-        await desk.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
+        const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
+        await harness.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
       }
       assert.deepEqual(await differencesOf(topUp), []);
       const { nudged, differing } = await reconcile();
       assert.deepEqual([nudged >= 1, differing], [true, 0]);
       const status = { 'is refunded': 'refunded', 'is disputed': 'disputed' } as const;
       const expected = stage === 'is disputed and lost' ? 'charged_back' : status[stage];
-      assert.equal((await desk.topUp(topUp.id)).status, expected);
+      assert.equal((await harness.topUp(topUp.id)).status, expected);
       assert.equal((await reconcile()).nudged, 0, 'and looks at it no more');
     });
   }
@@ -216,24 +220,24 @@ describe('reconciliation', () => {
   it('gives back what a refund takes when that fails at the processor without a word to us', async () => {
     const topUp = await paidTopUp();
     const intent = topUp.paymentIntentId ?? '';
-    const refund = await desk.stripe.refunds.create({ payment_intent: intent });
+    const refund = await harness.stripe.refunds.create({ payment_intent: intent });
     await reconcile();
-    assert.equal((await desk.books(consumer)).credited, 0);
-    await desk.control(`refunds/${refund.id}/fail`);
+    assert.equal((await harness.books(consumer)).credited, 0);
+    await harness.control(`refunds/${refund.id}/fail`);
     await reconcile();
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
   it('has a refund made that was asked for, and that nobody went on with', async () => {
     const topUp = await paidTopUp();
-    await requestRefund(desk.database, topUp.id, undefined);
-    await desk.database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
-    await desk.database.query(sql.typeAlias('nothing')`
+    await requestRefund(harness.database, topUp.id, undefined);
+    await harness.database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.reversals set created_at = now() - interval '11 minutes'
       where top_up_id = ${topUp.id}
     `);
     assert.equal((await reconcile()).differing, 0);
-    const { data } = await desk.stripe.refunds.list({
+    const { data } = await harness.stripe.refunds.list({
       payment_intent: topUp.paymentIntentId ?? '',
     });
     assert.deepEqual(
@@ -243,16 +247,16 @@ describe('reconciliation', () => {
   });
 
   async function paidTopUp(): Promise<TopUp> {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
     await reconcile();
-    return desk.topUp(topUp.id);
+    return harness.topUp(topUp.id);
   }
 
   it('shows a credit without a payment, until it is paid', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.workflow(topUp.id).terminate();
-    await credit(desk.database, topUp.id);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.workflow(topUp.id).terminate();
+    await credit(harness.database, topUp.id);
     await change(
       topUp,
       sql.fragment`status = 'disputed', payment_intent_id = null, seen_verdict = null,
@@ -261,15 +265,18 @@ describe('reconciliation', () => {
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['not_paid', 0, 25]]);
 
-    await assert.rejects(farebox(['reconcile'], { env: desk.env }), (error: { stdout: string }) => {
-      assert.match(
-        error.stdout,
-        /\d differences?:\ntu_\w+: credited, and not paid .*ledger \$25; no payment\)/,
-      );
-      return true;
-    });
     await assert.rejects(
-      farebox(['reconcile', '--json'], { env: desk.env }),
+      farebox(['reconcile'], { env: harness.env }),
+      (error: { stdout: string }) => {
+        assert.match(
+          error.stdout,
+          /\d differences?:\ntu_\w+: credited, and not paid .*ledger \$25; no payment\)/,
+        );
+        return true;
+      },
+    );
+    await assert.rejects(
+      farebox(['reconcile', '--json'], { env: harness.env }),
       (error: { stdout: string }) => {
         const { differences } = JSON.parse(error.stdout) as { differences: object[] };
         const [{ since, ...difference }] = differences as [{ since: string }];
@@ -284,26 +291,28 @@ describe('reconciliation', () => {
         return true;
       },
     );
-    await desk.pay(topUp.sessionUrl);
-    assert.match(await farebox(['reconcile'], { env: desk.env }), /No differences\.\n$/);
-    const answer = JSON.parse(await farebox(['reconcile', '--json'], { env: desk.env })) as object;
+    await harness.pay(topUp.sessionUrl);
+    assert.match(await farebox(['reconcile'], { env: harness.env }), /No differences\.\n$/);
+    const answer = JSON.parse(
+      await farebox(['reconcile', '--json'], { env: harness.env }),
+    ) as object;
     assert.deepEqual(Object.keys(answer), ['ok', 'looked', 'nudged', 'differences']);
   });
 
   it('goes through more than one page of each list', async () => {
     const topUps = await Promise.all(
-      Array.from({ length: 25 }, async () => desk.checkout(await desk.newConsumer(), 5)),
+      Array.from({ length: 25 }, async () => harness.checkout(await harness.newConsumer(), 5)),
     );
-    for (const { sessionUrl } of topUps) await desk.pay(sessionUrl);
+    for (const { sessionUrl } of topUps) await harness.pay(sessionUrl);
     for (let n = 0; n < 105; n += 1) await payElsewhere(100, {});
     const { looked } = await reconcile();
     assert.ok(looked >= 25);
-    for (const topUp of topUps) await desk.statusBecomes(topUp, 'completed');
+    for (const topUp of topUps) await harness.statusBecomes(topUp, 'completed');
   });
 
   it('leaves the processor alone for as long as it asks', async () => {
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
-    await desk.control('faults', {
+    await harness.control('faults', {
       method: 'GET',
       path: '/v1/balance_transactions',
       ...retryAfter,
@@ -314,13 +323,18 @@ describe('reconciliation', () => {
   });
 
   it('goes on where it was when its worker is killed, and from the same point when it is terminated', async () => {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
-    await recordWalk(desk.database, new Date(Date.now() - 10 * DAY_MS).toISOString());
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
+    await recordWalk(harness.database, new Date(Date.now() - 10 * DAY_MS).toISOString());
     const before = await walkedUntil();
-    await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
-    const { workflow } = desk.temporal.client;
-    const handle = workflow.getHandle(reconcileNowId(desk.temporal));
+    await harness.control('faults', {
+      method: 'GET',
+      path: '/v1/balance',
+      kind: 'delay',
+      ms: 3_000,
+    });
+    const { workflow } = harness.temporal.client;
+    const handle = workflow.getHandle(reconcileNowId(harness.temporal));
     const first = reconcile();
     first.catch(() => {});
     await until(async () => {
@@ -329,13 +343,18 @@ describe('reconciliation', () => {
     });
     worker.kill('SIGKILL');
     await worker.exited;
-    worker = await desk.startWorker();
+    worker = await harness.startWorker();
     assert.equal((await first).differing, 0);
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
     assert.ok((await walkedUntil()) >= before);
 
     const walked = await walkedUntil();
-    await desk.control('faults', { method: 'GET', path: '/v1/balance', kind: 'delay', ms: 3_000 });
+    await harness.control('faults', {
+      method: 'GET',
+      path: '/v1/balance',
+      kind: 'delay',
+      ms: 3_000,
+    });
     const second = reconcile();
     second.catch(() => {});
     await until(async () => (await handle.describe()).status.name === 'RUNNING');
@@ -345,42 +364,42 @@ describe('reconciliation', () => {
   });
 
   const walkedUntil = () =>
-    desk.database.oneFirst(sql.type(timeRow)`
+    harness.database.oneFirst(sql.type(timeRow)`
       select walked_until as time from farebox.reconciliation
     `);
 
   it('begins an hour before the end of the last walk, once a day three days before it', async () => {
     const overlapMs = async () =>
-      Date.parse(await walkedUntil()) - Date.parse(await getWalkStart(desk.database));
-    await recordWalk(desk.database, new Date().toISOString());
+      Date.parse(await walkedUntil()) - Date.parse(await getWalkStart(harness.database));
+    await recordWalk(harness.database, new Date().toISOString());
     const walked = await walkedUntil();
-    await recordWalk(desk.database, new Date(0).toISOString());
+    await recordWalk(harness.database, new Date(0).toISOString());
     assert.equal(await walkedUntil(), walked, 'it never moves back');
     assert.equal(await overlapMs(), HOUR_MS);
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.reconciliation set walked_until = walked_until - interval '1 day'
     `);
     assert.equal(await overlapMs(), 3 * DAY_MS);
   });
 
   it('asks about a checkout once it should have ended, and no more once the processor said how', async () => {
-    const topUp = await desk.checkout(consumer, 25);
+    const topUp = await harness.checkout(consumer, 25);
     const isAsked = async () => {
       const page = { afterId: '00000000-0000-0000-0000-000000000000', limit: 1_000 };
-      return (await listUnsettled(desk.database, page)).includes(topUp.id);
+      return (await listUnsettled(harness.database, page)).includes(topUp.id);
     };
     assert.equal(await isAsked(), false);
     await change(topUp, sql.fragment`session_expires_at = now()`);
     assert.equal(await isAsked(), true);
-    await desk.control(`sessions/${topUp.sessionId}/expire-now`);
+    await harness.control(`sessions/${topUp.sessionId}/expire-now`);
     await reconcile();
-    await desk.statusBecomes(topUp, 'expired');
+    await harness.statusBecomes(topUp, 'expired');
     assert.equal(await isAsked(), false);
   });
 
   it('is started by a schedule, one at a time', async () => {
-    const schedule = desk.temporal.client.schedule.getHandle(
-      scheduleIdOf(desk.temporal, 'reconcileTopUps'),
+    const schedule = harness.temporal.client.schedule.getHandle(
+      scheduleIdOf(harness.temporal, 'reconcileTopUps'),
     );
     const { policies, spec, action } = await schedule.describe();
     assert.equal(policies.overlap, 'SKIP');
@@ -388,15 +407,15 @@ describe('reconciliation', () => {
     assert.equal(spec.intervals?.[0]?.every, DAY_MS);
     assert.equal(action.workflowType, 'reconcileTopUps');
 
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
     await schedule.trigger();
-    await desk.statusBecomes(topUp, 'completed');
-    assert.deepEqual(await desk.books(consumer), ONCE_25);
+    await harness.statusBecomes(topUp, 'completed');
+    assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
   it('says so when there is no Temporal to do it', async () => {
-    const env = { ...desk.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
+    const env = { ...harness.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
     await assert.rejects(farebox(['reconcile'], { env }), /Temporal does not answer/);
   });
 });

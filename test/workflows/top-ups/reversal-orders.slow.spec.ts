@@ -8,7 +8,7 @@ import { payerOf, type Payer } from '../../support/payer.ts';
 import { SEED } from '../../support/random.ts';
 import { proveBooks } from '../../support/books.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 const ORDERS = 12;
 /** How many run at the same time. */
@@ -16,28 +16,28 @@ const LANES = 6;
 
 interface Cycle {
   /** What happens at the processor to a payment of 10 dollars, one after the other. */
-  readonly actions: readonly ((desk: TopUpDesk, intent: string) => Promise<void>)[];
+  readonly actions: readonly ((harness: TopUpHarness, intent: string) => Promise<void>)[];
   readonly balance: number;
   readonly status: string;
 }
 
-const refundOf = async (desk: TopUpDesk, intent: string) =>
-  (await desk.stripe.refunds.list({ payment_intent: intent })).data[0]?.id;
-const disputeOf = async (desk: TopUpDesk, intent: string) =>
-  (await desk.stripe.disputes.list({ payment_intent: intent })).data[0]?.id;
-const makeRefund = async (desk: TopUpDesk, intent: string) =>
-  void (await desk.stripe.refunds.create({ payment_intent: intent, amount: 400 }));
-const openDispute = (desk: TopUpDesk, intent: string) =>
-  desk.control('disputes', { payment_intent: intent, amount: 600 });
-const close = (status: 'won' | 'lost') => async (desk: TopUpDesk, intent: string) =>
-  desk.control(`disputes/${await disputeOf(desk, intent)}/close`, { status });
+const refundOf = async (harness: TopUpHarness, intent: string) =>
+  (await harness.stripe.refunds.list({ payment_intent: intent })).data[0]?.id;
+const disputeOf = async (harness: TopUpHarness, intent: string) =>
+  (await harness.stripe.disputes.list({ payment_intent: intent })).data[0]?.id;
+const makeRefund = async (harness: TopUpHarness, intent: string) =>
+  void (await harness.stripe.refunds.create({ payment_intent: intent, amount: 400 }));
+const openDispute = (harness: TopUpHarness, intent: string) =>
+  harness.control('disputes', { payment_intent: intent, amount: 600 });
+const close = (status: 'won' | 'lost') => async (harness: TopUpHarness, intent: string) =>
+  harness.control(`disputes/${await disputeOf(harness, intent)}/close`, { status });
 
 const CYCLES: Readonly<Record<string, Cycle>> = {
   'a refund': { actions: [makeRefund], balance: 6_000_000, status: 'partially_refunded' },
   'a refund that fails': {
     actions: [
       makeRefund,
-      async (desk, intent) => desk.control(`refunds/${await refundOf(desk, intent)}/fail`),
+      async (harness, intent) => harness.control(`refunds/${await refundOf(harness, intent)}/fail`),
     ],
     balance: 10_000_000,
     status: 'completed',
@@ -58,15 +58,15 @@ const CYCLES: Readonly<Record<string, Cycle>> = {
 const anyOrder = fc.array(fc.array(fc.nat(), { maxLength: 3 }), { minLength: 4, maxLength: 4 });
 
 describe('the events of', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    await desk.startWorker();
-    await desk.control('webhooks', { mode: 'drop' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    await harness.startWorker();
+    await harness.control('webhooks', { mode: 'drop' });
   });
   after(async () => {
-    await desk.close();
+    await harness.close();
   });
 
   for (const [name, cycle] of Object.entries(CYCLES)) {
@@ -82,34 +82,34 @@ describe('the events of', () => {
         const shown = { ...(await payer.money()), order: orders[index] };
         assert.deepEqual(shown, { balance: cycle.balance, held: 0, debt: 0, order: orders[index] });
       }
-      await proveBooks(desk.env);
+      await proveBooks(harness.env);
     }).timeout(300_000);
   }
 
   async function live({ actions, status }: Cycle, order: readonly number[][]): Promise<Payer> {
-    const payer = payerOf(desk.database, await desk.newConsumer());
-    const topUp = await desk.checkout(payer, 10);
-    await desk.pay(topUp.sessionUrl);
-    const session = await desk.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    const payer = payerOf(harness.database, await harness.newConsumer());
+    const topUp = await harness.checkout(payer, 10);
+    await harness.pay(topUp.sessionUrl);
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
     const intent = typeof session.payment_intent === 'string' ? session.payment_intent : '';
     const about = () => eventsOf(topUp.sessionId ?? '', intent);
     const deliver = async (events: readonly string[], picks: readonly number[]) => {
       for (const pick of picks)
-        await desk.control(`events/${events[pick % events.length]}/deliver`);
+        await harness.control(`events/${events[pick % events.length]}/deliver`);
     };
     await deliver(await about(), order[0] ?? []);
     for (const [index, action] of actions.entries()) {
-      await action(desk, intent);
+      await action(harness, intent);
       await deliver(await about(), order[index + 1] ?? []);
     }
     // At the least the newest of all and one of the two of the payment, in an order that is drawn too.
     const events = await about();
     const last = [events.at(-1) ?? '', events[(order[0]?.length ?? 0) % 2] ?? ''];
     const final = (order[1]?.length ?? 0) % 2 === 0 ? last : last.toReversed();
-    for (const id of final) await desk.control(`events/${id}/deliver`);
+    for (const id of final) await harness.control(`events/${id}/deliver`);
     await until(async () => {
-      const { status: execution } = await desk.workflow(topUp.id).describe();
-      const now = (await desk.topUp(topUp.id)).status;
+      const { status: execution } = await harness.workflow(topUp.id).describe();
+      const now = (await harness.topUp(topUp.id)).status;
       return now === status && execution.name === 'COMPLETED';
     });
     return payer;
@@ -118,7 +118,7 @@ describe('the events of', () => {
   /** The oldest first; those that name neither, such as of the customer, are not among them. */
   async function eventsOf(sessionId: string, intent: string): Promise<string[]> {
     const ids: string[] = [];
-    for await (const { id, data, type } of desk.stripe.events.list({ limit: 100 })) {
+    for await (const { id, data, type } of harness.stripe.events.list({ limit: 100 })) {
       const object = data.object as { id?: string; payment_intent?: unknown };
       const isAbout =
         object.id === sessionId || object.id === intent || object.payment_intent === intent;

@@ -10,7 +10,11 @@ import { row, sql } from '../../../src/store/database.ts';
 import { admitTopUp, openTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 const DECLINED = { code: 'card_declined', message: 'declined' };
 const standingRow = row(Type.Object({ standing: Type.String() }));
@@ -31,24 +35,24 @@ const STEPS: readonly [name: string, ...input: unknown[]][] = [
 
 describe('a step of a top-up that somebody starts by hand', function () {
   this.timeout(180_000);
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    await desk.startWorker();
-    await desk.control('webhooks', { mode: 'drop' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    await harness.startWorker();
+    await harness.control('webhooks', { mode: 'drop' });
   });
 
   after(async () => {
-    await desk?.close();
+    await harness?.close();
   });
 
   /** Runs the step on the worker, once; what it throws is its business. */
   async function start(name: string, ...args: unknown[]): Promise<'done' | 'refused'> {
-    return desk.temporal.client.activity
+    return harness.temporal.client.activity
       .execute(name, {
         id: randomUUID(),
-        taskQueue: desk.temporal.taskQueue,
+        taskQueue: harness.temporal.taskQueue,
         args,
         startToCloseTimeout: '15s',
         retry: { maximumAttempts: 1 },
@@ -61,19 +65,19 @@ describe('a step of a top-up that somebody starts by hand', function () {
 
   async function newRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
     const order = { ...consumer, method, amountMicros: asMicros(25_000_000) };
-    const admitted = await admitTopUp(desk.database, order);
+    const admitted = await admitTopUp(harness.database, order);
     assert.ok(admitted.kind === 'admitted', admitted.kind);
     return admitted.topUp;
   }
 
   async function openedRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
     const { id } = await newRow(method, consumer);
-    return (await openTopUp(desk.database, id))!;
+    return (await openTopUp(harness.database, id))!;
   }
 
   async function unpaidCheckout(consumer: Consumer): Promise<TopUp> {
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.workflow(topUp.id).terminate();
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.workflow(topUp.id).terminate();
     return topUp;
   }
 
@@ -85,20 +89,20 @@ describe('a step of a top-up that somebody starts by hand', function () {
     'a checkout that can be paid': unpaidCheckout,
     'an expired checkout': async (consumer) => {
       const topUp = await unpaidCheckout(consumer);
-      await desk.stripe.checkout.sessions.expire(topUp.sessionId!);
-      await expire(desk.database, topUp.id);
+      await harness.stripe.checkout.sessions.expire(topUp.sessionId!);
+      await expire(harness.database, topUp.id);
       return topUp;
     },
     'a direct top-up that failed': async (consumer) => {
       const topUp = await openedRow('direct', consumer);
-      await fail(desk.database, topUp.id, DECLINED, 1_000);
+      await fail(harness.database, topUp.id, DECLINED, 1_000);
       return topUp;
     },
   };
 
   /** All that money is: balance, movements, lots, holds; and the status with its reason. */
   async function standingOf(topUp: TopUp): Promise<string> {
-    return desk.database.oneFirst(sql.type(standingRow)`
+    return harness.database.oneFirst(sql.type(standingRow)`
       select concat_ws(' ', t.status, t.failure_code, c.credited_micros, c.spent_micros,
         c.held_micros, c.refunded_micros,
         (select count(*) from farebox.movements m where m.consumer_id = c.id),
@@ -110,48 +114,48 @@ describe('a step of a top-up that somebody starts by hand', function () {
 
   for (const [state, prepare] of Object.entries(UNPAID)) {
     it(`moves no money of ${state}, and says nothing new of it`, async () => {
-      const topUp = await prepare(await desk.newConsumer());
+      const topUp = await prepare(await harness.newConsumer());
       for (const [name, ...input] of STEPS) {
         const before = await standingOf(topUp);
         await start(name, wireId('topUp', topUp.id), ...input);
         assert.equal(await standingOf(topUp), before, name);
-        assert.deepEqual(await desk.paymentsOf(topUp), [], name);
+        assert.deepEqual(await harness.paymentsOf(topUp), [], name);
       }
     });
   }
 
   it('takes no card for a checkout, nor for a direct top-up that may still be withdrawn', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     for (const topUp of [await unpaidCheckout(consumer), await newRow('direct', consumer)]) {
       assert.equal(await start('chargeSavedCard', wireId('topUp', topUp.id)), 'refused');
-      assert.deepEqual(await desk.paymentsOf(topUp), []);
+      assert.deepEqual(await harness.paymentsOf(topUp), []);
     }
   });
 
   it('opens no second way to pay a direct top-up', async () => {
-    const topUp = await openedRow('direct', await desk.newConsumer());
+    const topUp = await openedRow('direct', await harness.newConsumer());
     assert.equal(await start('openCheckout', wireId('topUp', topUp.id)), 'refused');
-    assert.equal((await desk.topUp(topUp.id)).sessionId, null);
+    assert.equal((await harness.topUp(topUp.id)).sessionId, null);
   });
 
   it('cancels, and then expires, only what the processor shows as over', async () => {
-    const topUp = await unpaidCheckout(await desk.newConsumer());
+    const topUp = await unpaidCheckout(await harness.newConsumer());
     const id = wireId('topUp', topUp.id);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     await start('cancelPayment', id);
     assert.equal(await start('expireTopUp', id), 'refused');
-    assert.equal((await desk.topUp(topUp.id)).status, 'pending');
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
   });
 
   it('credits, once, what the processor shows as paid, whoever asks for it', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     const topUp = await unpaidCheckout(consumer);
     const id = wireId('topUp', topUp.id);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     assert.equal(await start('failTopUp', id, DECLINED), 'refused');
     await Promise.all([start('creditTopUp', id), start('creditTopUp', id)]);
     assert.equal(await start('creditTopUp', id), 'done');
-    assert.deepEqual(await desk.books(consumer), {
+    assert.deepEqual(await harness.books(consumer), {
       credited: 25_000_000,
       movements: 1,
       lots: 1,
@@ -160,24 +164,24 @@ describe('a step of a top-up that somebody starts by hand', function () {
   });
 
   it('takes nothing from a top-up that is credited, and gives nothing twice', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     const topUp = await unpaidCheckout(consumer);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     assert.equal(await start('creditTopUp', wireId('topUp', topUp.id)), 'done');
     const before = await standingOf(topUp);
     for (const [name, ...input] of [...STEPS, ['cancelPayment'] as const]) {
       await start(name, wireId('topUp', topUp.id), ...input);
       assert.equal(await standingOf(topUp), before, name);
     }
-    assert.equal((await desk.paymentsOf(topUp)).length, 1);
+    assert.equal((await harness.paymentsOf(topUp)).length, 1);
   });
 
   it('does not believe a failure, but records the one that the processor shows', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     const topUp = await openedRow('direct', consumer);
     const id = wireId('topUp', topUp.id);
     await start('chargeSavedCard', id);
-    assert.equal((await desk.paymentsOf(topUp)).length, 1);
+    assert.equal((await harness.paymentsOf(topUp)).length, 1);
     assert.equal(await start('failTopUp', id, DECLINED), 'refused');
     assert.equal(await start('creditTopUp', id), 'done');
   });
@@ -186,7 +190,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     const walk = { since: 0, until: 9e9, after: null };
     assert.equal(await start('walkPage', { ...walk, list: 'customers' }), 'refused');
     assert.equal(await start('endWalk', 9e9), 'done');
-    const ahead = await desk.database.oneFirst(
+    const ahead = await harness.database.oneFirst(
       sql.type(
         row(Type.Object({ isAhead: Type.Boolean() })),
       )`select walked_until > now() + interval '1 minute' as "isAhead" from farebox.reconciliation`,

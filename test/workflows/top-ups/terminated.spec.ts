@@ -4,38 +4,38 @@ import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until, type Server } from '../../support/stack.ts';
-import { openAgentDesk, type AgentDesk } from '../../support/agent-desk.ts';
+import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
 describe('a terminated workflow', () => {
-  let desk: AgentDesk;
+  let harness: AgentHarness;
   let isUp: boolean;
 
   before(async () => {
-    desk = await openAgentDesk();
+    harness = await openAgentHarness();
   });
   beforeEach(() => (isUp = false));
-  after(() => desk.close());
+  after(() => harness.close());
 
   const flakyAgent = (id: string): Promise<TestAgent> =>
-    desk.agent(id, (seen, response, count) =>
+    harness.agent(id, (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
     );
 
   async function terminate(workflow: 'grant' | 'invocation', id: string): Promise<void> {
-    const handle = desk.workflow(workflow, id);
+    const handle = harness.workflow(workflow, id);
     await handle.terminate();
     await until(async () => (await handle.describe()).status.name === 'TERMINATED');
   }
 
   /** Rather than wait until the time has passed: a relay sweeps when it begins. */
   async function sweepLater(change: string, id: string): Promise<Server> {
-    await desk.sql.query(change, [id.slice('inv_'.length)]);
-    return startWorker({ env: desk.stack.env });
+    await harness.sql.query(change, [id.slice('inv_'.length)]);
+    return startWorker({ env: harness.stack.env });
   }
 
   it('of an invocation is started again by a relay, when nothing is heard of it', async () => {
     const agent = await flakyAgent('ended');
-    const { id } = await desk.invoke('ended');
+    const { id } = await harness.invoke('ended');
     await terminate('invocation', id);
     isUp = true;
     const worker = await sweepLater(
@@ -43,7 +43,7 @@ describe('a terminated workflow', () => {
       id,
     );
     try {
-      const { status, attempts } = await desk.ended(id);
+      const { status, attempts } = await harness.ended(id);
       assert.deepEqual([status, attempts], ['succeeded', agent.calls.length]);
       assert.deepEqual([...agent.effects], [id]);
     } finally {
@@ -53,40 +53,40 @@ describe('a terminated workflow', () => {
 
   it('of an invocation is started again when its idempotency key is sent again', async () => {
     const agent = await flakyAgent('asked-again');
-    const { id: grantId } = await desk.grant('asked-again');
+    const { id: grantId } = await harness.grant('asked-again');
     const body = { targetAgentId: 'asked-again', grantId, capability: 'c', payload: {} };
-    const ask = () => desk.post('/invoke', body, { 'idempotency-key': 'terminated' });
+    const ask = () => harness.post('/invoke', body, { 'idempotency-key': 'terminated' });
     const { id } = bodyOf(await ask(), 202, InvocationReply);
     await terminate('invocation', id);
     isUp = true;
     const again = await ask();
     assert.equal(bodyOf(again, again.status, InvocationReply).id, id);
-    assert.equal((await desk.ended(id)).status, 'succeeded');
+    assert.equal((await harness.ended(id)).status, 'succeeded');
     assert.deepEqual([...agent.effects], [id]);
   });
 
   it('of an invocation that has ended is not started again', async () => {
     isUp = true;
     await flakyAgent('done');
-    const { id } = await desk.invoke('done');
-    await desk.ended(id);
-    await desk.workflow('invocation', id).result();
-    const { runId } = await desk.workflow('invocation', id).describe();
-    await desk.sql.query(
+    const { id } = await harness.invoke('done');
+    await harness.ended(id);
+    await harness.workflow('invocation', id).result();
+    const { runId } = await harness.workflow('invocation', id).describe();
+    await harness.sql.query(
       `insert into farebox.outbox (topic, subject_id) values ('invocation', $1)`,
       [id.slice('inv_'.length)],
     );
     await until(async () => {
-      const { rowCount } = await desk.sql.query('select from farebox.outbox');
+      const { rowCount } = await harness.sql.query('select from farebox.outbox');
       return rowCount === 0;
     });
-    assert.equal((await desk.workflow('invocation', id).describe()).runId, runId);
+    assert.equal((await harness.workflow('invocation', id).describe()).runId, runId);
   });
 
   it('of a grant leaves no grant active in its row when its time is over', async () => {
     await flakyAgent('granted');
-    const { id } = await desk.grant('granted');
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    const { id } = await harness.grant('granted');
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await terminate('grant', id);
     const worker = await sweepLater(
       "update farebox.grants set expires_at = now() - interval '1 hour' where id = $1",
@@ -94,13 +94,13 @@ describe('a terminated workflow', () => {
     );
     try {
       await until(async () => {
-        const { rows } = await desk.sql.query<{ status: string }>(
+        const { rows } = await harness.sql.query<{ status: string }>(
           'select status from farebox.grants where id = $1',
           [id.slice('gnt_'.length)],
         );
         return rows[0]?.status === 'expired';
       });
-      assert.equal((await desk.grantNow(id)).status, 'expired');
+      assert.equal((await harness.grantNow(id)).status, 'expired');
     } finally {
       await worker.stop();
     }
@@ -109,11 +109,11 @@ describe('a terminated workflow', () => {
   it('of a grant begins anew when the grant is used up, and shows it', async () => {
     isUp = true;
     await flakyAgent('used-up');
-    const { id } = await desk.grant('used-up');
-    await until(() => desk.isFound('grant', id, 'ExecutionStatus = "Running"'));
+    const { id } = await harness.grant('used-up');
+    await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await terminate('grant', id);
     const body = { targetAgentId: 'used-up', grantId: id, capability: 'c', payload: {} };
-    assert.ok((await desk.post('/invoke', body)).status < 300);
-    await until(() => desk.isFound('grant', id, 'GrantStatus = "used"'));
+    assert.ok((await harness.post('/invoke', body)).status < 300);
+    await until(() => harness.isFound('grant', id, 'GrantStatus = "used"'));
   });
 });

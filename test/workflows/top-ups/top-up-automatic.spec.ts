@@ -3,67 +3,71 @@ import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 describe('an automatic top-up', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ SAVE_TEST_CARD: 'false', AUTO_TOP_UP_RETRY_MS: '200' });
-    await desk.startWorker();
+    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false', AUTO_TOP_UP_RETRY_MS: '200' });
+    await harness.startWorker();
   });
 
   after(async () => {
-    await desk.close();
+    await harness.close();
   });
 
   it('goes on with the next charge when its amount did not suffice', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 35 });
-    await desk.charge(consumer);
-    await until(async () => (await desk.automaticTopUps(consumer))[0]?.status === 'completed');
-    await desk.charge(consumer);
-    await until(async () => (await desk.automaticTopUps(consumer))[1]?.status === 'completed');
-    await desk.charge(consumer);
-    await until(async () => (await desk.books(consumer)).credited === 50_000_000);
-    assert.equal((await desk.automaticTopUps(consumer)).length, 2);
+    await harness.charge(consumer);
+    await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'completed');
+    await harness.charge(consumer);
+    await until(async () => (await harness.automaticTopUps(consumer))[1]?.status === 'completed');
+    await harness.charge(consumer);
+    await until(async () => (await harness.books(consumer)).credited === 50_000_000);
+    assert.equal((await harness.automaticTopUps(consumer)).length, 2);
   });
 
   it('says what it is in the Temporal UI', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
-    await desk.charge(consumer);
-    const topUp = await until(async () => (await desk.automaticTopUps(consumer))[0]);
-    await until(async () => (await desk.topUp(topUp.id)).status === 'completed');
-    const { staticSummary } = await desk.workflow(topUp.id).describe();
+    await harness.charge(consumer);
+    const topUp = await until(async () => (await harness.automaticTopUps(consumer))[0]);
+    await until(async () => (await harness.topUp(topUp.id)).status === 'completed');
+    const { staticSummary } = await harness.workflow(topUp.id).describe();
     assert.equal(await staticSummary(), 'Top-up of 20 dollars, automatic');
   });
 
   it('is tried three times when the card is declined, then turns itself off and says so', async () => {
     const consumer = await newConsumer('pm_card_chargeCustomerFail', { threshold: 10 });
     for (const tries of [1, 2, 3]) {
-      await desk.charge(consumer);
+      await harness.charge(consumer);
       await until(async () => {
-        const topUps = await desk.automaticTopUps(consumer);
+        const topUps = await harness.automaticTopUps(consumer);
         return topUps.length === tries && topUps.every(({ status }) => status === 'failed');
       });
     }
-    const found = await findAutoTopUp(desk.database, consumer);
+    const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
-    const topUps = await desk.automaticTopUps(consumer);
+    const topUps = await harness.automaticTopUps(consumer);
     assert.deepEqual(
       new Set(topUps.map(({ failureCode }) => failureCode)),
       new Set(['card_declined']),
     );
     const [first, , last] = topUps;
     const said = async (topUp: TopUp | undefined) => {
-      const handle = desk.workflow(topUp?.id ?? '');
+      const handle = harness.workflow(topUp?.id ?? '');
       await handle.result();
       return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
     };
     assert.match(await said(first), /leave the card alone for a while/);
     assert.match(await said(last), /turned themselves off/);
-    await desk.charge(consumer);
-    await until(async () => (await desk.waitingNotices()) === 0);
-    assert.equal((await desk.automaticTopUps(consumer)).length, 3);
+    await harness.charge(consumer);
+    await until(async () => (await harness.waitingNotices()) === 0);
+    assert.equal((await harness.automaticTopUps(consumer)).length, 3);
   });
 
   /** With this card saved. */
@@ -71,11 +75,11 @@ describe('an automatic top-up', () => {
     card: string,
     { threshold }: { threshold: number },
   ): Promise<Consumer> {
-    const consumer = await desk.newConsumer();
-    const failed = await desk.requestDirect(consumer, 1);
+    const consumer = await harness.newConsumer();
+    const failed = await harness.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
-    await desk.saveCard(consumer, card);
-    await desk.topUpAutomatically(consumer, threshold);
+    await harness.saveCard(consumer, card);
+    await harness.topUpAutomatically(consumer, threshold);
     return consumer;
   }
 });

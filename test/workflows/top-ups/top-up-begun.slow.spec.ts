@@ -5,75 +5,79 @@ import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { handOverNotices } from '../../../src/temporal/outbox.ts';
 import { until, type Server } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 describe('a top-up that nobody has taken up', function () {
   this.timeout(90_000);
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
   let consumer: Consumer;
   let worker: Server | undefined;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
   });
   beforeEach(async () => {
-    consumer = await desk.newConsumer();
+    consumer = await harness.newConsumer();
   });
   afterEach(async () => {
     await worker?.stop();
     worker = undefined;
   });
-  after(() => desk.close());
+  after(() => harness.close());
 
   it('begins when a worker comes an hour later', async () => {
     const [direct, checkout] = await Promise.all([promised('direct'), promised('checkout')]);
     await anHourPasses();
-    worker = await desk.startWorker();
-    await until(async () => (await desk.topUp(checkout.id)).sessionUrl);
+    worker = await harness.startWorker();
+    await until(async () => (await harness.topUp(checkout.id)).sessionUrl);
     // Nobody expects a card to be charged so much later.
-    await desk.statusBecomes(direct, 'failed');
-    assert.equal((await desk.topUp(direct.id)).failureCode, 'payment_too_late');
-    assert.deepEqual(await desk.paymentsOf(direct), []);
-    await until(async () => (await desk.waitingNotices()) === 0);
+    await harness.statusBecomes(direct, 'failed');
+    assert.equal((await harness.topUp(direct.id)).failureCode, 'payment_too_late');
+    assert.deepEqual(await harness.paymentsOf(direct), []);
+    await until(async () => (await harness.waitingNotices()) === 0);
   });
 
   it('begins anew when its workflow was terminated before the first step, and once', async () => {
     const direct = await promised('direct');
     await relayed();
     await lose(direct);
-    worker = await desk.startWorker();
-    await desk.statusBecomes(direct, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 20_000_000);
-    assert.equal((await desk.paymentsOf(direct)).length, 1);
+    worker = await harness.startWorker();
+    await harness.statusBecomes(direct, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 20_000_000);
+    assert.equal((await harness.paymentsOf(direct)).length, 1);
   });
 
   it('is an automatic one that does not stop the next ones when its workflow is lost', async () => {
-    await desk.request(consumer, 'direct', 20); // stays pending: no worker
-    await desk.topUpAutomatically(consumer);
-    await desk.charge(consumer);
+    await harness.request(consumer, 'direct', 20); // stays pending: no worker
+    await harness.topUpAutomatically(consumer);
+    await harness.charge(consumer);
     await relayed();
-    const automatic = await until(async () => (await desk.automaticTopUps(consumer))[0]);
+    const automatic = await until(async () => (await harness.automaticTopUps(consumer))[0]);
     await relayed();
     await lose(automatic);
     await anHourPasses();
-    worker = await desk.startWorker();
-    await desk.statusBecomes(automatic, 'completed');
-    assert.equal((await desk.paymentsOf(automatic)).length, 1);
+    worker = await harness.startWorker();
+    await harness.statusBecomes(automatic, 'completed');
+    assert.equal((await harness.paymentsOf(automatic)).length, 1);
   });
 
   /** Answered 202, while no worker runs. */
   async function promised(method: 'direct' | 'checkout'): Promise<TopUp> {
-    const result = await desk.request(consumer, method, 20);
+    const result = await harness.request(consumer, method, 20);
     assert.ok(result.kind === 'pending', result.kind);
     return result.topUp;
   }
 
   async function anHourPasses(): Promise<void> {
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set created_at = created_at - interval '1 hour',
         updated_at = updated_at - interval '1 hour'
     `);
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.outbox set next_attempt_at = now(), created_at = created_at - interval '1 hour'
     `);
   }
@@ -81,18 +85,18 @@ describe('a top-up that nobody has taken up', function () {
   /** A relay without a worker beside it, which hands over what is due. */
   async function relayed(): Promise<void> {
     const deps = {
-      database: desk.database,
-      temporal: desk.temporal,
+      database: harness.database,
+      temporal: harness.temporal,
       log: pino({ level: 'silent' }),
     };
-    await desk.database.query(
+    await harness.database.query(
       sql.typeAlias('nothing')`update farebox.outbox set next_attempt_at = now()`,
     );
     assert.ok((await handOverNotices(deps, 50, 15_000)) > 0);
   }
 
   async function lose(topUp: TopUp): Promise<void> {
-    const workflow = desk.workflow(topUp.id);
+    const workflow = harness.workflow(topUp.id);
     await workflow.terminate();
     await until(async () => (await workflow.describe()).status.name === 'TERMINATED');
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 /** One action each. A signal more or less: the processor reports twice, and may be handed over once. */
 const BILLED = new Set([
@@ -16,39 +16,39 @@ const BILLED = new Set([
 ]);
 
 describe('a top-up that goes well costs', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    await desk.startWorker();
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    await harness.startWorker();
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
   });
 
   it('at most 11 actions through checkout', async () => {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.pay(topUp.sessionUrl);
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.pay(topUp.sessionUrl);
     assert.ok((await actionsOf(topUp)) <= 11);
   });
 
   it('at most 7 actions from the saved card', async () => {
-    const result = await desk.requestDirect(await desk.newConsumer(), 25);
+    const result = await harness.requestDirect(await harness.newConsumer(), 25);
     assert.ok(result.kind === 'completed');
     assert.ok((await actionsOf(result.topUp)) <= 7);
   });
 
   it('at most 6 actions when a charge asked for it', async () => {
-    const consumer = await desk.newConsumer();
-    await desk.topUpAutomatically(consumer);
-    await desk.charge(consumer);
-    const topUp = await until(async () => (await desk.automaticTopUps(consumer))[0]);
-    await desk.statusBecomes(topUp, 'completed');
+    const consumer = await harness.newConsumer();
+    await harness.topUpAutomatically(consumer);
+    await harness.charge(consumer);
+    const topUp = await until(async () => (await harness.automaticTopUps(consumer))[0]);
+    await harness.statusBecomes(topUp, 'completed');
     assert.ok((await actionsOf(topUp)) <= 6);
   });
 
   async function actionsOf({ id }: Pick<TopUp, 'id'>): Promise<number> {
-    const handle = desk.workflow(id);
+    const handle = harness.workflow(id);
     await handle.result();
     const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
       events: { eventType: string }[];

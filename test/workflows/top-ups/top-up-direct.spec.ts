@@ -8,31 +8,35 @@ import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 
 describe('a direct top-up', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ SAVE_TEST_CARD: 'false' });
-    await desk.startWorker();
+    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false' });
+    await harness.startWorker();
   });
 
   after(async () => {
-    await desk.close();
+    await harness.close();
   });
 
   it('completes with the card that its owner agreed to save at an earlier checkout', async () => {
-    const consumer = await desk.newConsumer();
-    const checkout = await desk.checkout(consumer, 5);
-    await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
-    await desk.statusBecomes(checkout, 'completed');
+    const consumer = await harness.newConsumer();
+    const checkout = await harness.checkout(consumer, 5);
+    await harness.pay(checkout.sessionUrl, '4242424242424242', { save: true });
+    await harness.statusBecomes(checkout, 'completed');
 
-    const result = await desk.requestDirect(consumer, 12.5);
+    const result = await harness.requestDirect(consumer, 12.5);
     assert.equal(result.kind, 'completed');
-    assert.deepEqual(await desk.books(consumer), {
+    assert.deepEqual(await harness.books(consumer), {
       credited: 17_500_000,
       movements: 2,
       lots: 2,
@@ -41,60 +45,60 @@ describe('a direct top-up', () => {
   });
 
   it('fails after a checkout whose payer did not agree to save the card', async () => {
-    const consumer = await desk.newConsumer();
-    const checkout = await desk.checkout(consumer, 5);
-    await desk.pay(checkout.sessionUrl);
-    await desk.statusBecomes(checkout, 'completed');
+    const consumer = await harness.newConsumer();
+    const checkout = await harness.checkout(consumer, 5);
+    await harness.pay(checkout.sessionUrl);
+    await harness.statusBecomes(checkout, 'completed');
 
-    const result = await desk.requestDirect(consumer, 12.5);
+    const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'no_saved_card');
   });
 
   it('fails without a saved card, and names the way out', async () => {
-    const consumer = await desk.newConsumer();
-    const result = await desk.requestDirect(consumer, 12.5);
+    const consumer = await harness.newConsumer();
+    const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'no_saved_card');
     assert.match(result.failure.message, /POST \/v1\/checkout/);
-    assert.deepEqual(await desk.books(consumer), NOTHING);
+    assert.deepEqual(await harness.books(consumer), NOTHING);
   });
 
   it('is refused after five declines within an hour, until another card is saved', async () => {
     const consumer = await withCard('pm_card_chargeCustomerFail');
     for (let declines = 0; declines < 5; declines += 1) {
-      assert.equal((await desk.request(consumer, 'direct', 12.5)).kind, 'failed');
+      assert.equal((await harness.request(consumer, 'direct', 12.5)).kind, 'failed');
     }
-    const refused = await desk.request(consumer, 'direct', 12.5);
+    const refused = await harness.request(consumer, 'direct', 12.5);
     assert.ok(refused.kind === 'declined_too_often');
     assert.ok(refused.retryAfterMs > 3_000_000 && refused.retryAfterMs <= 3_600_000);
 
-    const checkout = await desk.checkout(consumer, 5);
-    await desk.pay(checkout.sessionUrl, '4242424242424242', { save: true });
-    await desk.statusBecomes(checkout, 'completed');
-    assert.equal((await desk.request(consumer, 'direct', 12.5)).kind, 'completed');
+    const checkout = await harness.checkout(consumer, 5);
+    await harness.pay(checkout.sessionUrl, '4242424242424242', { save: true });
+    await harness.statusBecomes(checkout, 'completed');
+    assert.equal((await harness.request(consumer, 'direct', 12.5)).kind, 'completed');
   });
 
   it('is not charged when it could not be tried for 15 minutes, even by the payment it prepared', async () => {
     const consumer = await withCard('pm_card_visa');
-    await desk.control('faults', {
+    await harness.control('faults', {
       method: 'POST',
       path: '/v1/payment_intents/',
       kind: 'error',
       status: 503,
       times: 5,
     });
-    const { topUp } = await stuck(desk.request(consumer, 'direct', 12.5));
-    const { paymentIntentId } = await desk.topUp(topUp.id);
-    await desk.database.query(sql.typeAlias('nothing')`
+    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
+    const { paymentIntentId } = await harness.topUp(topUp.id);
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${topUp.id}
     `);
-    await desk.workflow(topUp.id).executeUpdate('retry');
-    await desk.statusBecomes(topUp, 'failed');
-    assert.equal((await desk.topUp(topUp.id)).failureCode, 'payment_too_late');
-    const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'failed');
+    assert.equal((await harness.topUp(topUp.id)).failureCode, 'payment_too_late');
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
     assert.equal(intent.status, 'canceled');
-    assert.deepEqual(await desk.books(consumer), NOTHING);
+    assert.deepEqual(await harness.books(consumer), NOTHING);
   }).timeout(60_000);
 
   async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
@@ -102,7 +106,7 @@ describe('a direct top-up', () => {
     assert.ok(result.kind === 'pending', result.kind);
     await until(
       async () =>
-        (await desk.workflow(result.topUp.id).query<TopUpProgress>('status')).stuck !== null,
+        (await harness.workflow(result.topUp.id).query<TopUpProgress>('status')).stuck !== null,
       { timeoutMs: 45_000 },
     );
     return result;
@@ -114,40 +118,40 @@ describe('a direct top-up', () => {
   ] as const) {
     it(`fails with ${code} for ${card}, and takes nothing`, async () => {
       const consumer = await withCard(card);
-      const result = await desk.requestDirect(consumer, 12.5, 'key');
+      const result = await harness.requestDirect(consumer, 12.5, 'key');
       assert.ok(result.kind === 'failed');
       assert.equal(result.failure.code, code);
       assert.match(result.failure.message, /POST \/v1\/checkout/);
-      assert.deepEqual(await desk.paymentsOf(result.topUp), []);
-      assert.deepEqual(await desk.books(consumer), NOTHING);
+      assert.deepEqual(await harness.paymentsOf(result.topUp), []);
+      assert.deepEqual(await harness.books(consumer), NOTHING);
 
-      const repeated = await desk.requestDirect(consumer, 12.5, 'key');
+      const repeated = await harness.requestDirect(consumer, 12.5, 'key');
       assert.deepEqual(repeated, result);
     });
   }
 
   it('fails with card_expired once the saved card has expired', async () => {
     const consumer = await withCard('pm_card_visa');
-    const customer = (await findProcessorCustomer(desk.database, consumer.accountId)) ?? '';
-    const [card] = (await desk.stripe.paymentMethods.list({ customer })).data;
-    await desk.control(`cards/${card?.id}/expire`);
-    const result = await desk.requestDirect(consumer, 12.5);
+    const customer = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    const [card] = (await harness.stripe.paymentMethods.list({ customer })).data;
+    await harness.control(`cards/${card?.id}/expire`);
+    const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'card_expired');
     assert.match(result.failure.message, /POST \/v1\/checkout/);
-    assert.deepEqual(await desk.books(consumer), NOTHING);
+    assert.deepEqual(await harness.books(consumer), NOTHING);
   });
 
   it('takes the money once for five requests with one key at once', async () => {
     const consumer = await withCard('pm_card_visa');
     const results = await Promise.all(
-      Array.from({ length: 5 }, () => desk.requestDirect(consumer, 20, 'key')),
+      Array.from({ length: 5 }, () => harness.requestDirect(consumer, 20, 'key')),
     );
     assert.deepEqual([...new Set(results.map(({ kind }) => kind))], ['completed']);
     const [first] = results;
     assert.ok(first && 'topUp' in first);
-    assert.equal((await desk.paymentsOf(first.topUp)).length, 1);
-    assert.equal((await desk.books(consumer)).credited, 20_000_000);
+    assert.equal((await harness.paymentsOf(first.topUp)).length, 1);
+    assert.equal((await harness.books(consumer)).credited, 20_000_000);
   });
 
   for (const fault of [
@@ -160,25 +164,25 @@ describe('a direct top-up', () => {
   ]) {
     it(`takes the money once when POST ${fault.path} suffers ${fault.kind}`, async () => {
       const consumer = await withCard('pm_card_visa');
-      await desk.control('faults', { method: 'POST', ...fault });
-      const result = await desk.requestDirect(consumer, 20);
+      await harness.control('faults', { method: 'POST', ...fault });
+      const result = await harness.requestDirect(consumer, 20);
       assert.ok(result.kind === 'completed', result.kind);
-      assert.equal((await desk.paymentsOf(result.topUp)).length, 1);
-      assert.equal((await desk.books(consumer)).credited, 20_000_000);
+      assert.equal((await harness.paymentsOf(result.topUp)).length, 1);
+      assert.equal((await harness.books(consumer)).credited, 20_000_000);
     });
   }
 
   it('needs the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(desk.database, consumer.consumerId, null);
-    assert.deepEqual(await desk.requestDirect(consumer, 20), { kind: 'consent_required' });
+    await setConsentCeiling(harness.database, consumer.consumerId, null);
+    assert.deepEqual(await harness.requestDirect(consumer, 20), { kind: 'consent_required' });
   });
 
   it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(desk.database, consumer.consumerId, 100_000_000 as Micros);
+    await setConsentCeiling(harness.database, consumer.consumerId, 100_000_000 as Micros);
     const results = await Promise.all(
-      Array.from({ length: 6 }, () => desk.requestDirect(consumer, 30)),
+      Array.from({ length: 6 }, () => harness.requestDirect(consumer, 30)),
     );
     const kinds = results.map(({ kind }) => kind).toSorted();
     assert.deepEqual(kinds, [
@@ -189,9 +193,9 @@ describe('a direct top-up', () => {
       'consent_ceiling_reached',
       'consent_ceiling_reached',
     ]);
-    assert.equal((await desk.books(consumer)).credited, 90_000_000);
-    assert.equal((await desk.requestDirect(consumer, 10)).kind, 'completed');
-    assert.deepEqual(await desk.requestDirect(consumer, 0.5), {
+    assert.equal((await harness.books(consumer)).credited, 90_000_000);
+    assert.equal((await harness.requestDirect(consumer, 10)).kind, 'completed');
+    assert.deepEqual(await harness.requestDirect(consumer, 0.5), {
       kind: 'consent_ceiling_reached',
       leftMicros: 0,
     });
@@ -199,10 +203,10 @@ describe('a direct top-up', () => {
 
   /** A consumer whose customer has this card saved. */
   async function withCard(card: string): Promise<Consumer> {
-    const consumer = await desk.newConsumer();
-    const failed = await desk.requestDirect(consumer, 1);
+    const consumer = await harness.newConsumer();
+    const failed = await harness.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
-    await desk.saveCard(consumer, card);
+    await harness.saveCard(consumer, card);
     return consumer;
   }
 });

@@ -8,7 +8,11 @@ import { auditProcessor } from '../../../src/stripe/audit-processor.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type Consumer, type TopUpDesk } from '../../support/top-up-desk.ts';
+import {
+  openTopUpHarness,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 const COUNT = Number(process.env['TOP_UPS'] ?? 60);
 /** Of each consumer: as many direct ones of 2 dollars as checkouts of 5. */
@@ -16,27 +20,27 @@ const PAIRS = 5;
 
 describe('many top-ups', function () {
   this.timeout(600_000);
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
   const told = { twice: 0, never: 0 };
 
   before(async () => {
-    desk = await openDesk({}, (webhook) => {
+    harness = await openTopUpHarness({}, (webhook) => {
       const { id } = JSON.parse(webhook) as { id: string };
       // By its id, so that it is lost however often it is sent.
       const isLost = Number.parseInt(hash('sha256', id).slice(0, 8), 16) % 10 === 0;
       told[isLost ? 'never' : 'twice'] += 1;
       return isLost;
     });
-    await desk.control('webhooks', { duplicate: 2, shuffle: true });
-    await desk.startWorker();
+    await harness.control('webhooks', { duplicate: 2, shuffle: true });
+    await harness.startWorker();
   });
   after(async () => {
-    await desk?.close();
+    await harness?.close();
   });
 
   it('at once are each credited once', async () => {
     const consumers = await Promise.all(
-      Array.from({ length: COUNT / PAIRS / 2 }, () => desk.newConsumer()),
+      Array.from({ length: COUNT / PAIRS / 2 }, () => harness.newConsumer()),
     );
     await Promise.all(
       consumers.flatMap((consumer) =>
@@ -47,13 +51,13 @@ describe('many top-ups', function () {
       ),
     );
     for (const consumer of consumers) {
-      const topUps = await listTopUpsOf(desk.database, consumer.consumerId, { limit: 100 });
+      const topUps = await listTopUpsOf(harness.database, consumer.consumerId, { limit: 100 });
       assert.equal(topUps.length, 2 * PAIRS);
-      assert.equal((await desk.books(consumer)).credited, 7_000_000 * PAIRS);
+      assert.equal((await harness.books(consumer)).credited, 7_000_000 * PAIRS);
     }
     assert.ok(told.never > 0 && told.twice > told.never, JSON.stringify(told));
-    assert.deepEqual(await auditLedger(desk.database), []);
-    assert.deepEqual(await auditProcessor(desk.database, desk.stripe), []);
+    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await auditProcessor(harness.database, harness.stripe), []);
   });
 
   /** As a client does it: sent again, under its key, while the answer is that nothing happened. */
@@ -65,13 +69,13 @@ describe('many top-ups', function () {
   ): Promise<void> {
     const waiting = { timeoutMs: 500_000, intervalMs: 500 };
     const topUp = await until(async () => {
-      const result = await desk.request(consumer, method, dollars, key);
+      const result = await harness.request(consumer, method, dollars, key);
       return 'topUp' in result && result.topUp;
     }, waiting);
     if (method === 'checkout') {
-      const url = await until(async () => (await desk.topUp(topUp.id)).sessionUrl, waiting);
-      await desk.pay(url);
+      const url = await until(async () => (await harness.topUp(topUp.id)).sessionUrl, waiting);
+      await harness.pay(url);
     }
-    await until(async () => (await desk.topUp(topUp.id)).status === 'completed', waiting);
+    await until(async () => (await harness.topUp(topUp.id)).status === 'completed', waiting);
   }
 });

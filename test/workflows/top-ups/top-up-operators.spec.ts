@@ -8,26 +8,26 @@ import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 describe('operators and a top-up', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    await desk.startWorker();
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    await harness.startWorker();
   });
 
   after(async () => {
-    await desk.close();
+    await harness.close();
   });
 
   it('shows what a checkout waits for, its amount and its consumer', async () => {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await until(() => found(topUp, 'WaitingFor = "payment" and AmountDollars = 25'));
-    const { staticSummary } = await desk.workflow(topUp.id).describe();
+    const { staticSummary } = await harness.workflow(topUp.id).describe();
     assert.equal(await staticSummary(), 'Top-up of 25 dollars, checkout');
-    const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+    const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /Waiting for the \*\*payment\*\*/);
     assert.match(JSON.stringify(metadata), /For operators/);
     const told = `\`${wireId('topUp', topUp.id)}\`: $25, checkout, .*At the processor: \`${topUp.sessionId}\``;
@@ -35,129 +35,129 @@ describe('operators and a top-up', () => {
   });
 
   it('closes the session when a checkout is canceled', async () => {
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
-    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
-    assert.equal((await desk.topUp(topUp.id)).status, 'expired');
-    const session = await desk.stripe.checkout.sessions.retrieve(topUp.sessionId!);
+    assert.equal((await harness.topUp(topUp.id)).status, 'expired');
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId!);
     assert.equal(session.status, 'expired');
     await until(() => found(topUp, 'TopUpStatus = "expired" and ExecutionStatus = "Completed"'));
   });
 
   it('closes the payment when a direct one is canceled that is stuck, and takes nothing', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     const refusing = { method: 'POST', path: '/v1/payment_intents/', kind: 'error', status: 503 };
-    await desk.control('faults', { ...refusing, times: 5 });
-    const result = await desk.request(consumer, 'direct', 20);
+    await harness.control('faults', { ...refusing, times: 5 });
+    const result = await harness.request(consumer, 'direct', 20);
     assert.ok('topUp' in result);
     await until(() => found(result.topUp, 'Stuck = true'));
     const { topUp } = result;
-    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
-    const { paymentIntentId } = await desk.topUp(topUp.id);
-    const intent = await desk.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
     assert.equal(intent.status, 'canceled');
-    assert.deepEqual(await desk.paymentsOf(topUp), []);
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
   it("ends in the same order when it is canceled by Temporal's own means", async () => {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
-    await desk.workflow(topUp.id).cancel();
-    assert.equal((await desk.workflow(topUp.id).result()).status, 'expired');
-    assert.equal((await desk.topUp(topUp.id)).status, 'expired');
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.workflow(topUp.id).cancel();
+    assert.equal((await harness.workflow(topUp.id).result()).status, 'expired');
+    assert.equal((await harness.topUp(topUp.id)).status, 'expired');
   });
 
   it('credits a checkout that is canceled after it was paid', async () => {
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.control('webhooks', { mode: 'drop' });
-    await desk.pay(topUp.sessionUrl);
-    await desk.control('webhooks', { mode: 'deliver' });
-    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.control('webhooks', { mode: 'drop' });
+    await harness.pay(topUp.sessionUrl);
+    await harness.control('webhooks', { mode: 'deliver' });
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
   it('refuses a cancel that comes too late, and says so at once', async () => {
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
     const consumerId = wireId('consumer', consumer.consumerId);
-    const held = await holdConsumer(desk.config.databaseUrl, consumerId);
-    await desk.pay(topUp.sessionUrl);
+    const held = await holdConsumer(harness.config.databaseUrl, consumerId);
+    await harness.pay(topUp.sessionUrl);
     await held.waited(1); // it is being credited
-    await assert.rejects(desk.workflow(topUp.id).executeUpdate('cancel'), (error) => {
+    await assert.rejects(harness.workflow(topUp.id).executeUpdate('cancel'), (error) => {
       assert.match(String((error as Error).cause), /too late to cancel.*"credit"/);
       return true;
     });
     await held.release();
-    await desk.statusBecomes(topUp, 'completed');
+    await harness.statusBecomes(topUp, 'completed');
   });
 
   it('names the database when it is the database that fails, and how long it waits at most', async () => {
-    const topUp = await desk.checkout(await desk.newConsumer(), 25);
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await rename('top_ups', 'top_ups_away');
     try {
-      await reportPayment(desk.temporal, topUp);
+      await reportPayment(harness.temporal, topUp);
       await until(() => found(topUp, 'Stuck = true and WaitingFor = "database"'), {
         timeoutMs: 60_000,
       });
-      const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+      const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
       assert.match(JSON.stringify(metadata), /growing intervals up to 10 minutes/);
     } finally {
       await rename('top_ups_away', 'top_ups');
     }
-    await desk.workflow(topUp.id).executeUpdate('retry');
-    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
   }).timeout(90_000);
 
   it('shows one that is stuck, credits no other amount, and goes on when it is retried', async () => {
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     await until(() => found(topUp, 'Stuck = true and WaitingFor = "operator"'));
-    const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
+    const stuck = await harness.workflow(topUp.id).query<TopUpProgress>('status');
     assert.match(stuck.stuck!.message, /another payment than the one asked for/);
-    assert.equal((await desk.books(consumer)).credited, 0);
-    const metadata = await desk.workflow(topUp.id).query('__temporal_workflow_metadata');
+    assert.equal((await harness.books(consumer)).credited, 0);
+    const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /\*\*Stuck\*\*.*the update `retry`/);
 
-    const still = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    const still = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
     assert.equal(still.stuck?.step, 'ask');
     await setAmount(topUp, 25_000_000);
-    await desk.workflow(topUp.id).executeUpdate('retry');
-    await desk.statusBecomes(topUp, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
     await until(() => found(topUp, 'Stuck is null and ExecutionStatus = "Completed"'));
   });
 
   it('answers pending while the processor is away, and opens the session when it is back', async () => {
-    const consumer = await desk.newConsumer();
-    await desk.control('faults', {
+    const consumer = await harness.newConsumer();
+    await harness.control('faults', {
       method: 'POST',
       path: '/v1/checkout',
       kind: 'error',
       status: 503,
       times: 1_000,
     });
-    const result = await desk.request(consumer, 'checkout', 25, 'key');
+    const result = await harness.request(consumer, 'checkout', 25, 'key');
     assert.ok(result.kind === 'pending');
     assert.equal(result.topUp.sessionUrl, null);
     await until(() => found(result.topUp, 'Stuck = true and WaitingFor = "processor"'));
 
-    await desk.forgetFaults();
-    await desk.workflow(result.topUp.id).executeUpdate('retry');
-    const repeated = await desk.request(consumer, 'checkout', 25, 'key');
+    await harness.forgetFaults();
+    await harness.workflow(result.topUp.id).executeUpdate('retry');
+    const repeated = await harness.request(consumer, 'checkout', 25, 'key');
     assert.ok(repeated.kind === 'pending');
     assert.equal(repeated.topUp.id, result.topUp.id);
     assert.match(String(repeated.topUp.sessionUrl), /^http/);
   });
 
   async function found(topUp: TopUp, query: string): Promise<boolean> {
-    const workflowId = desk.workflow(topUp.id).workflowId;
-    const { count } = await desk.temporal.client.workflow.count(
+    const workflowId = harness.workflow(topUp.id).workflowId;
+    const { count } = await harness.temporal.client.workflow.count(
       `WorkflowId = "${workflowId}" and ${query}`,
     );
     return count === 1;
@@ -165,13 +165,13 @@ describe('operators and a top-up', () => {
 
   async function rename(from: string, to: string): Promise<void> {
     const names = [sql.identifier(['farebox', from]), sql.identifier([to])] as const;
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       alter table ${names[0]} rename to ${names[1]}
     `);
   }
 
   async function setAmount(topUp: TopUp, amountMicros: number): Promise<void> {
-    await desk.database.query(sql.typeAlias('nothing')`
+    await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set amount_micros = ${amountMicros as Micros} where id = ${topUp.id}
     `);
   }

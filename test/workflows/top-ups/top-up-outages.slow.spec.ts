@@ -8,45 +8,45 @@ import { createTemporalClient } from '../../../src/temporal/client.ts';
 import { startDirectTopUp } from '../../../src/temporal/start-top-up.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 /** Of `temporal.api.enums.v1.TimeoutType`. */
 const HEARTBEAT_TIMEOUT = 4;
 
 describe('a top-up and outages', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '300' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '300' });
   });
 
-  after(() => desk.close());
+  after(() => harness.close());
 
   it('is credited though the processor never reports anything', async () => {
-    const worker = await desk.startWorker();
-    const consumer = await desk.newConsumer();
-    await desk.control('webhooks', { mode: 'drop' });
-    const topUp = await desk.checkout(consumer, 25);
-    await desk.pay(topUp.sessionUrl);
-    await desk.statusBecomes(topUp, 'completed');
-    await desk.control('webhooks', { mode: 'deliver' });
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    const worker = await harness.startWorker();
+    const consumer = await harness.newConsumer();
+    await harness.control('webhooks', { mode: 'drop' });
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.pay(topUp.sessionUrl);
+    await harness.statusBecomes(topUp, 'completed');
+    await harness.control('webhooks', { mode: 'deliver' });
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
     await worker.stop();
   });
 
   it('keeps a report that arrives while no worker runs, and hands it over later', async () => {
-    const first = await desk.startWorker();
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
+    const first = await harness.startWorker();
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
     first.kill('SIGKILL');
     await first.exited;
-    await desk.pay(topUp.sessionUrl);
-    await until(async () => (await desk.waitingNotices()) > 0);
+    await harness.pay(topUp.sessionUrl);
+    await until(async () => (await harness.waitingNotices()) > 0);
 
-    const second = await desk.startWorker();
-    await desk.statusBecomes(topUp, 'completed');
-    await until(async () => (await desk.waitingNotices()) === 0);
-    assert.deepEqual(await desk.books(consumer), {
+    const second = await harness.startWorker();
+    await harness.statusBecomes(topUp, 'completed');
+    await until(async () => (await harness.waitingNotices()) === 0);
+    assert.deepEqual(await harness.books(consumer), {
       credited: 25_000_000,
       movements: 1,
       lots: 1,
@@ -56,79 +56,79 @@ describe('a top-up and outages', () => {
   });
 
   it('goes on when the heartbeats of a worker end that was killed inside a step', async () => {
-    const first = await desk.startWorker();
-    const consumer = await desk.newConsumer();
-    const topUp = await desk.checkout(consumer, 25);
+    const first = await harness.startWorker();
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 25);
     const held = await holdConsumer(
-      desk.config.databaseUrl,
+      harness.config.databaseUrl,
       wireId('consumer', consumer.consumerId),
     );
-    await desk.pay(topUp.sessionUrl);
+    await harness.pay(topUp.sessionUrl);
     await held.waited(1);
-    const second = await desk.startWorker();
+    const second = await harness.startWorker();
     first.kill('SIGKILL');
     await first.exited;
     await held.release();
-    await desk.statusBecomes(topUp, 'completed');
+    await harness.statusBecomes(topUp, 'completed');
     // So after 5 s, and not after the 15 s that a step may take.
-    const { events } = await desk.workflow(topUp.id).fetchHistory();
+    const { events } = await harness.workflow(topUp.id).fetchHistory();
     const timeouts = events?.flatMap(
       (event) =>
         event.activityTaskStartedEventAttributes?.lastFailure?.timeoutFailureInfo?.timeoutType ??
         [],
     );
     assert.deepEqual(timeouts, [HEARTBEAT_TIMEOUT]);
-    assert.equal((await desk.books(consumer)).credited, 25_000_000);
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
     await second.stop();
   });
 
   it('says that nothing happened when the workflow server is away, and leaves no trace', async () => {
-    const consumer = await desk.newConsumer();
+    const consumer = await harness.newConsumer();
     const away = createTemporalClient({
-      ...desk.config.temporal,
+      ...harness.config.temporal,
       address: `127.0.0.1:${await choosePort()}`,
     });
     assert.equal(await away.isUp(), false);
-    const result = await desk.request(consumer, 'direct', 10, 'key', away);
+    const result = await harness.request(consumer, 'direct', 10, 'key', away);
     assert.deepEqual(result, { kind: 'unavailable' });
     await away.close();
     // The key is free again, for any amount.
-    const worker = await desk.startWorker();
-    assert.equal((await desk.requestDirect(consumer, 11, 'key')).kind, 'completed');
-    assert.equal((await desk.books(consumer)).credited, 11_000_000);
+    const worker = await harness.startWorker();
+    assert.equal((await harness.requestDirect(consumer, 11, 'key')).kind, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 11_000_000);
     await worker.stop();
   });
 
   it('goes on, and once, when a worker comes only after its caller was told that it is pending', async () => {
-    const consumer = await desk.newConsumer();
-    const first = await desk.request(consumer, 'direct', 10, 'key');
+    const consumer = await harness.newConsumer();
+    const first = await harness.request(consumer, 'direct', 10, 'key');
     assert.equal(first.kind, 'pending');
-    const worker = await desk.startWorker();
-    const again = await desk.requestDirect(consumer, 10, 'key');
+    const worker = await harness.startWorker();
+    const again = await harness.requestDirect(consumer, 10, 'key');
     assert.equal(again.kind, 'completed');
     assert.ok('topUp' in first && 'topUp' in again);
     assert.equal(first.topUp.id, again.topUp.id);
-    assert.equal((await desk.books(consumer)).credited, 10_000_000);
+    assert.equal((await harness.books(consumer)).credited, 10_000_000);
     await worker.stop();
   });
 
   it('takes nothing for a request that was withdrawn while it waited for a worker', async () => {
-    const consumer = await desk.newConsumer();
-    const admitted = await admitTopUp(desk.database, {
+    const consumer = await harness.newConsumer();
+    const admitted = await admitTopUp(harness.database, {
       ...consumer,
       method: 'direct',
       amountMicros: 10_000_000 as Micros,
     });
     assert.ok(admitted.kind === 'admitted');
     const { topUp } = admitted;
-    const answer = await startDirectTopUp(desk.temporal, topUp, { timeoutMs: 1_000 });
+    const answer = await startDirectTopUp(harness.temporal, topUp, { timeoutMs: 1_000 });
     assert.equal(answer.kind, 'timed_out');
-    assert.equal(await withdrawTopUp(desk.database, topUp.id), true);
+    assert.equal(await withdrawTopUp(harness.database, topUp.id), true);
 
-    const worker = await desk.startWorker();
-    assert.equal((await desk.workflow(topUp.id).result()).status, 'withdrawn');
-    assert.equal(await findTopUp(desk.database, topUp.id), null);
-    assert.deepEqual(await desk.paymentsOf(topUp), []);
+    const worker = await harness.startWorker();
+    assert.equal((await harness.workflow(topUp.id).result()).status, 'withdrawn');
+    assert.equal(await findTopUp(harness.database, topUp.id), null);
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
     await worker.stop();
   });
 });

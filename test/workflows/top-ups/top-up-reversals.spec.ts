@@ -10,7 +10,7 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openDesk, type TopUpDesk } from '../../support/top-up-desk.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 interface Paid {
   readonly payer: Payer;
@@ -19,22 +19,22 @@ interface Paid {
 }
 
 describe('a credited top-up', () => {
-  let desk: TopUpDesk;
+  let harness: TopUpHarness;
   let worker: Server;
 
   before(async () => {
-    desk = await openDesk({ FIRST_ASK_MS: '3600000' });
-    worker = await desk.startWorker();
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    worker = await harness.startWorker();
   });
-  afterEach(async () => assert.deepEqual(await auditLedger(desk.database), []));
+  afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
   after(async () => {
-    await proveBooks(desk.env);
-    await desk.close();
+    await proveBooks(harness.env);
+    await harness.close();
   });
 
   it('is refunded by a command: out of the balance at once, then at the processor', async () => {
     const { payer, topUp, intent } = await paid(10, 4.005);
-    const printed = await farebox(['refund', wireId('topUp', topUp.id), '--json'], desk);
+    const printed = await farebox(['refund', wireId('topUp', topUp.id), '--json'], harness);
     const asked = JSON.parse(printed) as { refundId: string; amount: number };
     assert.equal(asked.amount, 5.99);
     assert.equal((await payer.money()).balance, 5_000);
@@ -47,16 +47,19 @@ describe('a credited top-up', () => {
   it('is not refunded by a command that asks for what cannot be, and says why', async () => {
     const { topUp } = await paid(10, 10);
     const refused = async (said: RegExp, ...args: readonly string[]) =>
-      assert.rejects(farebox(['refund', ...args], desk), (error: Error & { stderr?: string }) => {
-        assert.match(error.stderr ?? '', said);
-        return true;
-      });
+      assert.rejects(
+        farebox(['refund', ...args], harness),
+        (error: Error & { stderr?: string }) => {
+          assert.match(error.stderr ?? '', said);
+          return true;
+        },
+      );
     const id = wireId('topUp', topUp.id);
     await refused(/Top-up tu_0{32} not found/, `tu_${'0'.repeat(32)}`);
     await refused(/Only \$0 of tu_\w+ is unspent/, id);
     await refused(/whole cents/, id, '--amount', '0.001');
     await refused(/more than 0/, id, '--amount', '0');
-    assert.equal((await desk.topUp(topUp.id)).status, 'completed');
+    assert.equal((await harness.topUp(topUp.id)).status, 'completed');
   });
 
   it('is refunded though the worker died between the cut and the processor', async () => {
@@ -66,7 +69,7 @@ describe('a credited top-up', () => {
     await refund(topUp, 3_000_000);
     assert.equal((await payer.money()).balance, 7_000_000);
     assert.deepEqual(await refundsOf(intent), []);
-    worker = await desk.startWorker();
+    worker = await harness.startWorker();
     await settled(topUp, 'partially_refunded');
     assert.deepEqual(
       (await refundsOf(intent)).map(({ amount }) => amount),
@@ -84,7 +87,7 @@ describe('a credited top-up', () => {
   ]) {
     it(`is refunded once when the processor answers by ${JSON.stringify(fault)}`, async () => {
       const { payer, topUp, intent } = await paid(10);
-      await desk.control('faults', { method: 'POST', path: '/v1/refunds', ...fault });
+      await harness.control('faults', { method: 'POST', path: '/v1/refunds', ...fault });
       await refund(topUp, 4_000_000);
       await until(async () => (await refundsOf(intent)).length === 1);
       await settled(topUp, 'partially_refunded');
@@ -95,11 +98,11 @@ describe('a credited top-up', () => {
 
   it('gets a refund credited again when the processor refuses it, for a dispute nobody heard of', async () => {
     const { payer, topUp, intent } = await paid(10);
-    await desk.control('webhooks', { mode: 'drop' });
-    await desk.control('disputes', { payment_intent: intent, amount: 300 });
+    await harness.control('webhooks', { mode: 'drop' });
+    await harness.control('disputes', { payment_intent: intent, amount: 300 });
     await refund(topUp, 4_000_000);
     await settled(topUp, 'disputed');
-    await desk.control('webhooks', { mode: 'deliver' });
+    await harness.control('webhooks', { mode: 'deliver' });
     assert.deepEqual(await payer.money(), { balance: 7_000_000, held: 3_000_000, debt: 0 });
     assert.deepEqual(await refundsOf(intent), []);
   });
@@ -109,7 +112,7 @@ describe('a credited top-up', () => {
     await refund(topUp, 4_000_000);
     await settled(topUp, 'partially_refunded');
     const [made] = await refundsOf(intent);
-    await desk.control(`refunds/${made?.id}/fail`);
+    await harness.control(`refunds/${made?.id}/fail`);
     await settled(topUp, 'completed');
     assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
     assert.equal((await payer.lots()).length, 2);
@@ -117,10 +120,10 @@ describe('a credited top-up', () => {
 
   it('loses what is refunded in the dashboard of the processor, and owes what is spent', async () => {
     const { payer, topUp, intent } = await paid(10, 7);
-    await desk.stripe.refunds.create({ payment_intent: intent });
+    await harness.stripe.refunds.create({ payment_intent: intent });
     await settled(topUp, 'refunded');
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 7_000_000 });
-    const again = await desk.requestDirect(payer, 10);
+    const again = await harness.requestDirect(payer, 10);
     assert.equal(again.kind, 'completed');
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
@@ -135,7 +138,7 @@ describe('a credited top-up', () => {
     assert.match(details, /holds 4 dollars/);
     assert.match(details, /owes 6 dollars/);
 
-    await desk.control(`disputes/${dispute}/close`, { status: 'lost' });
+    await harness.control(`disputes/${dispute}/close`, { status: 'lost' });
     await settled(topUp, 'charged_back');
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 6_000_000 });
     await until(() => found(topUp, 'TopUpStatus = "charged_back" and WaitingFor is null'));
@@ -147,9 +150,9 @@ describe('a credited top-up', () => {
     await settled(topUp, 'partially_refunded');
     const dispute = await opened(intent);
     await settled(topUp, 'disputed');
-    await desk.control(`disputes/${dispute}/close`, { status: 'lost' });
+    await harness.control(`disputes/${dispute}/close`, { status: 'lost' });
     await settled(topUp, 'charged_back');
-    await desk.control(`disputes/${dispute}/close`, { status: 'won' });
+    await harness.control(`disputes/${dispute}/close`, { status: 'won' });
     await settled(topUp, 'partially_refunded');
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
@@ -159,7 +162,7 @@ describe('a credited top-up', () => {
     const asked = await opened(intent, { inquiry: true });
     await settled(topUp, 'completed');
     assert.equal((await payer.money()).held, 0);
-    await desk.control(`disputes/${asked}/escalate`);
+    await harness.control(`disputes/${asked}/escalate`);
     await settled(topUp, 'disputed');
     assert.equal((await payer.money()).held, 10_000_000);
   });
@@ -170,9 +173,9 @@ describe('a credited top-up', () => {
     const second = await opened(intent, { amount: 700 });
     await settled(topUp, 'disputed');
     await until(async () => (await payer.money()).held === 10_000_000);
-    await desk.control(`disputes/${first}/close`, { status: 'won' });
+    await harness.control(`disputes/${first}/close`, { status: 'won' });
     await until(async () => (await payer.money()).held === 7_000_000);
-    await desk.control(`disputes/${second}/close`, { status: 'lost' });
+    await harness.control(`disputes/${second}/close`, { status: 'lost' });
     await settled(topUp, 'charged_back');
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
@@ -185,25 +188,25 @@ describe('a credited top-up', () => {
     await opened(intent, { amount: 1_000 });
     await settled(topUp, 'disputed');
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 10_000_000 });
-    await desk.control(`refunds/${made?.id}/fail`);
+    await harness.control(`refunds/${made?.id}/fail`);
     await until(async () => (await payer.money()).held === 10_000_000);
     assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
   });
 
   for (const reported of ['before the payment was', 'never'] as const) {
     it(`is credited and refunded when the refund is reported ${reported}`, async () => {
-      const consumer = await desk.newConsumer();
-      const payer = payerOf(desk.database, consumer);
-      const topUp = await desk.checkout(consumer, 10);
-      await desk.control('webhooks', { mode: reported === 'never' ? 'drop' : 'hold' });
-      await desk.pay(topUp.sessionUrl);
-      const { data } = await desk.stripe.paymentIntents.list({ limit: 1 });
+      const consumer = await harness.newConsumer();
+      const payer = payerOf(harness.database, consumer);
+      const topUp = await harness.checkout(consumer, 10);
+      await harness.control('webhooks', { mode: reported === 'never' ? 'drop' : 'hold' });
+      await harness.pay(topUp.sessionUrl);
+      const { data } = await harness.stripe.paymentIntents.list({ limit: 1 });
       const intent = data[0]?.id ?? '';
-      await desk.stripe.refunds.create({ payment_intent: intent, amount: 400 });
-      if (reported === 'never') await desk.workflow(topUp.id).executeUpdate('retry');
+      await harness.stripe.refunds.create({ payment_intent: intent, amount: 400 });
+      if (reported === 'never') await harness.workflow(topUp.id).executeUpdate('retry');
       else await report(await eventsOf(intent, 'charge.refunded'));
       await settled(topUp, 'partially_refunded');
-      await desk.control('webhooks', { mode: 'deliver' });
+      await harness.control('webhooks', { mode: 'deliver' });
       assert.deepEqual(await payer.money(), { balance: 6_000_000, held: 0, debt: 0 });
     });
   }
@@ -211,14 +214,14 @@ describe('a credited top-up', () => {
   it('is stuck where operators see it while the processor is away, and settles when that is back', async () => {
     const { payer, topUp, intent } = await paid(10);
     const down = { method: 'GET', path: '/v1/disputes', kind: 'error', status: 503, times: 1_000 };
-    await desk.control('faults', down);
-    await desk.control('disputes', { payment_intent: intent });
+    await harness.control('faults', down);
+    await harness.control('disputes', { payment_intent: intent });
     const isStuck = () => found(topUp, 'Stuck = true and WaitingFor = "processor"');
     await until(isStuck);
-    const stuck = await desk.workflow(topUp.id).query<TopUpProgress>('status');
+    const stuck = await harness.workflow(topUp.id).query<TopUpProgress>('status');
     assert.equal(stuck.stuck?.step, 'settle');
-    await desk.forgetFaults();
-    const after = await desk.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    await harness.forgetFaults();
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
     assert.equal((await payer.money()).held, 10_000_000);
   });
@@ -226,11 +229,11 @@ describe('a credited top-up', () => {
   it('starts again when its workflow was terminated in the middle', async () => {
     const { payer, topUp, intent } = await paid(10);
     const down = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 503, times: 1_000 };
-    await desk.control('faults', down);
+    await harness.control('faults', down);
     await refund(topUp, 1_000_000);
     await until(() => found(topUp, 'ExecutionStatus = "Running"'));
-    await desk.workflow(topUp.id).terminate();
-    await desk.forgetFaults();
+    await harness.workflow(topUp.id).terminate();
+    await harness.forgetFaults();
     await refund(topUp, 2_000_000);
     await until(async () => (await refundsOf(intent)).length === 2);
     await settled(topUp, 'partially_refunded');
@@ -238,58 +241,58 @@ describe('a credited top-up', () => {
   });
 
   async function paid(dollars: number, spentDollars = 0): Promise<Paid> {
-    const payer = payerOf(desk.database, await desk.newConsumer());
-    const result = await desk.requestDirect(payer, dollars);
+    const payer = payerOf(harness.database, await harness.newConsumer());
+    const result = await harness.requestDirect(payer, dollars);
     assert.ok(result.kind === 'completed', result.kind);
     if (spentDollars > 0) assert.ok(await payer.charge(Math.round(spentDollars * 1e6)));
-    const topUp = await getTopUp(desk.database, result.topUp.id);
+    const topUp = await getTopUp(harness.database, result.topUp.id);
     return { payer, topUp, intent: topUp.paymentIntentId ?? '' };
   }
 
   async function refund(topUp: TopUp, amountMicros: number): Promise<void> {
-    const result = await requestRefund(desk.database, topUp.id, amountMicros as Micros);
+    const result = await requestRefund(harness.database, topUp.id, amountMicros as Micros);
     assert.equal(result.kind, 'requested');
   }
 
   async function refundsOf(intent: string): Promise<Stripe.Refund[]> {
-    return (await desk.stripe.refunds.list({ payment_intent: intent })).data;
+    return (await harness.stripe.refunds.list({ payment_intent: intent })).data;
   }
 
   /** The id of a dispute that was opened on a payment last. */
   async function opened(intent: string, order: object = {}): Promise<string> {
-    await desk.control('disputes', { payment_intent: intent, ...order });
-    const { data } = await desk.stripe.disputes.list({ payment_intent: intent });
+    await harness.control('disputes', { payment_intent: intent, ...order });
+    const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
     return data[0]?.id ?? '';
   }
 
   async function eventsOf(intent: string, type: string): Promise<string[]> {
-    const { data } = await desk.stripe.events.list({ type, limit: 100 });
+    const { data } = await harness.stripe.events.list({ type, limit: 100 });
     const isOf = ({ payment_intent }: { payment_intent?: unknown }) => payment_intent === intent;
     return data.filter(({ data: { object } }) => isOf(object as object)).map(({ id }) => id);
   }
 
   async function report(events: readonly string[]): Promise<void> {
-    for (const id of events) await desk.control(`events/${id}/deliver`);
+    for (const id of events) await harness.control(`events/${id}/deliver`);
   }
 
   /** The status is reached and nothing is under way any more. */
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
-    await desk.statusBecomes(topUp, status);
+    await harness.statusBecomes(topUp, status);
     await until(async () => {
-      const waiting = await desk.waitingNotices();
-      const { status: execution } = await desk.workflow(topUp.id).describe();
+      const waiting = await harness.waitingNotices();
+      const { status: execution } = await harness.workflow(topUp.id).describe();
       return waiting === 0 && execution.name === 'COMPLETED';
     });
-    assert.equal((await desk.topUp(topUp.id)).status, status);
+    assert.equal((await harness.topUp(topUp.id)).status, status);
   }
 
   async function detailsOf(topUp: TopUp): Promise<string> {
-    return JSON.stringify(await desk.workflow(topUp.id).query('__temporal_workflow_metadata'));
+    return JSON.stringify(await harness.workflow(topUp.id).query('__temporal_workflow_metadata'));
   }
 
   async function found(topUp: TopUp, query: string): Promise<boolean> {
-    const id = desk.workflow(topUp.id).workflowId;
-    const { count } = await desk.temporal.client.workflow.count(
+    const id = harness.workflow(topUp.id).workflowId;
+    const { count } = await harness.temporal.client.workflow.count(
       `WorkflowId = "${id}" and ${query}`,
     );
     return count > 0;

@@ -39,9 +39,9 @@ export interface Party extends TestAccount {
   readonly developerNumber: number;
 }
 
-export type EarningsDesk = Awaited<ReturnType<typeof openEarningsDesk>>;
+export type EarningsHarness = Awaited<ReturnType<typeof openEarningsHarness>>;
 
-export async function openEarningsDesk(databaseUrl: string) {
+export async function openEarningsHarness(databaseUrl: string) {
   const database = await createDatabase(databaseUrl, { maxPoolSize: 8, onError: () => {} });
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();

@@ -13,9 +13,9 @@ import { startStack, until, type Environment, type Stack } from './stack.ts';
 
 export type Invocation = Static<typeof InvocationReply>;
 export type Grant = Static<typeof GrantReply>;
-export type AgentDesk = Awaited<ReturnType<typeof openAgentDesk>>;
+export type AgentHarness = Awaited<ReturnType<typeof openAgentHarness>>;
 
-export async function openAgentDesk(extra: Environment = {}) {
+export async function openAgentHarness(extra: Environment = {}) {
   const stack: Stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true', ...extra } });
   const [account] = await createTestAccounts(stack.database.url, 1, 0);
   if (!account) throw new Error('no account');

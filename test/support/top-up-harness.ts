@@ -42,7 +42,7 @@ import {
 import { control, forgetFaults } from './payments.ts';
 
 export type Consumer = TopUpRequest['consumer'];
-export type TopUpDesk = Awaited<ReturnType<typeof openDesk>>;
+export type TopUpHarness = Awaited<ReturnType<typeof openTopUpHarness>>;
 
 const booksRow = row(
   Type.Object({
@@ -57,7 +57,7 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
 
 /** Webhooks that `isLost` says yes to are taken and forgotten, as if they had never come. */
-export async function openDesk(
+export async function openTopUpHarness(
   extra: Environment = {},
   isLost: (webhook: string) => boolean = () => false,
 ) {
@@ -99,7 +99,7 @@ export async function openDesk(
     stripe,
     webhooks,
     simulator,
-    /** Stopped at the latest when the desk is closed. */
+    /** Stopped at the latest when the harness is closed. */
     async startWorker(): Promise<Server> {
       const worker = await startWorker({ env });
       workers.push(worker);
