@@ -221,6 +221,7 @@ export interface ChargeBatchReply {
             | 'invalid_secret_key'
             | 'session_required'
             | 'insufficient_balance'
+            | 'spend_limit_reached'
             | 'exceeds_hold'
             | 'card_declined'
             | 'authentication_required'
@@ -229,6 +230,9 @@ export interface ChargeBatchReply {
             | 'payment_too_late'
             | 'no_saved_card'
             | 'foreign_origin'
+            | 'tool_not_allowed'
+            | 'developer_not_allowed'
+            | 'delegation_not_allowed'
             | 'consent_required'
             | 'consent_ceiling_reached'
             | 'not_found'
@@ -236,6 +240,7 @@ export interface ChargeBatchReply {
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
             | 'hold_closed'
+            | 'budget_closed'
             | 'tool_exists'
             | 'agent_exists'
             | 'grant_not_active'
@@ -268,8 +273,20 @@ export interface ChargeBatchReply {
           left?: number;
           /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
           refundable?: number;
-          /** With `exceeds_hold`: the dollars that the hold has left. */
+          /**
+           * With `exceeds_hold`: the dollars that the hold has left. With `spend_limit_reached`: those that the limit has left.
+           */
           remaining?: number;
+          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          budgetId?: string;
+          /** With `spend_limit_reached`: the limit. */
+          limit?: number;
+          /**
+           * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+           */
+          scope?: 'total' | 'window' | 'per_call';
+          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+          resetsAt?: string | null;
           /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
           status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
           /** With `tool_exists`: the tool that has the name. */
@@ -514,6 +531,7 @@ export interface ErrorReply {
       | 'invalid_secret_key'
       | 'session_required'
       | 'insufficient_balance'
+      | 'spend_limit_reached'
       | 'exceeds_hold'
       | 'card_declined'
       | 'authentication_required'
@@ -522,6 +540,9 @@ export interface ErrorReply {
       | 'payment_too_late'
       | 'no_saved_card'
       | 'foreign_origin'
+      | 'tool_not_allowed'
+      | 'developer_not_allowed'
+      | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
@@ -529,6 +550,7 @@ export interface ErrorReply {
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
       | 'hold_closed'
+      | 'budget_closed'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -561,8 +583,20 @@ export interface ErrorReply {
     left?: number;
     /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
     refundable?: number;
-    /** With `exceeds_hold`: the dollars that the hold has left. */
+    /**
+     * With `exceeds_hold`: the dollars that the hold has left. With `spend_limit_reached`: those that the limit has left.
+     */
     remaining?: number;
+    /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+    budgetId?: string;
+    /** With `spend_limit_reached`: the limit. */
+    limit?: number;
+    /**
+     * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+     */
+    scope?: 'total' | 'window' | 'per_call';
+    /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+    resetsAt?: string | null;
     /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
     status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
     /** With `tool_exists`: the tool that has the name. */
