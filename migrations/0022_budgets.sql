@@ -56,7 +56,7 @@ create table farebox.budget_details (
   closed_at timestamptz,
   changed_at timestamptz,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
-  constraint budget_details_id_unique unique (ledger, consumer_id, id),
+  constraint budget_details_id_unique unique (id),
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) between 1 and 6)
 );
 comment on table farebox.budget_details is

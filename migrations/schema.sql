@@ -151,7 +151,7 @@ create table farebox.budget_details (
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
-  constraint budget_details_id_unique unique (ledger, consumer_id, id),
+  constraint budget_details_id_unique unique (id),
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);

@@ -48,24 +48,41 @@ const windowUsed = (node: 'b' | 'p') => {
     else ${of('window_used_micros')} end`;
 };
 
-const budgets = sql.fragment`
-  select d.id, d.number, d.path, above.id as "parentId", d.name, on_path."isClosed", on_path."isExpired",
+const columns = sql.fragment`
+  d.id, d.number, d.path, above.id as "parentId", d.name, on_path."isClosed", on_path."isExpired",
     b.limit_micros as "limitMicros", b.used_micros as "usedMicros", b.window_unit as "windowUnit",
     b.window_limit_micros as "windowLimitMicros", ${windowUsed('b')} as "windowUsedMicros",
     w.began[b.window_unit] as "windowBegan", on_path.remaining as "remainingMicros",
     d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers, d.may_delegate as "mayDelegate",
     nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
-  from farebox.budget_details d
-  join farebox.budgets b using (ledger, consumer_id, number)
+`;
+
+/** Of nodes `d`. `limit 1` makes each of these a probe, also while the planner takes the tables for small. */
+const joined = sql.fragment`
   cross join (select farebox.windows_at(now()) as began) w
+  cross join lateral (
+    select * from farebox.budgets where ledger = d.ledger and consumer_id = d.consumer_id and number = d.number
+    limit 1
+  ) b
   cross join lateral (
     select min(least(p.limit_micros - p.used_micros, p.window_limit_micros - ${windowUsed('p')})) as remaining,
       bool_or(p.is_closed) as "isClosed", coalesce(bool_or(q.expires_at <= now()), false) as "isExpired"
-    from farebox.budgets p join farebox.budget_details q using (ledger, consumer_id, number)
-    where p.ledger = d.ledger and p.consumer_id = d.consumer_id and p.number = any (d.path)
+    from unnest(d.path) as n (number)
+    cross join lateral (
+      select * from farebox.budgets where ledger = d.ledger and consumer_id = d.consumer_id and number = n.number
+      limit 1
+    ) p
+    cross join lateral (
+      select expires_at from farebox.budget_details
+      where ledger = d.ledger and consumer_id = d.consumer_id and number = n.number
+      limit 1
+    ) q
   ) on_path
-  left join farebox.budget_details above on above.ledger = d.ledger and above.consumer_id = d.consumer_id
-    and above.number = d.path[cardinality(d.path) - 1]
+  left join lateral (
+    select id from farebox.budget_details
+    where ledger = d.ledger and consumer_id = d.consumer_id and number = d.path[cardinality(d.path) - 1]
+    limit 1
+  ) above on true
 `;
 
 /** Newest first: those that the view shows, or the children of one node. */
@@ -75,15 +92,20 @@ export async function listBudgets(
   parentNumber: number | undefined,
   { limit, beforeId }: Page,
 ): Promise<readonly Budget[]> {
+  // By number, which the only index that a consumer's nodes are found by is in the order of; and the page first, so
+  // that what is joined is joined for its nodes alone.
   const rows = await connection.any(sql.type(budgetRow)`
-    ${budgets} where ${seenIn(view)}
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`d.id < ${beforeId}::uuid`}
-      and ${
-        parentNumber === undefined
-          ? sql.fragment`true`
-          : sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`
-      }
-    order by d.id desc limit ${limit}
+    select ${columns} from (
+      select d.* from farebox.budget_details d
+      where ${seenIn(view)}
+        and ${beforeId === undefined ? sql.fragment`true` : before(view, beforeId)}
+        and ${
+          parentNumber === undefined
+            ? sql.fragment`true`
+            : sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`
+        }
+      order by d.number desc limit ${limit}
+    ) d ${joined} order by d.number desc
   `);
   return rows.map(budgetOf);
 }
@@ -94,7 +116,7 @@ export async function findBudget(
   id: string,
 ): Promise<Budget | null> {
   const found = await connection.maybeOne(sql.type(budgetRow)`
-    ${budgets} where ${seenIn(view)} and d.id = ${id}
+    select ${columns} from farebox.budget_details d ${joined} where ${seenIn(view)} and d.id = ${id}
   `);
   return found && budgetOf(found);
 }
@@ -107,9 +129,17 @@ export async function getBudgetOfNumber(
 ): Promise<Budget> {
   return budgetOf(
     await connection.one(sql.type(budgetRow)`
-      ${budgets} where d.ledger = ${ledger} and d.consumer_id = ${consumerId} and d.number = ${number}
+      select ${columns} from farebox.budget_details d ${joined}
+      where d.ledger = ${ledger} and d.consumer_id = ${consumerId} and d.number = ${number}
     `),
   );
+}
+
+function before({ ledger, consumerId }: TreeView, id: string) {
+  return sql.fragment`
+    d.number < (select c.number from farebox.budget_details c
+      where c.id = ${id} and c.ledger = ${ledger} and c.consumer_id = ${consumerId})
+  `;
 }
 
 function seenIn({ ledger, consumerId, root }: TreeView) {

@@ -63,6 +63,9 @@ export interface Capture {
   readonly over: OverMode;
 }
 
+/** Charges that may still be refunded. */
+const REMEMBERED = 2_000;
+
 export class BudgetModel {
   readonly nodes: ModelNode[] = [];
   readonly keys: ModelKey[] = [{ number: 0, node: null }];
@@ -173,6 +176,13 @@ export class BudgetModel {
     for (const { window } of this.nodes) {
       if (window) Object.assign(window, { used: 0, since: this.wave + 1 });
     }
+  }
+
+  /** What nothing can happen to any more, and the oldest charges, which are then never refunded. */
+  forget(): void {
+    this.holds.splice(0, this.holds.length, ...this.holds.filter(({ isOpen }) => isOpen));
+    if (this.charges.length > 2 * REMEMBERED)
+      this.charges.splice(0, this.charges.length - REMEMBERED);
   }
 
   #count({ node }: ModelKey, micros: number, wave: number): void {
