@@ -12,7 +12,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AgentActivities } from '../activities/agents.ts';
+import type { InvocationAttemptActivities } from '../activities/invocation-attempts.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
 import {
   agentTaskQueue,
@@ -108,8 +108,8 @@ function inPostgres(summary: string): InvocationActivities {
   });
 }
 
-function toAgent(run: Run): AgentActivities {
-  return proxyActivities<AgentActivities>({
+function toAgent(run: Run): InvocationAttemptActivities {
+  return proxyActivities<InvocationAttemptActivities>({
     taskQueue: agentTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: run.attemptTimeoutMs + 15_000,
     heartbeatTimeout: '10s',

@@ -11,9 +11,9 @@ import {
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
-import type { LedgerActivities, OpenedTopUp } from '../activities/ledger.ts';
-import type { OpenedCheckout, ProcessorActivities } from '../activities/processor.ts';
-import type { ReversalActivities } from '../activities/reversals.ts';
+import type { TopUpActivities, ClaimedTopUp } from '../activities/top-ups.ts';
+import type { OpenedCheckout, TopUpPaymentActivities } from '../activities/top-up-payments.ts';
+import type { TopUpReversalActivities } from '../activities/top-up-reversals.ts';
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
@@ -26,7 +26,7 @@ interface Run {
   readonly topUpId: string;
   readonly steps: Steps;
   status: TopUpView['status'];
-  method: OpenedTopUp['method'] | undefined;
+  method: ClaimedTopUp['method'] | undefined;
   sessionUrl: string | null;
   sessionId: string | null;
   paymentIntentId: string | null;
@@ -48,7 +48,7 @@ interface Run {
 /** After a step has used up its attempts: so long, then doubling up to the maximum. */
 const RETRY_MS_MIN = 10_000;
 
-type Activities = LedgerActivities & ProcessorActivities & ReversalActivities;
+type Activities = TopUpActivities & TopUpPaymentActivities & TopUpReversalActivities;
 
 function activities(summary: string): Activities {
   return proxyActivities<Activities>({
@@ -66,7 +66,7 @@ export async function topUp(input: TopUpInput): Promise<TopUpView> {
   listen(run);
   const { steps } = run;
   return steps.orderly(async () => {
-    const opened = await steps.take('open', () => open(run));
+    const opened = await steps.take('claim', () => claim(run));
     if (opened && MAY_BE_PAID.has(opened.status)) {
       await conclude(run, await paymentOf(run, firstQuestionOf(opened)));
     }
@@ -93,7 +93,7 @@ function hasReversals({ reversalReported, status }: Run): boolean {
 }
 
 /** Null: it was withdrawn, and nothing may be done. */
-async function open(run: Run): Promise<OpenedTopUp | null> {
+async function claim(run: Run): Promise<ClaimedTopUp | null> {
   const opened = await activities('Take up the top-up').openTopUp(run.topUpId);
   if (opened === null) {
     run.status = 'withdrawn';
@@ -117,7 +117,7 @@ async function open(run: Run): Promise<OpenedTopUp | null> {
 /** The steps that tell whether it was paid. An operator's `cancel` takes the place of each of them. */
 type Question = 'openCheckout' | 'chargeCard' | 'ask' | 'cancel';
 
-function firstQuestionOf({ status, method, sessionUrl }: OpenedTopUp): Question {
+function firstQuestionOf({ status, method, sessionUrl }: ClaimedTopUp): Question {
   if (status !== 'pending') return 'ask';
   if (method === 'direct') return 'chargeCard';
   // Asked at once in a later run: what was reported to the one before may not have been acted on.
@@ -206,7 +206,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
 async function syncReversals(run: Run): Promise<void> {
   const { topUpId, steps } = run;
   const reading = activities('Settle refunds and disputes');
-  const settled = await steps.take('settle', () => {
+  const settled = await steps.take('syncReversals', () => {
     run.reversalReported = false; // whatever was reported until now, this reads
     steps.waitingFor = 'processor';
     return reading.settleTopUp(topUpId);
@@ -294,7 +294,7 @@ function listen(run: Run): void {
       description:
         'For operators: closes the payment at the processor and ends the top-up. Refused once the top-up is paid or over.',
       validator: () => {
-        if (steps.step === 'open' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
+        if (steps.step === 'claim' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
         throw new Error(`too late to cancel: the top-up is at the step "${steps.step}"`);
       },
     },
@@ -308,12 +308,14 @@ function newRun(input: TopUpInput): Run {
   const { topUpId, reversalReported = false } = input;
   const run: Run = {
     topUpId,
-    steps: new Steps('open', 'processor', {
+    steps: new Steps('claim', 'processor', {
       stuckAfter: 1,
       display: () => display({ ...progressOf(run), ...run, ended: run.steps.ended }),
       beginAnew: (step) =>
         continueAsNew<typeof topUp>(
-          run.reversalReported || step === 'settle' ? { ...input, reversalReported: true } : input,
+          run.reversalReported || step === 'syncReversals'
+            ? { ...input, reversalReported: true }
+            : input,
         ),
       pauseAfter: (step, failure) => pauseAfter(run, step, failure),
     }),

@@ -4,8 +4,8 @@ import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../domain/money.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { positiveDollarsOf } from './dollars.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { parsePositiveDollars } from './dollars.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 const REASON_LENGTH_MAX = 500;
 
@@ -31,7 +31,7 @@ async function adjust(
   { reason, json, dataDir }: AdjustOptions,
 ): Promise<void> {
   const amountMicros = signedMicrosOf(dollars);
-  const adjusted = await withLedger(dataDir, async (database) => {
+  const adjusted = await withDatabase(dataDir, async (database) => {
     const account = await getAccount(database, who);
     const result = await adjustBalance(database, account, { amountMicros, reason });
     if (result.kind === 'insufficient_balance') {
@@ -56,7 +56,7 @@ async function adjust(
 
 function signedMicrosOf(text: string): Micros {
   const isNegative = text.startsWith('-');
-  const micros = positiveDollarsOf(isNegative ? text.slice(1) : text);
+  const micros = parsePositiveDollars(isNegative ? text.slice(1) : text);
   return asMicros((isNegative ? -1 : 1) * micros);
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { environmentOf } from '../embedded/environment.ts';
 import { createSignInLink } from '../store/console/sign-in-links.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withLedger } from './ledger-command.ts';
+import { getAccount, withDatabase } from './database-command.ts';
 
 const LIFETIME_SECONDS = 86_400;
 
@@ -16,7 +16,7 @@ export function registerSignInLink(account: Command): void {
 }
 
 async function print(who: string, { dataDir }: { readonly dataDir: string }): Promise<void> {
-  const token = await withLedger(dataDir, async (database) => {
+  const token = await withDatabase(dataDir, async (database) => {
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
   });

@@ -4,11 +4,11 @@ import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
-import { registerCard } from './account-card.ts';
+import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf } from './dollars.ts';
-import { CommandError, table, withLedger } from './ledger-command.ts';
+import { parseDollars } from './dollars.ts';
+import { CommandError, table, withDatabase } from './database-command.ts';
 
 const COUNT_MAX = 1_000_000;
 
@@ -26,12 +26,17 @@ export function register(program: Command): void {
     .command('create')
     .description('make an account: a consumer, a developer and their keys, which are shown once')
     .requiredOption('--email <address>', 'of its owner; with --count it gets a number', emailOf)
-    .option('--balance <dollars>', 'booked as a completed top-up by hand', dollarsOf, 0 as Micros)
+    .option(
+      '--balance <dollars>',
+      'booked as a completed top-up by hand',
+      parseDollars,
+      0 as Micros,
+    )
     .option('--count <n>', 'make this many', countOf)
     .option('--json', 'print one JSON object a line', false)
     .addOption(dataDirOption())
     .action(create);
-  registerCard(account);
+  registerSavedCard(account);
   registerAdjust(account);
   registerSignInLink(account);
 }
@@ -41,7 +46,7 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
     count === undefined
       ? [email]
       : Array.from({ length: count }, (_, index) => email.replace('@', `+${index + 1}@`));
-  const result = await withLedger(dataDir, (database, config) =>
+  const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),

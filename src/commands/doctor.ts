@@ -21,7 +21,7 @@ import { createTemporalClient } from '../temporal/client.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withLedger } from './ledger-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
 
 const SCHEDULES_CHECK = 'Temporal has the schedules';
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
@@ -92,7 +92,7 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
   };
   const ledgerParts = parts.filter(isOfLedger);
-  return withLedger(dataDir, async (database) => {
+  return withDatabase(dataDir, async (database) => {
     const findings = await auditLedger(database, {
       ...settings,
       parts: ledgerParts,

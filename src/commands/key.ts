@@ -13,7 +13,7 @@ import {
 } from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
@@ -49,7 +49,7 @@ const common = (command: Command) =>
   command.option('--json', 'print JSON', false).addOption(dataDirOption());
 
 async function list(who: string, { json, dataDir }: Common): Promise<void> {
-  const keys = await withLedger(dataDir, async (database) =>
+  const keys = await withDatabase(dataDir, async (database) =>
     listKeys(database, (await getAccount(database, who)).id),
   );
   for (const key of keys) print(shown(key), json);
@@ -59,7 +59,7 @@ async function create(
   who: string,
   { kind, json, dataDir }: Common & { kind: KeyKind },
 ): Promise<void> {
-  await withLedger(dataDir, async (database, config) => {
+  await withDatabase(dataDir, async (database, config) => {
     const account = await getAccount(database, who);
     print(await makeKey(database, config, kind, account.id), json);
   });
@@ -69,7 +69,7 @@ async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { overlap: number },
 ): Promise<void> {
-  await withLedger(dataDir, (database, config) =>
+  await withDatabase(dataDir, (database, config) =>
     database.transaction(async (tx) => {
       const uuid = uuidOfKey(id);
       const old =
@@ -83,7 +83,7 @@ async function roll(
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
-  const key = await withLedger(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
+  const key = await withDatabase(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
   if (!key) throw noSuchKey(id);
   print(shown(key), json);
 }

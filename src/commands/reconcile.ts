@@ -10,11 +10,11 @@ import { dollarsOf } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
 import { createTemporalClient } from '../temporal/client.ts';
-import { reconcileNow } from '../temporal/reconciliation.ts';
+import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withLedger } from './ledger-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
@@ -59,7 +59,7 @@ type Comparison = Awaited<ReturnType<typeof compareNow>>;
 
 async function compareNow(dataDir: string) {
   const { looked, nudged } = await runNow(dataDir);
-  const found = await withLedger(dataDir, (database) => listDifferences(database));
+  const found = await withDatabase(dataDir, (database) => listDifferences(database));
   const differences = found.map(({ topUpId, processorMicros, ledgerMicros, ...rest }) => ({
     topUpId: wireId('topUp', topUpId),
     processor: dollarsOf(processorMicros),

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { rebuildRollups } from '../store/earnings/rollups.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { withLedger } from './ledger-command.ts';
+import { withDatabase } from './database-command.ts';
 
 export function register(program: Command): void {
   const rollup = program.command('rollup').description('the sums of what developers earned');
@@ -11,7 +11,7 @@ export function register(program: Command): void {
     .description('make them again from the charges, all at once, while charging goes on')
     .addOption(dataDirOption())
     .action(async ({ dataDir }: { dataDir: string }) => {
-      await withLedger(dataDir, rebuildRollups);
+      await withDatabase(dataDir, rebuildRollups);
       process.stdout.write('The sums are rebuilt.\n');
     });
 }

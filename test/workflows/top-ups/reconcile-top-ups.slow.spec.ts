@@ -12,7 +12,7 @@ import {
 } from '../../../src/store/audit/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';

@@ -219,7 +219,7 @@ describe('a credited top-up', () => {
     const isStuck = () => found(topUp, 'Stuck = true and WaitingFor = "processor"');
     await until(isStuck);
     const stuck = await harness.workflow(topUp.id).query<TopUpProgress>('status');
-    assert.equal(stuck.stuck?.step, 'settle');
+    assert.equal(stuck.stuck?.step, 'syncReversals');
     await harness.forgetFaults();
     const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);

@@ -23,7 +23,7 @@ import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict
 import { ask, seen } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface ProcessorDeps {
+export interface TopUpPaymentDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly baseUrl: string;
@@ -36,9 +36,9 @@ export interface ProcessorDeps {
 /** Where the consumer pays, and the session's id; null when the top-up has ended without one. */
 export type OpenedCheckout = Pick<TopUp, 'sessionUrl' | 'sessionId'>;
 
-export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
+export type TopUpPaymentActivities = ReturnType<typeof createTopUpPaymentActivities>;
 
-export function createProcessorActivities(deps: ProcessorDeps) {
+export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
   const step = <T>(run: (topUp: TopUp) => Promise<T>) => {
     return async (topUpId: string): Promise<T> => {
       return run(await getTopUp(deps.database, rowIdOf('topUp', topUpId)));
@@ -54,7 +54,7 @@ export function createProcessorActivities(deps: ProcessorDeps) {
   };
 }
 
-async function openCheckout(deps: ProcessorDeps, topUp: TopUp): Promise<OpenedCheckout> {
+async function openCheckout(deps: TopUpPaymentDeps, topUp: TopUp): Promise<OpenedCheckout> {
   if (topUp.sessionUrl !== null) return checkoutOf(topUp);
   demand(topUp, 'checkout');
   if (topUp.status !== 'pending') return checkoutOf(topUp);
@@ -74,7 +74,7 @@ function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
  */
 const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
-async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+async function chargeSavedCard(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verdict> {
   const { stripe, database } = deps;
   demand(topUp, 'direct');
   if (topUp.status !== 'pending') return ask(deps, topUp);
@@ -109,7 +109,7 @@ async function chargeSavedCard(deps: ProcessorDeps, topUp: TopUp): Promise<Verdi
   return seen(deps, topUp, verdictOfIntent(confirmed, topUp));
 }
 
-async function cancelPayment(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict> {
+async function cancelPayment(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verdict> {
   if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
@@ -121,15 +121,15 @@ async function cancelPayment(deps: ProcessorDeps, topUp: TopUp): Promise<Verdict
  * What is paid in another way, or was never taken up and may be withdrawn, takes no money here: somebody started this
  * step by hand.
  */
-function demand({ id, method, isOpened }: TopUp, wanted: TopUp['method']): void {
-  if (method === wanted && isOpened) return;
+function demand({ id, method, isClaimed }: TopUp, wanted: TopUp['method']): void {
+  if (method === wanted && isClaimed) return;
   throw ApplicationFailure.nonRetryable(
     `${wireId('topUp', id)} is not a ${wanted} top-up that was taken up: nothing was done.`,
     'not_open',
   );
 }
 
-async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {
+async function customerOf(deps: TopUpPaymentDeps, topUp: TopUp): Promise<string> {
   const known = await findProcessorCustomer(deps.database, topUp.accountId);
   if (known !== null) return known;
   const created = await calls.createCustomer(deps.stripe, topUp.accountId);

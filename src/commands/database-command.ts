@@ -10,7 +10,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-export async function withLedger<T>(
+export async function withDatabase<T>(
   dataDir: string,
   work: (database: Database, config: LedgerConfig) => Promise<T>,
 ): Promise<T> {

@@ -13,14 +13,14 @@ export function explainFailures(): ActivityInterceptors {
     inbound: {
       execute: (input, next) =>
         next(input).catch((error: unknown) => {
-          throw failureFor(error);
+          throw explain(error);
         }),
     },
   };
 }
 
 /** The type is one of our error codes where one fits. */
-function failureFor(error: unknown): unknown {
+function explain(error: unknown): unknown {
   if (error instanceof PaymentMismatchError) {
     return ApplicationFailure.create({
       type: 'payment_mismatch',

@@ -18,7 +18,7 @@ import {
 import { viewOf } from './invocations.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface AgentDeps {
+export interface InvocationAttemptDeps {
   readonly database: Database;
   /** Whether agents may be on loopback and private addresses. */
   readonly allowPrivate: boolean;
@@ -26,9 +26,9 @@ export interface AgentDeps {
   readonly timeoutMs: number;
 }
 
-export type AgentActivities = ReturnType<typeof createAgentActivities>;
+export type InvocationAttemptActivities = ReturnType<typeof createInvocationAttemptActivities>;
 
-export function createAgentActivities(deps: AgentDeps) {
+export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
   return {
     /** One attempt. Throws when there should be another one; else the invocation has ended. */
     async callAgent(invocationId: string): Promise<InvocationView> {
@@ -41,7 +41,7 @@ export function createAgentActivities(deps: AgentDeps) {
 }
 
 async function attempt(
-  { database, allowPrivate, timeoutMs }: AgentDeps,
+  { database, allowPrivate, timeoutMs }: InvocationAttemptDeps,
   id: string,
   invocationId: string,
   { payloadText, ...call }: AgentCall,

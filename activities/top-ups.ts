@@ -16,14 +16,14 @@ import {
   expireTopUp,
   failTopUp,
   getTopUp,
-  openTopUp,
+  claimTopUp,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
 import { storedFailureOf } from '../src/stripe/verdict.ts';
 import { ask, type AskDeps } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface LedgerDeps extends AskDeps {
+export interface TopUpDeps extends AskDeps {
   /** Of the processor, for links; null when there is none. */
   readonly dashboardUrl: string | null;
   /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
@@ -33,7 +33,7 @@ export interface LedgerDeps extends AskDeps {
 }
 
 /** What a workflow needs to know of a top-up; no personal data, since histories keep it. */
-export interface OpenedTopUp {
+export interface ClaimedTopUp {
   readonly method: TopUpMethod;
   readonly status: TopUpStatus;
   readonly consumerId: string;
@@ -47,14 +47,14 @@ export interface OpenedTopUp {
   readonly firstAskMs: number;
 }
 
-export type LedgerActivities = ReturnType<typeof createLedgerActivities>;
+export type TopUpActivities = ReturnType<typeof createTopUpActivities>;
 
-export function createLedgerActivities(deps: LedgerDeps) {
+export function createTopUpActivities(deps: TopUpDeps) {
   const { database, dashboardUrl, firstAskMs, autoTopUpRetryMs } = deps;
   return {
     /** Null when the request that made the top-up withdrew it: then nothing may be done. */
-    async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
-      const topUp = await openTopUp(database, rowIdOf('topUp', topUpId));
+    async openTopUp(topUpId: string): Promise<ClaimedTopUp | null> {
+      const topUp = await claimTopUp(database, rowIdOf('topUp', topUpId));
       if (!topUp) return null;
       return {
         method: topUp.method,

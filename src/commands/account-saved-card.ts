@@ -3,12 +3,12 @@
  * saved card. Nothing else changes that; a consumer key cannot.
  */
 import type { Command } from 'commander';
-import { dollarsOf as inDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { setConsentCeiling } from '../store/top-ups/consent.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf, payableDollarsOf, positiveDollarsOf } from './dollars.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 interface AutoTopUpOptions {
   readonly threshold?: Micros;
@@ -19,14 +19,14 @@ interface AutoTopUpOptions {
   readonly dataDir: string;
 }
 
-export function registerCard(account: Command): void {
+export function registerSavedCard(account: Command): void {
   account
     .command('consent <account>')
     .description('let direct top-ups take up to so much a month from the saved card')
-    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', dollarsOf)
+    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', parseDollars)
     .addOption(dataDirOption())
     .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
-      await withLedger(options.dataDir, async (database) => {
+      await withDatabase(options.dataDir, async (database) => {
         const { consumerId } = await getAccount(database, who);
         const ceiling = options.ceiling === 0 ? null : options.ceiling;
         await setConsentCeiling(database, consumerId, ceiling);
@@ -37,9 +37,9 @@ export function registerCard(account: Command): void {
     .description(
       'top up from the saved card when the balance is low; without options, show how it stands',
     )
-    .option('--threshold <dollars>', 'a charge that leaves less asks for it', positiveDollarsOf)
-    .option('--amount <dollars>', 'to take each time', payableDollarsOf)
-    .option('--ceiling <dollars>', 'to take at most in a UTC month', positiveDollarsOf)
+    .option('--threshold <dollars>', 'a charge that leaves less asks for it', parsePositiveDollars)
+    .option('--amount <dollars>', 'to take each time', parseCardDollars)
+    .option('--ceiling <dollars>', 'to take at most in a UTC month', parsePositiveDollars)
     .option('--off', 'switch it off')
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -48,7 +48,7 @@ export function registerCard(account: Command): void {
 
 async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> {
   const settings = settingsIn(options);
-  const found = await withLedger(options.dataDir, async (database) => {
+  const found = await withDatabase(options.dataDir, async (database) => {
     const account = await getAccount(database, who);
     if (settings !== undefined) await setAutoTopUp(database, account, settings);
     return findAutoTopUp(database, account);
@@ -76,8 +76,8 @@ function shownOf(autoTopUp: AutoTopUp | null): Record<string, string | number | 
   return {
     status,
     reason,
-    threshold: inDollars(thresholdMicros),
-    amount: inDollars(amountMicros),
-    ceiling: inDollars(ceilingMicros),
+    threshold: dollarsOf(thresholdMicros),
+    amount: dollarsOf(amountMicros),
+    ceiling: dollarsOf(ceilingMicros),
   };
 }

@@ -4,8 +4,8 @@ import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, dollarsOf, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { positiveDollarsOf } from './dollars.ts';
-import { CommandError, table, withLedger } from './ledger-command.ts';
+import { parsePositiveDollars } from './dollars.ts';
+import { CommandError, table, withDatabase } from './database-command.ts';
 
 interface RefundOptions {
   readonly amount: Micros | undefined;
@@ -20,7 +20,7 @@ export function register(program: Command): void {
     .option(
       '--amount <dollars>',
       'whole cents; by default everything that is unspent',
-      positiveDollarsOf,
+      parsePositiveDollars,
     )
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -33,7 +33,9 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   if (amount !== undefined && centsOf(amount) === undefined) {
     throw new CommandError('Refund amounts must be whole cents.');
   }
-  const result = await withLedger(dataDir, (database) => requestRefund(database, topUpId, amount));
+  const result = await withDatabase(dataDir, (database) =>
+    requestRefund(database, topUpId, amount),
+  );
   if (result.kind !== 'requested') throw new CommandError(refusalOf(topUp, result));
   const asked = {
     refundId: wireId('topUpRefund', result.refundId),
