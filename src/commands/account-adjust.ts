@@ -1,4 +1,4 @@
-/** `farebox account adjust`: an operator's own addition to a balance, or subtraction from it, with its reason. */
+/** `farebox account adjust`: credits or debits a balance manually, with a reason. For operators. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf, type Micros } from '../domain/money.ts';
@@ -18,8 +18,8 @@ interface AdjustOptions {
 export function registerAdjust(account: Command): void {
   account
     .command('adjust <account> <dollars>')
-    .description('add to a balance, or take from it (-2.50); never below zero')
-    .requiredOption('--reason <text>', 'why; kept with it', reasonOf)
+    .description('credit a balance, or debit it (-2.50); never below zero')
+    .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(adjust);
@@ -36,13 +36,11 @@ async function adjust(
     const result = await adjustBalance(database, account, { amountMicros, reason });
     if (result.kind === 'insufficient_balance') {
       throw new CommandError(
-        `The balance is ${dollarsOf(result.balance)} dollars, and never goes below zero.`,
+        `The balance is $${dollarsOf(result.balance)} and cannot go below zero.`,
       );
     }
     if (result.kind === 'too_much_credited') {
-      throw new CommandError(
-        'Everything that was ever credited to the account would exceed 9,007,199,254.740991 dollars.',
-      );
+      throw new CommandError("The account's lifetime credits would exceed $9,007,199,254.740991.");
     }
     return {
       consumerId: wireId('consumer', account.consumerId),
@@ -63,5 +61,5 @@ function signedMicrosOf(text: string): Micros {
 function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_LENGTH_MAX) return reason;
-  throw new InvalidArgumentError(`It must have from 1 to ${REASON_LENGTH_MAX} characters.`);
+  throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters long.`);
 }

@@ -1,4 +1,4 @@
-/** `farebox account …`: sign-ups without a console, and what only an owner may change. */
+/** `farebox account …`: creates accounts without the console, and changes settings that only an owner may change. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
@@ -21,19 +21,19 @@ interface CreateOptions {
 }
 
 export function register(program: Command): void {
-  const account = program.command('account').description('make and change accounts');
+  const account = program.command('account').description('create and change accounts');
   account
     .command('create')
-    .description('make an account: a consumer, a developer and their keys, which are shown once')
-    .requiredOption('--email <address>', 'of its owner; with --count it gets a number', emailOf)
+    .description('create an account: a consumer, a developer and their keys, which are shown once')
+    .requiredOption('--email <address>', "the owner's email; --count adds a number to it", emailOf)
     .option(
       '--balance <dollars>',
-      'booked as a completed top-up by hand',
+      'recorded as a completed manual top-up',
       parseDollars,
       0 as Micros,
     )
-    .option('--count <n>', 'make this many', countOf)
-    .option('--json', 'print one JSON object a line', false)
+    .option('--count <n>', 'create this many accounts', countOf)
+    .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(create);
   registerSavedCard(account);
@@ -54,7 +54,7 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
     ),
   );
   if (result.kind === 'email_taken') {
-    throw new CommandError(`There is an account with the address ${result.email} already.`);
+    throw new CommandError(`An account with the email ${result.email} already exists.`);
   }
   for (const account of result.accounts) {
     const shown = shownOnce(account);

@@ -19,7 +19,7 @@ export function register(program: Command): void {
     .description('refund the unspent part of a top-up to the card that paid it')
     .option(
       '--amount <dollars>',
-      'whole cents; by default everything that is unspent',
+      'whole cents; by default the whole unspent part',
       parsePositiveDollars,
     )
     .option('--json', 'print JSON', false)
@@ -45,8 +45,8 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   process.stdout.write(
     json
       ? `${JSON.stringify(asked)}\n`
-      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe;\n` +
-          'if that fails, the amount is credited again.\n',
+      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe.\n` +
+          'If that fails, the amount is credited again.\n',
   );
 }
 

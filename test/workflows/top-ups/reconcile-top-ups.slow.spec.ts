@@ -416,6 +416,6 @@ describe('reconciliation', () => {
 
   it('says so when there is no Temporal to do it', async () => {
     const env = { ...harness.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
-    await assert.rejects(farebox(['reconcile'], { env }), /Temporal does not answer/);
+    await assert.rejects(farebox(['reconcile'], { env }), /Temporal did not respond/);
   });
 });
