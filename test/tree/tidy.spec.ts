@@ -11,14 +11,28 @@ const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
 const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;
 /** Rooms whose prose is plain English. Add a room once its comments are clean. */
 const PLAIN_ROOMS = [
+  '.env.example',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'README.md',
+  'activities/',
   'bin/farebox',
+  'deploy/',
+  'docker-compose.yml',
   'docs/decisions/',
+  'docs/glossary.md',
+  'docs/holds.md',
+  'docs/operations.md',
+  'docs/runbook.md',
   'docs/security.md',
   'docs/settings.md',
-  'docker-compose.yml',
+  'docs/workflows.md',
   'examples/',
   'simulator/',
   'src/agents/',
+  'src/cli.ts',
+  'src/commands/',
   'src/domain/',
   'src/egress/',
   'src/embedded/',
@@ -28,6 +42,10 @@ const PLAIN_ROOMS = [
   'src/store/balance/',
   'src/store/database.ts',
   'src/store/earnings/',
+  'src/store/top-ups/',
+  'src/stripe/',
+  'src/temporal/',
+  'workflows/',
 ];
 /** Constructions that read as translated, and for amounts the form `$10.00`. */
 const CONSTRUCTIONS = [
