@@ -1,5 +1,5 @@
 /** Prices of tools, in memory; and the names that are charged before anyone registered them. */
-import { asMicros, type Micros } from '../domain/money.ts';
+import type { Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
 import {
   findChangedTools,
@@ -71,7 +71,7 @@ function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
     tools.map((tool) => [
       nameOf(tool),
       {
-        price: tool.priceMicros === null ? undefined : asMicros(tool.priceMicros),
+        price: tool.priceMicros ?? undefined,
         isArchived: tool.isArchived,
       },
     ]),

@@ -1,10 +1,10 @@
 /** `farebox account adjust`: an operator's own addition to a balance, or subtraction from it, with its reason. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../domain/money.ts';
+import { asMicros, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { positiveDollarsOf } from './dollars.ts';
+import { parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
 
 const REASON_LENGTH_MAX = 500;
@@ -36,7 +36,7 @@ async function adjust(
     const result = await adjustBalance(database, account, { amountMicros, reason });
     if (result.kind === 'insufficient_balance') {
       throw new CommandError(
-        `The balance is ${dollarsOf(result.balance)} dollars, and never goes below zero.`,
+        `The balance is ${formatDollars(result.balance)}, and never goes below zero.`,
       );
     }
     if (result.kind === 'too_much_credited') {
@@ -56,7 +56,7 @@ async function adjust(
 
 function signedMicrosOf(text: string): Micros {
   const isNegative = text.startsWith('-');
-  const micros = positiveDollarsOf(isNegative ? text.slice(1) : text);
+  const micros = parsePositiveDollars(isNegative ? text.slice(1) : text);
   return asMicros((isNegative ? -1 : 1) * micros);
 }
 

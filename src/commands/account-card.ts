@@ -3,11 +3,11 @@
  * saved card. Nothing else changes that; a consumer key cannot.
  */
 import type { Command } from 'commander';
-import { dollarsOf as inDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { setConsentCeiling } from '../store/top-ups/consent.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf, payableDollarsOf, positiveDollarsOf } from './dollars.ts';
+import { parseCardDollars, parseDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
 
 interface AutoTopUpOptions {
@@ -23,7 +23,7 @@ export function registerCard(account: Command): void {
   account
     .command('consent <account>')
     .description('let direct top-ups take up to so much a month from the saved card')
-    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', dollarsOf)
+    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', parseDollars)
     .addOption(dataDirOption())
     .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
       await withLedger(options.dataDir, async (database) => {
@@ -37,9 +37,9 @@ export function registerCard(account: Command): void {
     .description(
       'top up from the saved card when the balance is low; without options, show how it stands',
     )
-    .option('--threshold <dollars>', 'a charge that leaves less asks for it', positiveDollarsOf)
-    .option('--amount <dollars>', 'to take each time', payableDollarsOf)
-    .option('--ceiling <dollars>', 'to take at most in a UTC month', positiveDollarsOf)
+    .option('--threshold <dollars>', 'a charge that leaves less asks for it', parsePositiveDollars)
+    .option('--amount <dollars>', 'to take each time', parseCardDollars)
+    .option('--ceiling <dollars>', 'to take at most in a UTC month', parsePositiveDollars)
     .option('--off', 'switch it off')
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -76,8 +76,8 @@ function shownOf(autoTopUp: AutoTopUp | null): Record<string, string | number | 
   return {
     status,
     reason,
-    threshold: inDollars(thresholdMicros),
-    amount: inDollars(amountMicros),
-    ceiling: inDollars(ceilingMicros),
+    threshold: dollarsOf(thresholdMicros),
+    amount: dollarsOf(amountMicros),
+    ceiling: dollarsOf(ceilingMicros),
   };
 }

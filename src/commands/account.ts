@@ -7,7 +7,7 @@ import { registerAdjust } from './account-adjust.ts';
 import { registerCard } from './account-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf } from './dollars.ts';
+import { parseDollars } from './dollars.ts';
 import { CommandError, table, withLedger } from './ledger-command.ts';
 
 const COUNT_MAX = 1_000_000;
@@ -26,7 +26,12 @@ export function register(program: Command): void {
     .command('create')
     .description('make an account: a consumer, a developer and their keys, which are shown once')
     .requiredOption('--email <address>', 'of its owner; with --count it gets a number', emailOf)
-    .option('--balance <dollars>', 'booked as a completed top-up by hand', dollarsOf, 0 as Micros)
+    .option(
+      '--balance <dollars>',
+      'booked as a completed top-up by hand',
+      parseDollars,
+      0 as Micros,
+    )
     .option('--count <n>', 'make this many', countOf)
     .option('--json', 'print one JSON object a line', false)
     .addOption(dataDirOption())

@@ -10,7 +10,7 @@ export interface AmountRule {
 
 export const CHARGEABLE: AmountRule = {
   accepts: isChargeable,
-  says: 'more than 0 and at most 1,000,000 dollars, with at most six decimals',
+  says: 'more than $0 and at most $1,000,000, with at most six decimals',
 };
 
 export function amountOf(param: string, sent: number | string, rule: AmountRule): Micros {

@@ -1,7 +1,7 @@
 /** What waits in the database to be done, and for how long: figures for the metrics. */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),
@@ -18,7 +18,7 @@ export interface Backlog {
 }
 
 const waitingRow = row(Waiting);
-const ageRow = row(Type.Object({ ageSeconds: Type.Union([Type.Number(), Type.Null()]) }));
+const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
 /** Longer than any payment takes to settle. Without it, every checkout that ever expired would be read. */
 const TOP_UP_DAYS = 40;

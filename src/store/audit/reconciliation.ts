@@ -3,17 +3,16 @@
  * the differences that it met. A difference is a row for as long as it is there.
  */
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
 import type { Offender } from './ledger-checks.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
   kind: Type.Enum(DIFFERENCE_KINDS),
-  processorMicros: Type.Unsafe<Micros>(Type.Integer()),
-  ledgerMicros: Type.Unsafe<Micros>(Type.Integer()),
+  processorMicros: micros,
+  ledgerMicros: micros,
   /** The payments that were looked at. */
   paymentIntentIds: Type.Array(Type.String()),
   /** When it was met first. */
@@ -24,9 +23,9 @@ export type Difference = Static<typeof Difference>;
 const Booked = Type.Object({
   topUpId: Type.String(),
   /** What was asked for. */
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  paymentIntentId: Type.Union([Type.String(), Type.Null()]),
-  creditedMicros: Type.Unsafe<Micros>(Type.Integer()),
+  amountMicros: micros,
+  paymentIntentId: nullable(Type.String()),
+  creditedMicros: micros,
 });
 /** A top-up, and what was credited for it. */
 export type Booked = Static<typeof Booked>;
@@ -35,7 +34,7 @@ const Claim = Type.Object({
   topUpId: Type.String(),
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  amountMicros: micros,
 });
 /** What a refund or dispute takes or holds: one that the processor has, or should have had by now. */
 export type Claim = Static<typeof Claim>;
@@ -45,7 +44,7 @@ const differenceRow = row(Difference);
 const bookedRow = row(Booked);
 const idRow = row(Type.Object({ id: Type.String() }));
 const lateRow = row(Type.Object({ detail: Type.String() }));
-const sinceRow = row(Type.Object({ since: Type.Union([Type.String(), Type.Null()]) }));
+const sinceRow = row(Type.Object({ since: nullable(Type.String()) }));
 
 /**
  * From when on the processor's books are to be walked: where the last walk ended, less an overlap, since objects

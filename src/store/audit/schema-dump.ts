@@ -4,7 +4,7 @@
  * gives the same text on every machine.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Database } from '../database.ts';
+import { nullable, row, sql, type Database } from '../database.ts';
 
 const HEADER = `\
 -- The schema that the files of this folder make, for reading: written by \`npm run schema\`, never edited, and
@@ -13,17 +13,15 @@ const HEADER = `\
 `;
 const COMMENT_WIDTH = 110;
 
-const nullableText = Type.Union([Type.String(), Type.Null()]);
-
 const Table = Type.Object({
   name: Type.String(),
-  comment: nullableText,
-  columns: Type.Array(Type.Object({ definition: Type.String(), comment: nullableText })),
+  comment: nullable(Type.String()),
+  columns: Type.Array(Type.Object({ definition: Type.String(), comment: nullable(Type.String()) })),
   constraints: Type.Array(Type.String()),
   /** As in ` partition by range (id)`. */
   suffix: Type.String(),
   /** A partition has what its parent has; only where it belongs is shown. */
-  partition: nullableText,
+  partition: nullable(Type.String()),
   /** Triggers, rules, row security, and the indexes that are not a constraint's. */
   statements: Type.Array(Type.String()),
 });

@@ -6,7 +6,15 @@ import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type DeveloperRef,
+} from '../database.ts';
 import { spentBefore } from '../balance/spent.ts';
 
 /** A member of the metadata: the schema of the request lets nothing else in. */
@@ -17,13 +25,13 @@ const StoredCharge = Type.Object({
   consumerId: Type.String(),
   developerId: Type.String(),
   tool: Type.String(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
   receiptKey: Type.Integer(),
   /** What of it has gone back. */
-  refundedMicros: Type.Integer(),
+  refundedMicros: micros,
   /** The hold that it was captured from; null of a plain charge. */
-  holdId: Type.Union([Type.String(), Type.Null()]),
-  metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
+  holdId: nullable(Type.String()),
+  metadata: nullable(Type.Record(Type.String(), Scalar)),
 });
 
 /** A charge as it was made; its time is in its id, its receipt is derived from these. */
@@ -119,12 +127,10 @@ async function sumMatching(
   `);
 }
 
-type Developer = { readonly developerNumber: number };
-
 /** A developer's charges, newest first. */
 export async function listDeveloperCharges(
   connection: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   filter: DeveloperChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
@@ -154,7 +160,7 @@ const HOUR_MS = MINUTES_OF_HOUR * MINUTE_MS;
 /** Looked for in the minutes that have some, so that a rare tool among millions of charges is found soon. */
 async function listToolCharges(
   connection: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   filter: ChargeFilter & { readonly tool: string },
   page: Page,
 ): Promise<readonly StoredCharge[]> {
@@ -181,7 +187,7 @@ interface Stretch {
 /** The newest minutes that hold a page of a tool's charges together, those without a gap between them as one. */
 async function findToolStretches(
   connection: Connection,
-  { developerNumber }: Developer,
+  { developerNumber }: DeveloperRef,
   { tool, fromId, toId }: ChargeFilter & { readonly tool: string },
   { limit, beforeId }: Page,
 ): Promise<readonly Stretch[]> {
@@ -227,7 +233,7 @@ async function findToolStretches(
 
 export async function findDeveloperCharge(
   connection: Connection,
-  { developerNumber }: Developer,
+  { developerNumber }: DeveloperRef,
   id: string,
 ): Promise<StoredCharge | null> {
   return connection.maybeOne(sql.type(chargeRow)`

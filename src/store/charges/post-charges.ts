@@ -12,7 +12,7 @@ import {
   uuidArray,
 } from './binary-arrays.ts';
 import { Type } from 'typebox';
-import { row, sql, type Connection, type RowParser } from '../database.ts';
+import { micros, row, sql, type Connection, type RowParser } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
@@ -162,8 +162,8 @@ export async function postCharges(
 const OutcomeByKey = Type.Object({
   isSame: Type.Boolean(),
   id: Type.String(),
-  amountMicros: Type.Integer(),
-  balanceMicros: Type.Integer(),
+  amountMicros: micros,
+  balanceMicros: micros,
   receiptKey: Type.Integer(),
 });
 const outcomeByKeyRow = row(OutcomeByKey);

@@ -7,7 +7,15 @@ import { Type, type Static } from 'typebox';
 import { wireId } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
@@ -24,10 +32,10 @@ export interface ChargeRefundRequest {
 const ChargeRefund = Type.Object({
   id: Type.String(),
   chargeId: Type.String(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
   /** Of the charge, by this refund and those before it. */
-  refundedMicros: Type.Integer(),
-  askedMicros: Type.Union([Type.Integer(), Type.Null()]),
+  refundedMicros: micros,
+  askedMicros: nullable(micros),
 });
 
 /** A row of `charge_refunds`; ids are UUIDs, and its time is in its id. */
@@ -55,8 +63,8 @@ const Charge = Type.Object({
   consumerId: Type.String(),
   developer: Type.Integer(),
   tool: Type.String(),
-  amountMicros: Type.Integer(),
-  spentMicros: Type.Integer(),
+  amountMicros: micros,
+  spentMicros: micros,
 });
 type Charge = Static<typeof Charge>;
 
@@ -100,7 +108,7 @@ export async function refundCharge(
     const refund = await insert(tx, charge, request, {
       id: randomUUIDv7(),
       amountMicros,
-      refundedMicros: refunded + amountMicros,
+      refundedMicros: asMicros(refunded + amountMicros),
       spentMicros: toMicros,
     });
     const reason = wireId('charge', charge.id);

@@ -1,7 +1,7 @@
 /** Gives back what holds that expired still reserve. Any number of processes may do it at once. */
 import { Type } from 'typebox';
 import { repayDebts } from '../balance/debts.ts';
-import { row, sql, type Database } from '../database.ts';
+import { nullable, row, sql, type Database } from '../database.ts';
 
 /** Rows of hold_expiries in one transaction: each has the holds of one flush, most of them closed by now. */
 const ROWS_MAX = 200;
@@ -10,8 +10,8 @@ const expiredRow = row(
   Type.Object({
     taken: Type.Integer(),
     closed: Type.Integer(),
-    ledgers: Type.Union([Type.Array(Type.Integer()), Type.Null()]),
-    consumers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    ledgers: nullable(Type.Array(Type.Integer())),
+    consumers: nullable(Type.Array(Type.String())),
   }),
 );
 

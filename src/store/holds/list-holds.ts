@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -24,13 +24,13 @@ const holdRow = row(
     consumerId: Type.String(),
     developerId: Type.String(),
     tool: Type.String(),
-    amountMicros: Type.Integer(),
-    capturedMicros: Type.Integer(),
-    remainingMicros: Type.Integer(),
+    amountMicros: micros,
+    capturedMicros: micros,
+    remainingMicros: micros,
     state: Type.Integer(),
     placedAt: Type.String(),
     expiresAt: Type.String(),
-    metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
+    metadata: nullable(Type.Record(Type.String(), Scalar)),
   }),
 );
 

@@ -1,8 +1,8 @@
 /** Which customer of the payment processor an account is: made at its first top-up, then kept. */
 import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
-const customerRow = row(Type.Object({ customerId: Type.Union([Type.String(), Type.Null()]) }));
+const customerRow = row(Type.Object({ customerId: nullable(Type.String()) }));
 
 export async function findProcessorCustomer(
   connection: Connection,

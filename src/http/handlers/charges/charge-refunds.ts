@@ -1,7 +1,7 @@
 /** Giving a charge back: by the developer who made it, in whole or in part, as often as something is left. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
@@ -49,7 +49,7 @@ export async function postChargeRefund(
         'refund_exceeds_charge',
         refundable === 0
           ? 'All of the charge has been refunded.'
-          : `Only ${refundable} dollars of the charge are left to refund.`,
+          : `Only ${formatDollars(result.refundable)} of the charge is left to refund.`,
         { ...(asked !== null && { param: 'amount' }), facts: { refundable } },
       );
     }
@@ -64,8 +64,8 @@ function wireRefund(refund: ChargeRefund): RefundReply {
   return {
     id: wireId('chargeRefund', refund.id),
     chargeId: wireId('charge', refund.chargeId),
-    amount: dollarsOf(asMicros(refund.amountMicros)),
-    refunded: dollarsOf(asMicros(refund.refundedMicros)),
+    amount: dollarsOf(refund.amountMicros),
+    refunded: dollarsOf(refund.refundedMicros),
     createdAt: new Date(uuidTimeMs(refund.id)).toISOString(),
   };
 }

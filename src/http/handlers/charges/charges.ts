@@ -8,7 +8,7 @@ import {
 import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import type {
   ChargeBody,
   ChargeReply,
@@ -124,7 +124,7 @@ export function insufficientBalance(
   const shortfall = asMicros(required - balance);
   return new ApiError(
     'insufficient_balance',
-    `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
+    `The balance of ${formatDollars(balance)} does not cover ${formatDollars(required)}; ` +
       'the consumer has to top up.',
     {
       facts: {
@@ -149,7 +149,7 @@ export function wireCharge(
     id: payload.id,
     receipt: api.receipts.signPayload(stored.receiptKey, payload),
     tool: payload.tool,
-    amount: dollarsOf(asMicros(stored.amountMicros)),
+    amount: dollarsOf(stored.amountMicros),
     developerId: payload.developerId,
     createdAt: payload.createdAt,
   };
@@ -160,7 +160,7 @@ export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): 
   const { holdId } = stored;
   return {
     ...wireCharge(api, stored),
-    refunded: dollarsOf(asMicros(stored.refundedMicros)),
+    refunded: dollarsOf(stored.refundedMicros),
     ...(holdId !== null && { holdId: wireId('hold', holdId) }),
   };
 }

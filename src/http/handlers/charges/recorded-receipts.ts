@@ -6,7 +6,7 @@ import type { Static } from 'typebox';
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
 import { isSameReceipt, receiptPayload } from '../../../charging/receipts.ts';
 import { uuidOf } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';
 import type { VerifyReply } from '../../../schemas/receipts.ts';
 import { findChargeOf } from '../../../store/charges/list-charges.ts';
@@ -69,6 +69,6 @@ async function findCharge(
   const charge = await findChargeOf(api.database, developerId, id);
   if (!charge) return undefined;
   const { micros: _, ...said } = receiptPayload(charge);
-  const amount = dollarsOf(asMicros(charge.amountMicros));
+  const amount = dollarsOf(charge.amountMicros);
   return { receipt: api.receipts.sign(charge), charge: { ...said, amount } };
 }

@@ -1,7 +1,7 @@
 /** Monthly statements, of whichever role the key is for. A month is a UTC month; one without anything is empty. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type {
   ConsumerStatementReply,
   DeveloperStatementReply,
@@ -85,7 +85,6 @@ export function isComplete({ toMs }: Month, nowMs: number): boolean {
 const isoOf = (timeMs: number): string => new Date(timeMs).toISOString();
 const nameOf = ({ fromMs }: Month): string => isoOf(fromMs).slice(0, 7);
 const dayOf = (timeMs: number): string => isoOf(timeMs).slice(0, 10);
-const wireAmount = (micros: number): number => dollarsOf(asMicros(micros));
 const topUpIdOf = (id: string | null): string | null => id && wireId('topUp', id);
 
 type ConsumerView = Pick<
@@ -102,7 +101,7 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
     openingBalance: dollarsOf(opening),
     movements: movements.map(({ kind, amountMicros, topUpId, reason, createdAt }) => ({
       kind,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
       topUpId: topUpIdOf(topUpId),
       reason,
       createdAt,
@@ -110,7 +109,7 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
     charges: charges.map(({ tool, charges: count, amountMicros }) => ({
       tool,
       charges: count,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
     })),
     closingBalance: dollarsOf(closing),
   };
@@ -129,7 +128,7 @@ function developerView({ opening, earned, refunds, closing }: DeveloperStatement
       day: day.slice(0, 10),
       tool,
       refunds: count,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
     })),
     closingEarnings: dollarsOf(closing),
   };
@@ -155,7 +154,7 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
       '',
       '',
       count,
-      BigInt(-amountMicros),
+      -BigInt(amountMicros),
     ]),
     [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing)],
   ];
@@ -181,7 +180,7 @@ function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
       '',
       '',
       count,
-      BigInt(-amountMicros),
+      -BigInt(amountMicros),
     ]),
     [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing)],
   ];

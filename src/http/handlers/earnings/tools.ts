@@ -1,7 +1,7 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   ChangedToolReply,
   ToolBody,
@@ -89,7 +89,7 @@ export async function getTools(
         description: tool.description,
         price: wirePrice(tool.priceMicros),
         totalCharges: tool.totalCharges,
-        totalRevenue: dollarsOf(asMicros(tool.totalRevenueMicros)),
+        totalRevenue: dollarsOf(tool.totalRevenueMicros),
       })),
     },
   };
@@ -110,6 +110,6 @@ function priceOf(sent: number | string | null | undefined): Micros | null | unde
   return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
 
-function wirePrice(micros: number | null): number | null {
-  return micros === null ? null : dollarsOf(asMicros(micros));
+function wirePrice(micros: Micros | null): number | null {
+  return micros === null ? null : dollarsOf(micros);
 }

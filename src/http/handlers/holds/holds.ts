@@ -9,7 +9,7 @@ import {
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { dollarsOf, isChargeable } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, isChargeable } from '../../../domain/money.ts';
 import type {
   CaptureBody,
   CaptureReply,
@@ -123,7 +123,7 @@ async function decide(
       const remaining = dollarsOf(outcome.remainingMicros);
       throw new ApiError(
         'exceeds_hold',
-        `Only ${remaining} dollars of the hold are left. Pass over: "cap" to charge just that, or ` +
+        `Only ${formatDollars(outcome.remainingMicros)} of the hold is left. Pass over: "cap" to charge just that, or ` +
           'over: "overflow" to take the excess from the balance.',
         { param: 'amount', facts: { remaining } },
       );

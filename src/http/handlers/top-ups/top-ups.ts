@@ -1,7 +1,7 @@
 /** Topping up, directly or by checkout, and a consumer's top-ups (specification section 4.1). */
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, centsOf, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
   CHECKOUT_MICROS_MIN,
   TOP_UP_MICROS_MAX,
@@ -128,7 +128,7 @@ export function payableFrom(min: Micros): AmountRule {
   return {
     accepts: (amount) =>
       centsOf(amount) !== undefined && amount >= min && amount <= TOP_UP_MICROS_MAX,
-    says: `whole cents, from ${dollarsOf(min)} to 999999.99 dollars`,
+    says: `whole cents, from ${formatDollars(min)} to $999,999.99`,
   };
 }
 
