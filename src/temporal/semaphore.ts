@@ -1,8 +1,8 @@
 /**
- * So many at a time, in the order in which they came. Who would have to wait longer than he can is turned
- * away, and whoever takes a turn gives it back.
+ * A first-in, first-out semaphore. Callers that cannot get a slot before their timeout are turned away; the others must
+ * release theirs.
  */
-export class Turns {
+export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
@@ -10,25 +10,25 @@ export class Turns {
     this.#free = atOnceMax;
   }
 
-  /** Whether it was one's turn in time; then the next step is the work, and `giveBack` after it. */
-  async take(timeoutMs: number): Promise<boolean> {
+  /** Resolves to whether the caller got a slot in time, and must `release` it after its work. */
+  async acquire(timeoutMs: number): Promise<boolean> {
     if (this.#free > 0) {
       this.#free -= 1;
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const come = () => resolve(true);
+    const grant = () => resolve(true);
     const timer = setTimeout(() => {
-      this.#waiting.delete(come);
+      this.#waiting.delete(grant);
       resolve(false);
     }, timeoutMs);
-    this.#waiting.add(come);
-    const isCome = await promise;
+    this.#waiting.add(grant);
+    const isGranted = await promise;
     clearTimeout(timer);
-    return isCome;
+    return isGranted;
   }
 
-  giveBack(): void {
+  release(): void {
     const [next] = this.#waiting;
     if (!next) {
       this.#free += 1;
