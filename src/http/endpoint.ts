@@ -16,7 +16,7 @@ import type { Api } from './services.ts';
 import { bodyBytesOf, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
-import { idempotencyKeyOf } from './idempotency-key.ts';
+import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
 import { queryReader } from './query.ts';
 import { requestIdOf, respondJson, type Reply } from './respond.ts';

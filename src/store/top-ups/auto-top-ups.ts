@@ -12,7 +12,7 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { lockConsent, type Consent } from './consent.ts';
+import { lockConsent, type Consent } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
   micros,

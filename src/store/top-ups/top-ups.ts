@@ -13,7 +13,7 @@ import {
   type TopUpFailure,
 } from '../../domain/top-up.ts';
 import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
-import { lockConsent } from './consent.ts';
+import { lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { postNotice } from '../outbox.ts';
 import {

@@ -11,7 +11,7 @@ import { apiErrorOf, errorBody } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import { chargeReply } from './charges.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { checkedKey } from '../../idempotency-key.ts';
+import { checkedKey } from '../../idempotency-key-header.ts';
 import { bodyValidator } from '../../validation.ts';
 
 /** A thousand charges with the largest metadata that is usual; the largest possible have to be split. */
