@@ -19,6 +19,7 @@ const PLAIN_ROOMS = [
   'examples/',
   'simulator/',
   'src/agents/',
+  'src/charging/',
   'src/domain/',
   'src/egress/',
   'src/embedded/',
