@@ -23,12 +23,15 @@ const PLAIN_ROOMS = [
   'src/domain/',
   'src/egress/',
   'src/embedded/',
+  'src/http/',
+  'src/metrics/',
   'src/processes/',
   'src/store/accounts/',
   'src/store/agents/',
   'src/store/balance/',
   'src/store/database.ts',
   'src/store/earnings/',
+  'src/top-ups/',
 ];
 /** Constructions that read as translated, and for amounts the form `$10.00`. */
 const CONSTRUCTIONS = [

@@ -1,4 +1,4 @@
-/** Monthly statements, of whichever role the key is for. A month is a UTC month; one without anything is empty. */
+/** Monthly statements for the key's role. A month is a UTC month; one without entries is empty. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
@@ -42,7 +42,7 @@ export async function getStatement(
   return { status: 200, body: { ...head, ...body } };
 }
 
-/** A row for each entry; the amounts of all but the last add up to the last. */
+/** One row for each entry. The amounts of all rows but the last add up to the last. */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
   const month = monthOf(params['month'] ?? '');
   return {
@@ -56,7 +56,7 @@ export function exportStatement(api: Api, { caller, params }: Request): Export {
   };
 }
 
-/** Since 1970, as ids begin then, up to the month that runs. */
+/** From 1970, when timestamps in ids begin, to the current month. */
 function monthOf(text: string): Month {
   const [, year = '', month = ''] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   const fromMs = Date.UTC(Number(year), Number(month) - 1);
@@ -64,7 +64,7 @@ function monthOf(text: string): Month {
     const thisMonth = isoOf(Date.now()).slice(0, 7);
     throw new ApiError(
       'invalid_request',
-      `month must be this month, ${thisMonth}, or an earlier one in that form.`,
+      `month must be the current month, ${thisMonth}, or an earlier one in the same format.`,
       { param: 'month' },
     );
   }
@@ -72,12 +72,12 @@ function monthOf(text: string): Month {
 }
 
 /**
- * A charge belongs to the month in which its id was made. It may then wait some seconds for its turn and for its
- * statements before it is in the books, and the clocks of servers differ by seconds.
+ * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue and in the
+ * database before it commits, and the clocks of servers differ by seconds.
  */
 const LATEST_COMMIT_MS = 60_000;
 
-/** Whether nothing can be added to the month any more. */
+/** Whether the month is closed: nothing can be added to it. */
 export function isComplete({ toMs }: Month, nowMs: number): boolean {
   return nowMs >= toMs + LATEST_COMMIT_MS;
 }

@@ -35,7 +35,7 @@ export async function postTool(
     const toolId = known && wireId('tool', known.id);
     throw new ApiError(
       'tool_exists',
-      `A tool of this name is registered already, or archived; PATCH /v1/tools/${toolId ?? ':id'} changes it.`,
+      `A tool with this name already exists, perhaps archived; change it with PATCH /v1/tools/${toolId ?? ':id'}.`,
       { facts: { ...(toolId && { toolId }) } },
     );
   }
@@ -43,7 +43,7 @@ export async function postTool(
   return { status: 201, body: wireTool(tool) };
 }
 
-/** Archived: out of the list and out of force, but for charges that name an amount. */
+/** An archived tool is not listed and its price no longer applies; charges with an amount still succeed. */
 export async function patchTool(
   api: Api,
   { caller, params, body }: Request<ToolChanges>,
@@ -71,7 +71,7 @@ export async function getTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** Those in use; with `archived=true` the archived ones instead. With `name`, that one, if it is there. */
+/** The tools in use, or with `archived=true` the archived ones. With `name`, only that one, if it exists. */
 export async function getTools(
   api: Api,
   { caller, query }: Request<undefined, ToolsQuery>,
@@ -105,7 +105,7 @@ function wireTool(tool: Tool): ToolReply {
   };
 }
 
-/** Null: none. Undefined: nothing was said. */
+/** Null: no price. Undefined: not sent. */
 function priceOf(sent: number | string | null | undefined): Micros | null | undefined {
   return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
