@@ -1,12 +1,12 @@
 /**
- * The commands. Each file of commands/ registers one; what fails prints its message alone and exits
- * with 1. bin/farebox runs this under Node 24.
+ * The commands. Each file of commands/ registers one. A command that fails prints only its message and exits with 1.
+ * bin/farebox runs this under Node 24.
  */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { program, type Command } from 'commander';
 
-/** Only the one that is asked for is loaded: all of them take a second, and a start runs four. */
+/** Only the requested command is loaded: loading all takes a second, and a start runs four. */
 const commands: Readonly<Record<string, () => Promise<{ register(program: Command): void }>>> = {
   start: () => import('./commands/start.ts'),
   api: () => import('./commands/api.ts'),
@@ -22,13 +22,13 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   init: () => import('./commands/init.ts'),
 };
 
-// bin/farebox has done so before, where it is what runs this.
+// bin/farebox, if it runs this, has already done the same.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
 program.name('farebox').description('Prepaid-balance billing for tool servers.');
 const asked = commands[process.argv[2] ?? ''];
 for (const load of asked ? [asked] : Object.values(commands)) (await load()).register(program);
 
-// Who started us with a channel would also stop us: when he is gone, nobody else will.
+// A parent that started this process with a channel is expected to stop it. Once the parent is gone, nobody else would.
 if (process.channel) {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   process.channel.unref();
