@@ -1,4 +1,4 @@
-/** Amounts in dollars, as typed after an option. */
+/** Parses dollar amounts on the command line. */
 import { InvalidArgumentError } from 'commander';
 import { centsOf, MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../domain/top-up.ts';
@@ -15,7 +15,7 @@ export function parsePositiveDollars(text: string): Micros {
   throw new InvalidArgumentError('It must be more than $0.');
 }
 
-/** An amount that Stripe can take from a card. */
+/** An amount that the processor can charge to a card. */
 export function parseCardDollars(text: string): Micros {
   const micros = parseDollars(text);
   const isPayable = micros >= TOP_UP_MICROS_MIN && micros <= TOP_UP_MICROS_MAX;

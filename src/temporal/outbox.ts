@@ -105,7 +105,7 @@ const TELL: Readonly<
   /** The workflow's first step deletes the notice; here it goes only if that was overtaken. */
   async top_up({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
-    if (topUp?.status !== 'pending' || topUp.isOpened) return 'told';
+    if (topUp?.status !== 'pending' || topUp.isClaimed) return 'told';
     await startTopUp(temporal, topUp);
     return 'not_taken_up';
   },

@@ -1,31 +1,31 @@
 /**
- * A first-in, first-out semaphore. Callers that cannot get a slot before their timeout are turned away; the others must
- * release theirs.
+ * A FIFO semaphore. A caller that does not get a slot before its timeout is turned away; every caller that takes a
+ * slot gives it back.
  */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  constructor(atOnceMax: number) {
-    this.#free = atOnceMax;
+  constructor(slots: number) {
+    this.#free = slots;
   }
 
-  /** Resolves to whether the caller got a slot in time, and must `release` it after its work. */
+  /** Whether the caller got a slot in time. It must then call `release` when its work is done. */
   async acquire(timeoutMs: number): Promise<boolean> {
     if (this.#free > 0) {
       this.#free -= 1;
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const grant = () => resolve(true);
+    const admit = () => resolve(true);
     const timer = setTimeout(() => {
-      this.#waiting.delete(grant);
+      this.#waiting.delete(admit);
       resolve(false);
     }, timeoutMs);
-    this.#waiting.add(grant);
-    const isGranted = await promise;
+    this.#waiting.add(admit);
+    const isAcquired = await promise;
     clearTimeout(timer);
-    return isGranted;
+    return isAcquired;
   }
 
   release(): void {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
-import { settleOverdueGrants } from '../store/agents/grants.ts';
+import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
@@ -22,7 +22,7 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
     'invocations whose workflow may be gone will be started again',
   );
   say(
-    await settleOverdueGrants(database, OVERDUE_AFTER_MS),
+    await expireOverdueGrants(database, OVERDUE_AFTER_MS),
     'wrote down the expiry of grants whose workflow did not',
   );
   say(

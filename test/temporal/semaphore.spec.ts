@@ -1,11 +1,11 @@
-/** The semaphore: never more holders than slots, in order, and no slot lost to a caller that gave up. */
+/** Semaphore: never more slots at once than it has, in order, and none lost to a caller that gave up. */
 import assert from 'node:assert/strict';
 import { Semaphore } from '../../src/temporal/semaphore.ts';
 
 const LONG_MS = 60_000;
 
-describe('the semaphore', () => {
-  it('grants free slots at once, and released ones in the order of arrival', async () => {
+describe('semaphore', () => {
+  it('gives out free slots at once, then each released slot to the next in line', async () => {
     const semaphore = new Semaphore(2);
     assert.deepEqual([await semaphore.acquire(0), await semaphore.acquire(0)], [true, true]);
     const came: string[] = [];
@@ -21,7 +21,7 @@ describe('the semaphore', () => {
     assert.deepEqual(came, ['first', 'second', 'third']);
   });
 
-  it('turns away a caller whose timeout passes, and grants its slot to the next', async () => {
+  it('turns away a caller at its timeout and gives the slot to the next', async () => {
     const semaphore = new Semaphore(1);
     await semaphore.acquire(0);
     const impatient = semaphore.acquire(1);
@@ -31,7 +31,7 @@ describe('the semaphore', () => {
     assert.equal(await patient, true);
   });
 
-  it('keeps a released slot when nobody waits', async () => {
+  it('frees a released slot when nobody waits', async () => {
     const semaphore = new Semaphore(1);
     await semaphore.acquire(0);
     semaphore.release();
@@ -39,7 +39,7 @@ describe('the semaphore', () => {
     assert.equal(await semaphore.acquire(0), false);
   });
 
-  it('never grants more slots than it has, however many callers come and go', async () => {
+  it('never gives out more slots than it has', async () => {
     const semaphore = new Semaphore(3);
     let inside = 0;
     let insideMax = 0;

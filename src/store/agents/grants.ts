@@ -175,7 +175,7 @@ export async function expireGrant(connection: Connection, id: string): Promise<G
 }
 
 /** Does the same for grants that expired at least `overdueByMs` ago. Returns their number. */
-export async function settleOverdueGrants(
+export async function expireOverdueGrants(
   connection: Connection,
   overdueByMs: number,
 ): Promise<number> {

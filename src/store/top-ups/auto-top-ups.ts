@@ -180,7 +180,7 @@ export type Ending =
  * itself off after the last that is borne, else switches the asking on again. Null: the owner has switched
  * them off meanwhile.
  */
-export async function settleAutoTopUp(
+export async function recordAutoTopUpResult(
   tx: Transaction,
   consumer: ConsumerRef,
   ending: Ending,

@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { settleAutoTopUp } from './auto-top-ups.ts';
+import { recordAutoTopUpResult } from './auto-top-ups.ts';
 import { micros, row, sql, type Database, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 
@@ -62,7 +62,7 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
       where id = ${topUpId} and status in ('pending', 'expired', 'failed')
       returning automatic
     `);
-    if (completed?.automatic) await settleAutoTopUp(tx, credit, { status: 'completed' });
+    if (completed?.automatic) await recordAutoTopUpResult(tx, credit, { status: 'completed' });
     return booked.size === 1 ? 'credited' : 'credited_before';
   });
 }

@@ -14,7 +14,7 @@ import {
   lockOwner,
   Reversal,
   reversalColumns,
-  settle,
+  updateAfterReversal,
   type Owner,
 } from './reversals.ts';
 
@@ -61,7 +61,7 @@ export async function requestRefund(
         ${amountMicros}, ${amountMicros})
     `);
     await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
     await postNotice(tx, 'reversal_reported', topUpId);
     return { kind: 'requested', refundId, amountMicros };
   });
@@ -130,6 +130,6 @@ export async function failRefund(
     const refund = requested.find(({ id }) => id === refundId);
     if (!refund) return;
     await become(tx, owner, refund, { ...refund, status: 'failed', failureMessage });
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
   });
 }

@@ -102,7 +102,7 @@ export async function recordReversals(
     `);
     if (!current) return false;
     for (const reversal of reported) await recordOne(tx, owner, reversal);
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
     return true;
   });
 }
@@ -206,7 +206,7 @@ async function letGo(
 }
 
 /** What every change of a reversal ends with. */
-export async function settle(tx: Transaction, owner: Owner): Promise<void> {
+export async function updateAfterReversal(tx: Transaction, owner: Owner): Promise<void> {
   await repayDebts(tx, [owner]);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.top_ups t set updated_at = now(), status = case

@@ -12,7 +12,7 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
+import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
 import { lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { postNotice } from '../outbox.ts';
@@ -43,7 +43,7 @@ const TopUp = Type.Object({
   failureCode: nullable(Type.String()),
   failureMessage: nullable(Type.String()),
   /** Its workflow has taken it up. */
-  isOpened: Type.Boolean(),
+  isClaimed: Type.Boolean(),
   /** What the processor was seen to show (payment-evidence.ts); null: nothing final. */
   seenVerdict: nullable(Type.Enum(['paid', 'expired', 'failed'])),
   seenFailureCode: nullable(Type.String()),
@@ -89,7 +89,7 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", opened_at is not null as "isOpened",
+  failure_message as "failureMessage", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
 
@@ -180,7 +180,7 @@ async function insert(
  * The workflow takes the top-up up: from now on it has effects and its row stays, and nobody has to start it any
  * more. Null when the row was withdrawn, in which case nothing may be done.
  */
-export async function openTopUp(connection: Connection, id: string): Promise<TopUp | null> {
+export async function claimTopUp(connection: Connection, id: string): Promise<TopUp | null> {
   return connection.maybeOne(sql.type(topUpRow)`
     with begun as (
       delete from farebox.outbox where topic = 'top_up' and subject_id = ${id}
@@ -326,6 +326,6 @@ async function endUnpaid(
       where id = ${id} and status = 'pending' and seen_verdict = ${ending.status}
         and seen_failure_code is not distinct from ${failure?.code ?? null}
     `);
-    return automatic && rowCount === 1 ? settleAutoTopUp(tx, consumer, ending) : null;
+    return automatic && rowCount === 1 ? recordAutoTopUpResult(tx, consumer, ending) : null;
   });
 }

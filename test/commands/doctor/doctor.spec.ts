@@ -68,7 +68,7 @@ describe('farebox doctor', () => {
 
   it('refuses a part that it does not have, and shows the parts in its help', async () => {
     const { stderr } = await failing(['--only', 'balances,movements']);
-    assert.match(stderr, /movements is not a part\. The parts: schema, balances, top-ups, /);
+    assert.match(stderr, /Unknown part movements\. Use schema, balances, top-ups, /);
     const help = await doctor(['--help']);
     for (const part of LEDGER_PARTS) assert.match(help, new RegExp(`^ {2}${part} `, 'm'));
   });

@@ -87,7 +87,7 @@ describe('operators and a top-up', () => {
     await harness.pay(topUp.sessionUrl);
     await held.waited(1); // it is being credited
     await assert.rejects(harness.workflow(topUp.id).executeUpdate('cancel'), (error) => {
-      assert.match(String((error as Error).cause), /too late to cancel.*"credit"/);
+      assert.match(String((error as Error).cause), /Too late to cancel.*"credit"/);
       return true;
     });
     await held.release();
