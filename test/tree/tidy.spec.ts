@@ -33,10 +33,18 @@ const PLAIN_ROOMS = [
   'src/schemas/',
   'src/store/accounts/',
   'src/store/agents/',
+  'src/store/audit/',
   'src/store/balance/',
+  'src/store/bounded-pool.ts',
+  'src/store/charges/',
   'src/store/console/',
   'src/store/database.ts',
   'src/store/earnings/',
+  'src/store/failures.ts',
+  'src/store/holds/',
+  'src/store/migrations.ts',
+  'src/store/outbox.ts',
+  'src/store/statement-deadline.ts',
   'src/top-ups/',
 ];
 /** Constructions that read as translated, and for amounts the form `$10.00`. */

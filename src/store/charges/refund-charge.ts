@@ -1,6 +1,6 @@
 /**
- * Refunds of charges: rows of their own, so the charge and its receipt stay as they are. The consumer's row
- * is locked throughout: refunds of a charge come one after the other, and never give back more than it took.
+ * Refunds of charges. A refund is a separate row, so the charge and its receipt never change. The consumer's row is
+ * locked throughout, so refunds of a charge run one after another and never exceed it.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -21,10 +21,10 @@ import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
 
 export interface ChargeRefundRequest {
-  /** Whose charge it must be. */
+  /** The developer that must have made the charge. */
   readonly developerNumber: number;
   readonly chargeId: string;
-  /** Null: all that is left. */
+  /** Null: everything that is left. */
   readonly asked: Micros | null;
   readonly idempotencyKey: string | undefined;
 }
@@ -33,7 +33,7 @@ const ChargeRefund = Type.Object({
   id: Type.String(),
   chargeId: Type.String(),
   amountMicros: micros,
-  /** Of the charge, by this refund and those before it. */
+  /** Refunded by this refund and all earlier ones of the charge. */
   refundedMicros: micros,
   askedMicros: nullable(micros),
 });
@@ -42,19 +42,19 @@ const ChargeRefund = Type.Object({
 export type ChargeRefund = Static<typeof ChargeRefund>;
 
 type NewRefund = Pick<ChargeRefund, 'id' | 'amountMicros' | 'refundedMicros'> & {
-  /** Where it ends on the axis of what the consumer spent. */
+  /** Its end on the axis of the consumer's total spending. */
   readonly spentMicros: number;
 };
 
 export type ChargeRefundResult =
   | { readonly kind: 'refunded'; readonly refund: ChargeRefund }
-  /** The idempotency key has named this refund before. */
+  /** The idempotency key already made this refund. */
   | { readonly kind: 'known'; readonly refund: ChargeRefund }
-  /** The idempotency key has named a refund of this charge of another amount. */
+  /** The idempotency key already made a refund of this charge with another amount. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_charge' }
   | { readonly kind: 'exceeds_charge'; readonly refundable: Micros }
-  /** With all that was ever credited to the consumer it would be more than can be counted. */
+  /** The sum of all credits to the consumer would exceed the largest safe integer. */
   | { readonly kind: 'too_much_credited' };
 
 const Charge = Type.Object({
@@ -78,8 +78,8 @@ const columns = sql.fragment`
 `;
 
 /**
- * When this resolves, the consumer can spend the money again, but for what settled a debt. It comes back as a
- * lot of no top-up: the top-up that paid for the charge is spent, and must not count twice.
+ * Once this resolves, the consumer can spend the money again, except for the part that repaid a debt. It comes back as
+ * a lot without a top-up: the top-up that paid for the charge is spent, and must not count twice.
  */
 export async function refundCharge(
   database: Database,
@@ -102,7 +102,7 @@ export async function refundCharge(
     if (amountMicros > refundable || refundable === 0)
       return { kind: 'exceeds_charge', refundable };
     if (!(await hasRoomFor(tx, charge, amountMicros))) return { kind: 'too_much_credited' };
-    // The last money first: the end of what the charge paid for and has not been given back before.
+    // The last money first: the end of the part of the charge that has not been refunded yet.
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
@@ -141,7 +141,7 @@ async function findByKey(
   `);
 }
 
-/** What has gone back of the charge so far. */
+/** The amount of the charge refunded so far. */
 async function sumRefunds(tx: Transaction, charge: Charge): Promise<number> {
   return tx.oneFirst(sql.type(refundedRow)`
     select coalesce(max(refunded_micros), 0) as refunded from farebox.charge_refunds
@@ -153,7 +153,10 @@ const ofCharge = ({ ledger, consumerId, id }: Charge) => sql.fragment`
   ledger = ${ledger} and consumer_id = ${consumerId} and charge_id = ${id}
 `;
 
-/** The row, what the developer earns less for it in the minute of its making, and the consumer's counter. */
+/**
+ * Writes the refund's row, the reduction of the developer's earnings in the minute of the refund, and the consumer's
+ * counter.
+ */
 async function insert(
   tx: Transaction,
   charge: Charge,

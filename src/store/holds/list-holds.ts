@@ -1,4 +1,4 @@
-/** Holds as they are read: page by page, newest first, by the same two indexes as charges. */
+/** Lists holds page by page, newest first, through the same two indexes as charges. */
 import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
@@ -13,7 +13,7 @@ export interface StoredHold extends Hold {
   readonly metadata: Record<string, Static<typeof Scalar>> | null;
 }
 
-/** Whose holds: a developer sees those that it placed, a consumer those on its balance. */
+/** The owner of the holds: a developer sees those that it placed, a consumer those on its balance. */
 export type HoldOwner =
   | { readonly kind: 'developer'; readonly developerNumber: number }
   | ({ readonly kind: 'consumer' } & ConsumerRef);
