@@ -1,7 +1,7 @@
 /** `farebox account adjust`: credits or debits a balance manually, with a reason. For operators. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../domain/money.ts';
+import { asMicros, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parsePositiveDollars } from './dollars.ts';
@@ -36,7 +36,7 @@ async function adjust(
     const result = await adjustBalance(database, account, { amountMicros, reason });
     if (result.kind === 'insufficient_balance') {
       throw new CommandError(
-        `The balance is $${dollarsOf(result.balance)} and cannot go below zero.`,
+        `The balance is ${formatDollars(result.balance)} and cannot go below zero.`,
       );
     }
     if (result.kind === 'too_much_credited') {

@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../store/top-ups/consent.ts';
+import { setConsentCeiling } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, table, withDatabase } from './database-command.ts';

@@ -1,7 +1,7 @@
 /** `farebox refund`: refunds the unspent part of a top-up to the card that paid it. For operators. */
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { centsOf, dollarsOf, type Micros } from '../domain/money.ts';
+import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parsePositiveDollars } from './dollars.ts';
@@ -59,6 +59,6 @@ function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'request
     case 'not_refundable':
       return `${topUp} is ${result.status}. Only a credited top-up without a dispute or chargeback can be refunded.`;
     case 'exceeds_unspent':
-      return `Only $${dollarsOf(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
+      return `Only ${formatDollars(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
   }
 }

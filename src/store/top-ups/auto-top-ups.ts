@@ -6,16 +6,23 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
 import {
   AUTO_TOP_UP_DECLINES_MAX,
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { lockConsent, type Consent } from './consent.ts';
+import { lockConsent, type Consent } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import {
   deleteNotice,
   deleteNoticesOf,
@@ -25,11 +32,9 @@ import {
   type Notice,
 } from '../outbox.ts';
 
-const micros = Type.Unsafe<Micros>(Type.Integer());
-
 const State = Type.Object({
   status: Type.Enum(AUTO_TOP_UP_STATUSES),
-  reason: Type.Union([Type.String(), Type.Null()]),
+  reason: nullable(Type.String()),
 });
 
 const Settings = Type.Object({

@@ -6,7 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { recordAutoTopUpResult } from './auto-top-ups.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { micros, row, sql, type Database, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 
 export interface ManualCredit {
@@ -28,7 +28,7 @@ const standingRow = row(
     ledger: Type.Integer(),
     consumerId: Type.String(),
     topUpId: Type.String(),
-    amountMicros: Type.Integer(),
+    amountMicros: micros,
     isCredited: Type.Boolean(),
     isPaid: Type.Boolean(),
   }),

@@ -1,8 +1,8 @@
 /** The payment processor's customer for an account: created at its first top-up, then kept. */
 import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
-const customerRow = row(Type.Object({ customerId: Type.Union([Type.String(), Type.Null()]) }));
+const customerRow = row(Type.Object({ customerId: nullable(Type.String()) }));
 
 export async function findProcessorCustomer(
   connection: Connection,

@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import {
@@ -28,7 +28,7 @@ export type RefundResult =
   | { readonly kind: 'exceeds_unspent'; readonly refundableMicros: Micros };
 
 const refundRow = row(Reversal);
-const refundableRow = row(Type.Object({ micros: Type.Unsafe<Micros>(Type.Integer()) }));
+const refundableRow = row(Type.Object({ micros }));
 
 /**
  * Requests a refund of at most the unspent part of the top-up, in whole cents; of all of it if no amount is given. The

@@ -14,7 +14,15 @@ import {
   type ReversalStatus,
 } from '../../domain/reversal.ts';
 import { lockConsumer } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 
@@ -36,10 +44,10 @@ export const Reversal = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['refund', 'dispute']),
   status: Type.Enum(REVERSAL_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  heldMicros: Type.Integer(),
-  takenMicros: Type.Integer(),
-  processorId: Type.Union([Type.String(), Type.Null()]),
+  amountMicros: micros,
+  heldMicros: micros,
+  takenMicros: micros,
+  processorId: nullable(Type.String()),
 });
 export type Reversal = Static<typeof Reversal>;
 

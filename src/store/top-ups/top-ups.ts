@@ -13,12 +13,18 @@ import {
   type TopUpFailure,
 } from '../../domain/top-up.ts';
 import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
-import { lockConsent } from './consent.ts';
+import { lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { postNotice } from '../outbox.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
-
-const nullableText = Type.Union([Type.String(), Type.Null()]);
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 
 const TopUp = Type.Object({
   id: Type.String(),
@@ -27,22 +33,22 @@ const TopUp = Type.Object({
   accountId: Type.String(),
   method: Type.Enum(TOP_UP_METHODS),
   status: Type.Enum(TOP_UP_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  amountMicros: micros,
   /** Triggered by a charge, not by a request; its method is `direct`. */
   automatic: Type.Boolean(),
-  sessionId: nullableText,
-  sessionUrl: nullableText,
-  sessionExpiresAt: nullableText,
-  paymentIntentId: nullableText,
-  failureCode: nullableText,
-  failureMessage: nullableText,
+  sessionId: nullable(Type.String()),
+  sessionUrl: nullable(Type.String()),
+  sessionExpiresAt: nullable(Type.String()),
+  paymentIntentId: nullable(Type.String()),
+  failureCode: nullable(Type.String()),
+  failureMessage: nullable(Type.String()),
   /** Its workflow has claimed it (`opened_at` is set). */
   isClaimed: Type.Boolean(),
   /** The processor's final verdict (payment-evidence.ts), or null. */
-  seenVerdict: Type.Union([Type.Enum(['paid', 'expired', 'failed']), Type.Null()]),
-  seenFailureCode: nullableText,
+  seenVerdict: nullable(Type.Enum(['paid', 'expired', 'failed'])),
+  seenFailureCode: nullable(Type.String()),
   createdAt: Type.String(),
-  completedAt: nullableText,
+  completedAt: nullable(Type.String()),
 });
 
 /** A row of `top_ups`; ids are UUIDs, times ISO 8601. */

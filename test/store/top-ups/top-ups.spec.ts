@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import {

@@ -4,7 +4,7 @@
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Transaction } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
 const Taken = Type.Object({
   /** The sum of the month's direct top-ups, except those that took nothing. */
@@ -18,7 +18,7 @@ export interface Consent extends Static<typeof Taken> {
   readonly ceiling: number | null;
 }
 
-const ceilingRow = row(Type.Object({ ceiling: Type.Union([Type.Integer(), Type.Null()]) }));
+const ceilingRow = row(Type.Object({ ceiling: nullable(micros) }));
 const takenRow = row(Taken);
 
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
