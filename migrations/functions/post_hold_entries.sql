@@ -134,7 +134,7 @@ begin
       if p_amount[i] > v_usable then
         r_outcome[i] := 'insufficient';
         r_balance[i] := v_usable;
-        -- Whatever the balance, a charge of this size would also request an automatic top-up.
+        -- Regardless of the balance, a charge of this size would also request an automatic top-up.
         c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
         continue;
       end if;
