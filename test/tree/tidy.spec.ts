@@ -18,6 +18,7 @@ const PLAIN_ROOMS = [
   'docs/security.md',
   'docs/settings.md',
   'examples/',
+  'migrations/functions/',
   'simulator/',
   'src/agents/',
   'src/charging/',
