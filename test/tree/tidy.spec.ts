@@ -11,7 +11,9 @@ const OPENS_WITH_COMMENT = /^(#!.*\n)?(\/\*|\/\/|--)/;
 const KEBAB_CASE = /^(\d{4}_)?[a-z0-9]+([-_][a-z0-9]+)*(\.[a-z0-9]+)*$/;
 /** Rooms whose prose is plain English. Add a room once its comments are clean. */
 const PLAIN_ROOMS = [
+  'bench/',
   'bin/farebox',
+  'client/',
   'console/',
   'docker-compose.yml',
   'docs/decisions/',
