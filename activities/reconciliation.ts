@@ -14,7 +14,15 @@ import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
   /** Have the workflow of a top-up look again; start it where it is gone. */
+  readonly reviewAfterMs: readonly number[];
   readonly nudges: Readonly<Record<'payment' | 'reversal', (topUp: TopUp) => Promise<void>>>;
+}
+
+/** From and to in Unix seconds, and the pauses before each look at what differed. */
+export interface WalkPlan {
+  readonly since: number;
+  readonly until: number;
+  readonly reviewAfterMs: readonly number[];
 }
 
 /** A part that is done, and where the next one begins; null when there is none. */
@@ -53,10 +61,13 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     after: ids.length < TOP_UPS_PER_PART ? null : (ids.at(-1) ?? null),
   });
   return {
-    /** The time that is to be walked, in Unix seconds. */
-    async planWalk(): Promise<{ readonly since: number; readonly until: number }> {
+    async planWalk(): Promise<WalkPlan> {
       const since = Date.parse(await getWalkStart(database));
-      return { since: Math.floor(since / 1_000), until: Math.floor(Date.now() / 1_000) };
+      return {
+        since: Math.floor(since / 1_000),
+        until: Math.floor(Date.now() / 1_000),
+        reviewAfterMs: deps.reviewAfterMs,
+      };
     },
 
     async examineUnsettled(afterId: string | null): Promise<Part> {

@@ -5,6 +5,7 @@
  */
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
+import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
 
 /** How far it is: the answer when it has ended, and what a run hands to the next one. */
 export interface Reconciliation {
@@ -17,6 +18,8 @@ export interface Reconciliation {
   readonly nudged: number;
   /** Top-ups that still differ. */
   readonly differing: number;
+  /** When to look again at what differs. Histories that were recorded earlier do not have it. */
+  readonly reviewAfterMs?: readonly number[];
 }
 
 const activities = (summary: string) =>
@@ -47,9 +50,6 @@ const STAGES: readonly Stage[] = [
   walking('disputes'),
 ];
 
-/** A nudged workflow is done within seconds: after these it is looked whether something still differs. */
-const REVIEW_AFTER_MS = [2_000, 5_000, 15_000];
-
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
   const plan = begun ?? (await activities('Plan the walk').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
@@ -68,13 +68,16 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
     };
   }
   await activities('Note how far the walk came').endWalk(progress.until);
-  return { ...progress, differing: await review(progress.nudged > 0) };
+  return { ...progress, differing: await review(progress) };
 }
 
 /** How many still differ, after what was nudged had time to do its work. */
-async function review(isMending: boolean): Promise<number> {
+async function review({
+  nudged,
+  reviewAfterMs = REVIEW_AFTER_MS,
+}: Reconciliation): Promise<number> {
   let differing = 0;
-  for (const waitMs of isMending ? REVIEW_AFTER_MS : [0]) {
+  for (const waitMs of nudged > 0 ? reviewAfterMs : [0]) {
     if (waitMs > 0) await sleep(waitMs, { summary: 'Give the nudged workflows time' });
     differing = await reviewOnce();
     if (differing === 0) break;

@@ -30,7 +30,11 @@ describe('an automatic top-up and the death of', () => {
   before(async () => {
     temporal = await startOwnTemporal();
     stack = await startStack({
-      env: { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default' },
+      env: {
+        TEMPORAL_ADDRESS: temporal.address,
+        TEMPORAL_NAMESPACE: 'default',
+        RELAY_LEASE_MS: '3000',
+      },
     });
     worker = stack.worker;
     stripe = createStripe(readStripeConfig(stack.env));

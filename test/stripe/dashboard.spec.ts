@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { dashboardUrlOf } from '../../src/stripe/dashboard.ts';
 
 const url = (secretKey: string, apiBase?: URL) =>
-  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [] });
+  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000 });
 
 describe('the dashboard of the processor', () => {
   it('is the one of the mode that the key is of', () => {

@@ -64,7 +64,12 @@ describe('by the description of its API Stripe accepts', () => {
           () => false,
         ),
     });
-    stripe = calls.createStripe({ secretKey: 'sk_test_1', apiBase, webhookSecrets: [] });
+    stripe = calls.createStripe({
+      secretKey: 'sk_test_1',
+      apiBase,
+      webhookSecrets: [],
+      timeoutMs: 10_000,
+    });
     stripe.on('response', (response: Stripe.ResponseEvent) => {
       if (response.status >= 400) refusals.push(response);
     });

@@ -33,7 +33,12 @@ describe('the webhook of the payment processor', () => {
     ({ database } = ledger);
     deps = {
       database,
-      stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
+      stripe: createStripe({
+        secretKey: 'sk_test_x',
+        apiBase: undefined,
+        webhookSecrets: [],
+        timeoutMs: 10_000,
+      }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
       isLive: false,
     };

@@ -35,7 +35,10 @@ describe('reconciliation', () => {
 
   before(async () => {
     // The processor tells nothing, as if it had never made an event, and no workflow asks by itself.
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      RECONCILE_REVIEW_MS: '300,1000,3000,15000',
+    });
     worker = await harness.startWorker();
     await harness.control('webhooks', { mode: 'drop' });
   });

@@ -18,7 +18,7 @@ describe('a top-up that nobody has taken up', function () {
   let worker: Server | undefined;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', TOP_UP_ANSWER_MS: '1000' });
   });
   beforeEach(async () => {
     consumer = await harness.newConsumer();

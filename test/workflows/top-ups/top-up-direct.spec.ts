@@ -10,6 +10,7 @@ import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
+  QUICK_RETRIES,
   type Consumer,
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
@@ -20,7 +21,7 @@ describe('a direct top-up', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false' });
+    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false', ...QUICK_RETRIES });
     await harness.startWorker();
   });
 

@@ -17,7 +17,7 @@ describe('a top-up and outages', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '300' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '300', TOP_UP_ANSWER_MS: '1000' });
   });
 
   after(() => harness.close());

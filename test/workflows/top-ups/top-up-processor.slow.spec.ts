@@ -4,13 +4,21 @@ import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 describe('a top-up and its processor', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      ...QUICK_RETRIES,
+      STRIPE_TIMEOUT_MS: '4000',
+    });
     await harness.startWorker();
   });
 
@@ -79,7 +87,7 @@ describe('a top-up and its processor', () => {
   it('takes the money once though the answer came too late, and again', async () => {
     const consumer = await harness.newConsumer();
     // Longer than we wait for an answer: done, and nobody was told.
-    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 10_500 };
+    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 4_500 };
     await harness.control('faults', slow);
     const result = await harness.request(consumer, 'direct', 20);
     assert.equal(result.kind, 'pending');

@@ -10,7 +10,11 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 interface Paid {
   readonly payer: Payer;
@@ -23,7 +27,7 @@ describe('a credited top-up', () => {
   let worker: Server;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
     worker = await harness.startWorker();
   });
   afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
