@@ -33,7 +33,7 @@ describe('finding agents', () => {
     return { ...labelled, rank };
   };
 
-  it('is measured with enough queries of each kind, over enough agents, none labelled in vain', () => {
+  it('is measured with enough queries of each kind over enough agents, all with labels', () => {
     assert.ok(agents.length >= 60 && queries.length >= 100);
     const counts = Map.groupBy(queries, ({ kind }) => kind);
     for (const kind of ['plain', 'typo', 'form', 'order', 'sentence', 'identifier']) {
@@ -46,7 +46,7 @@ describe('finding agents', () => {
     );
   });
 
-  it('has a right agent among the first five for nine of ten queries of every kind', async () => {
+  it('lists a right agent among the first five for nine of ten queries of every kind', async () => {
     const found: Found[] = [];
     for (const labelled of queries) found.push(await find(labelled));
     for (const [kind, some] of [

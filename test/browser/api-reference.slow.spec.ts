@@ -51,7 +51,7 @@ describe('the API reference at /docs', () => {
     assert.deepEqual(complaints, []);
   });
 
-  it('calls the service with the key that is typed into it', async () => {
+  it('calls the service with the key that the reader enters', async () => {
     await page.click('button.authorize');
     const consumer = page.locator('.auth-container', { hasText: 'consumerKey' });
     await consumer.getByRole('textbox').fill(account.consumerKey);

@@ -115,7 +115,7 @@ describe('the Temporal UI and a top-up', function () {
     `);
   }
 
-  it('finds one that is stuck by the query, says why, and ends it by `retry` when the cause is mended', async () => {
+  it('finds a stuck one by the query, says why, and ends it by `retry` once the cause is fixed', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
     await harness.pay(topUp.sessionUrl);
@@ -133,7 +133,7 @@ describe('the Temporal UI and a top-up', function () {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('closes a checkout that nobody has paid by `cancel`', async () => {
+  it('closes an unpaid checkout by `cancel`', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await openFound('WorkflowType = "topUp" and WaitingFor = "payment"');
     assert.match(await readDetails(), /Waiting for the payment/);
@@ -144,7 +144,7 @@ describe('the Temporal UI and a top-up', function () {
     assert.equal(session.status, 'expired');
   });
 
-  it('starts one again that was terminated, and it is credited', async () => {
+  it('starts a terminated one again, which is then credited', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.control('webhooks', { mode: 'drop' });
     await harness.pay(topUp.sessionUrl);

@@ -55,7 +55,7 @@ function keyOf(who: ReceiptSigner, developerId: string, id: number): string {
 }
 
 describe('receipts', () => {
-  it('say what was charged, in a form that never changes', () => {
+  it('state the charge in a form that never changes', () => {
     const receipt = signer.sign(CHARGE);
     const [algorithm, key, payload, mac] = partsOf(receipt);
     assert.deepEqual([algorithm, key], ['hmac_sha256', '1']);
@@ -71,7 +71,7 @@ describe('receipts', () => {
     assert.equal(signer.sign(CHARGE), receipt);
   });
 
-  it('are signed by HMAC-SHA-256 under the key that their developer is shown', () => {
+  it('are signed by HMAC-SHA-256 with the key that their developer is shown', () => {
     fc.assert(
       fc.property(anyCharge, (charge) => {
         const receipt = rotated.sign(charge);
@@ -100,7 +100,7 @@ describe('receipts', () => {
     );
   });
 
-  it('do not hold with any one character changed, added or missing', () => {
+  it('are invalid with any one character changed, added or missing', () => {
     const receipt = signer.sign(CHARGE);
     const anyCharacter = fc.constantFrom('0', 'A', 'z', '-', '_', '.', '=', '\n', 'é');
     fc.assert(
@@ -118,7 +118,7 @@ describe('receipts', () => {
     );
   });
 
-  it('have one spelling: the same words signed again in another order do not hold', () => {
+  it('have one spelling: the same fields signed in another order are invalid', () => {
     const key = keyOf(signer, CHARGE.developerId, 1);
     const said = JSON.parse(
       Buffer.from(partsOf(signer.sign(CHARGE))[2], 'base64url').toString(),
@@ -142,7 +142,7 @@ describe('receipts', () => {
     assert.equal(signer.verify(forged), undefined);
   });
 
-  it('keep their bytes and stay good when a new secret signs what is new', () => {
+  it('keep their bytes and stay valid when a new secret signs new ones', () => {
     assert.equal(signer.activeKey, 1);
     assert.equal(rotated.activeKey, 2);
     const receipt = signer.sign(CHARGE);
@@ -152,13 +152,13 @@ describe('receipts', () => {
     assert.equal(keyOf(rotated, CHARGE.developerId, 1), keyOf(signer, CHARGE.developerId, 1));
   });
 
-  it('of a secret that is not known do not hold, and are not signed in silence', () => {
+  it('are invalid under an unknown secret, which never signs silently', () => {
     const unknown = rotated.sign({ ...CHARGE, receiptKey: 2 });
     assert.equal(signer.verify(unknown), undefined);
     assert.throws(() => signer.sign({ ...CHARGE, receiptKey: 2 }), /secret number 2/);
   });
 
-  it('are any text at all without harm', () => {
+  it('may be any text without harm', () => {
     fc.assert(
       fc.property(anyText, fc.json(), (text, json) => {
         const payload = Buffer.from(json).toString('base64url');

@@ -10,7 +10,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
-describe('tails that no worker empties', () => {
+describe('tails while no worker runs', () => {
   let api: TestApi;
   let harness: EarningsHarness;
   let developer: Party;
@@ -31,7 +31,7 @@ describe('tails that no worker empties', () => {
     return bodyOf(answer, 200, EarningsReply).totalEarnings;
   };
 
-  it('are shortened by API processes once they are long, each row by one of them', async () => {
+  it('are shortened by API processes once they are long, each row by one process', async () => {
     // As days of flushes leave them.
     await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)

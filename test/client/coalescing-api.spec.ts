@@ -63,7 +63,7 @@ describe('client: concurrent charges against the API', () => {
     assert.equal(await balanceOf(account), 0);
   });
 
-  it('are the same charges as those sent alone', async () => {
+  it('are the same charges as those sent one by one', async () => {
     const account = await createAccount(stack.env, 10);
     const options = { secretKey: account.developerKey, baseUrl: stack.api.url };
     const requests = ['a', 'b c', 'd,e'].map((idempotencyKey) => ({

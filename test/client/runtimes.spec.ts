@@ -86,7 +86,7 @@ describe('client: in other runtimes', () => {
     });
   }
 
-  it('charges under Bun, where calls at the same time go together', async () => {
+  it('charges under Bun, where simultaneous calls share a request', async () => {
     await using proxy = await CountingProxy.start(api.url);
     const script = join(import.meta.dirname, 'concurrent-charges.ts');
     const { stdout } = await promisify(execFile)(BUN, [script], {

@@ -56,7 +56,7 @@ describe('farebox account adjust', () => {
     return rows.map(({ kind, micros, reason }) => [kind, Number(micros), reason]);
   }
 
-  it('adds any amount in micros, as a lot of its own that is no top-up', async () => {
+  it('adds any amount in micros, as its own lot without a top-up', async () => {
     const { consumerId } = account;
     assert.deepEqual(await adjust('2.000001', 'an outage on Monday'), {
       consumerId,
@@ -68,7 +68,7 @@ describe('farebox account adjust', () => {
     assert.deepEqual((await movements()).at(-1), ['adjustment', 2_000_001, 'an outage on Monday']);
   });
 
-  it('takes from the unspent ends of lots, the oldest first', async () => {
+  it('takes from the unspent parts of lots, the oldest first', async () => {
     assert.deepEqual(await adjust('-3.5'), {
       consumerId: account.consumerId,
       amount: -3.5,
@@ -79,13 +79,13 @@ describe('farebox account adjust', () => {
     assert.deepEqual((await movements()).at(-1), ['adjustment', -3_500_000, 'goodwill']);
   });
 
-  it('takes all, and then nothing more', async () => {
+  it('takes the whole balance, and then nothing more', async () => {
     await assert.rejects(adjust('-8.500002'), /The balance is 8\.500001 dollars/);
     await adjust('-8.500001');
     await assert.rejects(adjust('-0.000001'), /The balance is 0 dollars/);
   });
 
-  it('is refused beyond what can be counted exactly, and so is a refund of a charge', async () => {
+  it('is refused beyond the largest exact number, and so is a refund of a charge', async () => {
     const { consumerId } = await createAccount(env, 1);
     const consumer = uuidOf('consumer', consumerId);
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
@@ -134,7 +134,7 @@ describe('farebox account adjust', () => {
     }
   });
 
-  it('takes at most what is there, whatever asks for it at once', async () => {
+  it('takes at most the balance under concurrent requests', async () => {
     await adjust('1');
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => adjust('-0.3')));
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3);
@@ -168,7 +168,7 @@ describe('farebox account adjust', () => {
     });
   }
 
-  it('refuses an account that is not there, and an adjustment without a reason', async () => {
+  it('refuses an unknown account, and an adjustment without a reason', async () => {
     const nobody = ['account', 'adjust', 'nobody@example.com', '1', '--reason', 'why'];
     await assert.rejects(farebox(nobody, { env }), /Account nobody@example\.com not found/);
     const silent = ['account', 'adjust', account.consumerId, '1'];

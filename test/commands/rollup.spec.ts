@@ -37,7 +37,7 @@ describe('farebox rollup rebuild', () => {
   const rebuild = () => farebox(['rollup', 'rebuild'], { env: { DATABASE_URL: testDatabase.url } });
   const prove = () => proveBooks({ DATABASE_URL: testDatabase.url }, { processor: false });
 
-  it('mends sums that are wrong, missing or of nobody, and leaves the tails alone', async () => {
+  it('repairs sums that are wrong, missing or orphaned, and leaves the tails alone', async () => {
     await flush();
     await rollUp(harness.database);
     await flush();
@@ -55,7 +55,7 @@ describe('farebox rollup rebuild', () => {
     await harness.compare(parties, MIDNIGHT);
   });
 
-  it('is not seen by who reads, charges or rolls up meanwhile', async () => {
+  it('is invisible to concurrent reads, charges and roll-ups', async () => {
     const rebuilding = rebuild();
     // About as long as that takes.
     for (let round = 0; round < 12; round += 1) {

@@ -30,7 +30,7 @@ describe('keys', () => {
     assert.match(composeKey('fare', 'legacy', random), /^fare_sk_[0-9A-Za-z]{38}$/);
   });
 
-  it('are recognised as the kind that they were made as', () => {
+  it('are recognized as the kind that they were created as', () => {
     fc.assert(
       fc.property(anyKey, ({ kind, key }) => {
         assert.equal(kindOfKey('fare', key), kind);
@@ -49,7 +49,7 @@ describe('keys', () => {
     );
   });
 
-  it('are not recognised with any one character changed', () => {
+  it('are not recognized with any one character changed', () => {
     const position = fc.nat(50);
     fc.assert(
       fc.property(anyKey, position, anyCharacter, ({ key }, at, character) => {
@@ -63,7 +63,7 @@ describe('keys', () => {
     );
   });
 
-  it('are not recognised with two neighbours swapped, one missing or one too many', () => {
+  it('are not recognized with two neighbors swapped, one missing or one too many', () => {
     fc.assert(
       fc.property(anyKey, fc.nat(50), anyCharacter, ({ key }, at, character) => {
         const swapped =
@@ -79,7 +79,7 @@ describe('keys', () => {
     );
   });
 
-  it('of one kind or prefix do not pass as another by renaming', () => {
+  it('cannot pass as another kind or prefix by renaming', () => {
     fc.assert(
       fc.property(anyKey, ({ kind, key }) => {
         const renamed = { consumer: '_sk_live_', developer: '_ck_live_', legacy: '_sk_live_' };
@@ -91,7 +91,7 @@ describe('keys', () => {
     );
   });
 
-  it('are any text at all without harm', () => {
+  it('may be any text without harm', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         assert.equal(kindOfKey('fare', text), undefined);
@@ -100,7 +100,7 @@ describe('keys', () => {
     );
   });
 
-  it('pass over random bytes that would make some characters likelier than others', () => {
+  it('skip random bytes that would make some characters likelier than others', () => {
     const plain = composeKey('fare', 'legacy', new Uint8Array(64).fill(7));
     const mixed = Uint8Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? 248 : 7));
     assert.equal(composeKey('fare', 'legacy', mixed), plain);

@@ -28,7 +28,7 @@ describe('the attempts of an invocation', () => {
     ['is gone', 0],
     ['hangs', agentTimeoutMs],
   ] as const) {
-    it(`reach an agent that ${what}, and comes back after however long, in time`, () => {
+    it(`reach an agent that ${what}, after any outage, in time`, () => {
       for (const chance of [() => 0, () => 1, Math.random]) {
         const times = attemptsAtMs(failsAfterMs, chance);
         const gaps = times.slice(1).map((atMs, n) => atMs - (times[n] ?? 0));

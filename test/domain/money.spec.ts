@@ -21,7 +21,7 @@ const anyMicros = fc.oneof(
 
 /** Whole micros as a person writes them: all digits, no exponent. */
 describe('money', () => {
-  it('comes back from the text of its JSON as the same micro-dollars', () => {
+  it('survives JSON as the same micro-dollars', () => {
     fc.assert(
       fc.property(anyMicros, (micros) => {
         const wire = JSON.stringify({ amount: dollarsOf(asMicros(micros)) });
@@ -51,7 +51,7 @@ describe('money', () => {
     );
   });
 
-  it('is no string but a plain decimal of at most six places', () => {
+  it('accepts no string but a plain decimal of at most six places', () => {
     const wrong = [
       '',
       ' ',
@@ -75,7 +75,7 @@ describe('money', () => {
     }
   });
 
-  it('is refused when it is finer than a micro-dollar, however little is left over', () => {
+  it('is refused when it is finer than a micro-dollar, by any margin', () => {
     const finer = fc.tuple(
       fc.integer({ min: 0, max: CHARGE_MICROS_MAX }),
       fc.integer({ min: 1, max: 999 }),
@@ -89,7 +89,7 @@ describe('money', () => {
     );
   });
 
-  it('never becomes another amount: what is accepted is the very number that was given', () => {
+  it('never becomes another amount: an accepted number is exactly the given one', () => {
     fc.assert(
       fc.property(fc.double(), (dollars) => {
         const micros = microsOfDollars(dollars);
@@ -99,7 +99,7 @@ describe('money', () => {
     );
   });
 
-  it('has no two amounts that print alike', () => {
+  it('has a distinct text for each amount', () => {
     const pair = fc.tuple(anyMicros, fc.integer({ min: 1, max: 1_000 }));
     fc.assert(
       fc.property(pair, ([micros, more]) => {
@@ -111,7 +111,7 @@ describe('money', () => {
     );
   });
 
-  it('is written as a plain decimal of six places, the same amount to the last of them', () => {
+  it('is written as a plain decimal of six places, exactly', () => {
     assert.equal(decimalOf(asMicros(Number.MIN_SAFE_INTEGER)), '-9007199254.740991');
     fc.assert(
       fc.property(anyMicros, (micros) => {
@@ -122,7 +122,7 @@ describe('money', () => {
     );
   });
 
-  it('is whole cents or not cents at all', () => {
+  it('is whole cents or not payable in cents', () => {
     fc.assert(
       fc.property(anyMicros, (micros) => {
         const cents = centsOf(asMicros(micros));
@@ -133,7 +133,7 @@ describe('money', () => {
     );
   });
 
-  it('throws on a sum that is no safe integer, for no row may hold one', () => {
+  it('throws on a sum that is not a safe integer, since no row may hold one', () => {
     for (const value of [0.5, 2 ** 53, -(2 ** 53), Number.NaN, Infinity]) {
       assert.throws(() => asMicros(value), RangeError);
     }

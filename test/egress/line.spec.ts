@@ -29,7 +29,7 @@ async function faultOf(work: Promise<unknown>): Promise<LineFault> {
 const isDenied = (error: unknown) => error instanceof EgressDeniedError;
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
-describe('a line', () => {
+describe('a guarded fetch', () => {
   const lines: Line[] = [];
   const open = (allowPrivate = true, timeoutMs = 10_000): Line => {
     const signal = AbortSignal.timeout(timeoutMs);
@@ -49,7 +49,7 @@ describe('a line', () => {
     }
   }
 
-  describe('to the public internet alone', () => {
+  describe('to public addresses only', () => {
     let listener: Server;
     let port: number;
     let connections = 0;
@@ -70,14 +70,14 @@ describe('a line', () => {
         assert.equal(connections, 0);
       });
 
-      it(`is not connected to ${host} by who does not look at the text`, async () => {
+      it(`is not connected to ${host} by a caller that skips the text check`, async () => {
         const error = await connecting(new URL(`http://${host}`).hostname);
         // Not every system takes a name with a dot at its end for one that it knows.
         assert.ok(isDenied(error) || (host.endsWith('.') && codeOf(error) === 'ENOTFOUND'));
       });
     }
 
-    it('is not connected by a name that has a private address beside a public one', async () => {
+    it('is not connected to a name with a private address beside a public one', async () => {
       const error = await connecting('two.example.com', (_, __, done) => {
         const addresses = ['1.1.1.1', '127.0.0.1'];
         done(
@@ -88,7 +88,7 @@ describe('a line', () => {
       assert.ok(isDenied(error));
     });
 
-    it('is not connected by a name that turns private after it was looked at', async () => {
+    it('is not connected to a name that turns private after the check', async () => {
       let looks = 0;
       const turning: LookupAll = (_, __, done) => {
         looks += 1;
@@ -134,7 +134,7 @@ describe('a line', () => {
     });
   }
 
-  it('gives what is not too large, and its status and headers', async () => {
+  it('returns an answer within the limit, with its status and headers', async () => {
     const body = 'x'.repeat(BYTES_MAX - 2);
     await calling(
       (_, response) => sendJson(response, body, 404),
@@ -149,7 +149,7 @@ describe('a line', () => {
     );
   });
 
-  it('stops reading an answer that is too large, though it never ends', async () => {
+  it('stops reading an answer that is too large, even if it never ends', async () => {
     const cut = new AbortController();
     const fault = await calling(
       async (_, response) => {
@@ -169,7 +169,7 @@ describe('a line', () => {
     assert.equal((fault as LineFault).kind, 'too_large');
   });
 
-  it('counts what is packed as what it unpacks to', async () => {
+  it('counts a compressed answer by its uncompressed size', async () => {
     const bomb = gzipSync('x'.repeat(10_000_000));
     const fault = await calling(
       (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
@@ -179,7 +179,7 @@ describe('a line', () => {
   });
 
   for (const status of [408, 425, 429, 500, 502, 503, 504]) {
-    it(`takes ${status} for a reason to come back later`, async () => {
+    it(`treats ${status} as a reason to retry later`, async () => {
       const fault = (await calling(
         (_, response) => void response.writeHead(status, { 'retry-after': '7' }).end('busy'),
         (line, url) => faultOf(line.fetch(url)),
@@ -204,7 +204,7 @@ describe('a line', () => {
     await agent.stop();
   });
 
-  it('says why nobody could be reached, without the address', async () => {
+  it('says why the connection failed, without the address', async () => {
     const agent = await startAgent();
     await agent.stop();
     const fault = await faultOf(open().fetch(agent.url));
@@ -214,7 +214,7 @@ describe('a line', () => {
     );
   });
 
-  it('takes an answer that is cut off for none', async () => {
+  it('treats a truncated answer as none', async () => {
     const fault = await calling(
       (_, response) => {
         response.writeHead(200, { 'content-length': '100' });

@@ -35,7 +35,7 @@ describe('findTemporal', () => {
   }
 
   for (const version of ['1.9.0', '1.5.1', '0.0.0-DEV']) {
-    it(`names ${version} on PATH as too old, and takes the cached one`, async () => {
+    it(`reports ${version} on PATH as too old, and takes the cached one`, async () => {
       await writeProgram(join(folder, 'bin/temporal'), version);
       assert.equal(await find(), cached);
       assert.equal(reported.length, 1);

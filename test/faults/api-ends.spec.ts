@@ -44,7 +44,7 @@ describe('the end of an API process', () => {
       )
     ).rows;
 
-  it('is answered again, by another process, for what was committed when it was killed', async () => {
+  it('lets another process answer for the charges that it had committed when it was killed', async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `job ${index}`);
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
     const first = charge(victim, 'job first');
@@ -79,7 +79,7 @@ describe('the end of an API process', () => {
     assert.equal((await stored()).length, 22);
   });
 
-  it('takes nobody with it who is in its hands when it is told to stop', async () => {
+  it('finishes the requests in progress when it is told to stop', async () => {
     // On lines that are open already, so that each request is in its hands when it answers the next.
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const post = (key: string) => chargeThrough(agent, victim, account, key);
@@ -102,7 +102,7 @@ describe('the end of an API process', () => {
     assert.equal((await stored()).length, 1 + 50 + 50);
   });
 
-  it('cuts off no charge that it made, of clients that never pause', async () => {
+  it('drops the answer of no charge that it made, for clients that never pause', async () => {
     const rich = await api.createAccount(1_000);
     const agent = new Agent({ keepAlive: true, maxSockets: 30 });
     const answered = new Set<string>();

@@ -101,7 +101,7 @@ describe('an automatic top-up and the death of', () => {
     });
   }
 
-  it('the worker while it takes up what the charge asked for', async () => {
+  it('the worker while it takes up the request of the charge', async () => {
     const held = await holdAccount(stack.database.url, account.consumerId);
     await charge();
     await held.waited(1);

@@ -39,7 +39,7 @@ describe('a flood of one developer', () => {
     'statements',
     'readiness',
   ].entries()) {
-    it(`of ${name} refuses no charge of another, nor lets it wait for long`, async () => {
+    it(`of ${name} makes no other developer’s charge fail or wait for long`, async () => {
       const flood = floods[index];
       assert.equal(flood?.name, name);
       const { charges, refused, p99Ms } = await measure(api, victim, flood, OPTIONS);
@@ -49,5 +49,5 @@ describe('a flood of one developer', () => {
     }).timeout(30_000);
   }
 
-  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
+  it('leaves the books correct', () => proveBooks(api.env, { processor: false }));
 });

@@ -56,7 +56,7 @@ describe('holds, while processes are killed', function () {
     await stack?.stop();
   });
 
-  it(`strand nothing and charge nothing twice (${KILLS} kills, SEED=${seed})`, async () => {
+  it(`lose no money and charge nothing twice (${KILLS} kills, SEED=${seed})`, async () => {
     const callers = Array.from({ length: CALLERS }, (_, n) => callUntilOver(n));
     for (let kill = 0; kill < KILLS; kill += 1) {
       const before = charged.size;

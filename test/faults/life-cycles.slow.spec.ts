@@ -18,7 +18,7 @@ describe('the events of a top-up', function () {
     await harness?.close();
   });
 
-  it(`end in the same books in whatever order they are told, twice or never (SEED=${SEED})`, async () => {
+  it(`end in the same books when they come in any order, twice or never (SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const orders = allOrders(random);
     // Of each life cycle as many: the long ones have most of the orders.

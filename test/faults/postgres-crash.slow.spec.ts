@@ -47,7 +47,7 @@ describe('a crash of Postgres', () => {
     ['stopped at once', 'SIGQUIT'],
     ['killed', 'SIGKILL'],
   ] as const) {
-    it(`keeps every charge that was answered, and doubles none, when it is ${how}`, async () => {
+    it(`keeps every answered charge, and makes none twice, when it is ${how}`, async () => {
       const charges = new PersistentCharges([api], account.developerKey);
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
         // The poor one's balance ends on the way: refusals go through the crash as well.
@@ -69,7 +69,7 @@ describe('a crash of Postgres', () => {
     });
   }
 
-  it('says of a charge that was with it that the outcome is unknown, and the key settles it', async () => {
+  it('leaves the outcome of a charge in flight unknown, and the key resolves it', async () => {
     const charge = () =>
       call(api, 'POST', '/v1/charges', {
         key: account.developerKey,

@@ -118,11 +118,11 @@ describe('the same key at the same time', () => {
     });
   }
 
-  it('lets one of two win that the balance does not cover together', async () => {
+  it('lets one of two charges succeed when the balance does not cover both', async () => {
     const answers = await onBothAtOnce((server) => charge(server, server.url));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 402]));
     assert.equal((await balance()).balance, 2);
   });
 
-  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
+  it('leaves the books correct', () => proveBooks(api.env, { processor: false }));
 });

@@ -74,7 +74,7 @@ describe('a payment and the death of', () => {
     return rows[0]?.count ?? 0;
   }
 
-  it('Temporal: charges and reads go on, a report is kept, the credit comes when it is back', async () => {
+  it('Temporal: charges and reads continue, a webhook is kept, the credit comes when it is back', async () => {
     const { topUpId, sessionUrl } = await openCheckout(api, account, 25);
     const events = await count('processor_events');
     await temporal.crash();
@@ -129,7 +129,7 @@ describe('a payment and the death of', () => {
     assert.equal(await balanceOf(api, account), 40);
   });
 
-  it('the API: a report that it did not take comes again', async () => {
+  it('the API: a webhook that it did not accept is sent again', async () => {
     const { sessionUrl } = await openCheckout(api, account, 25);
     await control(stack.simulator, 'webhooks', { mode: 'hold' });
     assert.ok(await pay(sessionUrl));

@@ -123,14 +123,14 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, send] of Object.entries(refusals)) {
-    it(`refuses a report ${what}, and keeps nothing of it`, async () => {
+    it(`refuses an event ${what}, and stores nothing of it`, async () => {
       assertError(await send(), 400, 'invalid_signature');
       assert.equal(await storedEvents(), 0);
       assert.equal(await balanceOf(stack.api, payment.account), 0);
     });
   }
 
-  it('refuses what is signed and no JSON, and what is larger than any event', async () => {
+  it('refuses a signed body that is not JSON, and one larger than any event', async () => {
     assertError(await report(signed('{'), '{'), 400, 'invalid_request');
     const huge = payload.replace('cs_test', 'x'.repeat(600 * 1024));
     assertError(await report(signed(huge), huge), 413, 'payload_too_large');
@@ -149,7 +149,7 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, change] of Object.entries(foreign)) {
-    it(`takes an event ${what}, and does nothing`, async () => {
+    it(`accepts an event ${what}, and does nothing`, async () => {
       const before = await storedEvents();
       const body = JSON.stringify(change({ ...reported(payment), id: `evt ${what}` }));
       assert.equal((await report(signed(body), body)).status, 200);
@@ -159,7 +159,7 @@ describe('POST /webhooks/stripe', () => {
     });
   }
 
-  it('takes a hundred identical reports at once, and credits once', async () => {
+  it('accepts a hundred identical events at once, and credits once', async () => {
     const before = await storedEvents();
     const answers = await Promise.all(Array.from({ length: 100 }, () => report(signed(payload))));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
@@ -203,7 +203,7 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, { tell = (event: object) => event, prepare }] of Object.entries(truths)) {
-    it(`credits once when it is told ${what}, and again after its end`, async () => {
+    it(`credits once for ${what}, and again after its end`, async () => {
       const paid = await makePayment();
       const send = async (id: string) => {
         const body = JSON.stringify({ ...tell(reported(paid), paid), id: `evt ${what} ${id}` });
@@ -218,5 +218,5 @@ describe('POST /webhooks/stripe', () => {
     });
   }
 
-  it('leaves the books whole after all of this', () => proveBooks(stack.env));
+  it('leaves the books correct after all of this', () => proveBooks(stack.env));
 });

@@ -46,18 +46,18 @@ describe('a reply', () => {
   const received = (status: number, body: unknown) => () =>
     assertInContract('POST', '/intent/preview', { status, headers, body });
 
-  it('of a handler is held to the schema of its status by the compiler', () => {
+  it('from a handler has the schema of its status, by the compiler', () => {
     assert.equal(rows().length, 3);
     for (const handle of [whole, tooMuch, tooLittle]) assert.equal(typeof handle, 'function');
   });
 
-  it('with a member too many, or one too few, fails the test that gets it', () => {
+  it('with an extra or a missing member fails the test that receives it', () => {
     received(200, { intent })();
     assert.throws(received(200, { intent, more: 1 }), /additional properties/);
     assert.throws(received(200, {}), /required property/);
   });
 
-  it('of a status or with a code that is not documented fails the test that gets it', () => {
+  it('with an undocumented status or code fails the test that receives it', () => {
     assert.throws(received(201, { intent }), /not documented/);
     const error = {
       type: 'payment_error',

@@ -43,14 +43,14 @@ describe('a CSV export', () => {
     return text(await ask());
   };
 
-  it('is its header and its rows, each with the line end of RFC 4180', async () => {
+  it('consists of its header and its rows, each with the line end of RFC 4180', async () => {
     assert.equal(
       await read([['a', 1n]], [['b', 2n]]),
       'name,amount\r\na,0.000001\r\nb,0.000002\r\n',
     );
   });
 
-  it('is its header alone when there are no rows', async () => {
+  it('consists of the header when there are no rows', async () => {
     assert.equal(await read(), 'name,amount\r\n');
   });
 
@@ -90,7 +90,7 @@ describe('a CSV export', () => {
     });
   }
 
-  it('is an error and no file when its first page fails', async () => {
+  it('is an error and not a file when its first page fails', async () => {
     pages = async function* () {
       await Promise.reject(new Error('away'));
       yield [];
@@ -110,7 +110,7 @@ describe('a CSV export', () => {
     assert.deepEqual(failures, [new Error('away')]);
   });
 
-  it('reads no further than a slow client takes it, and stops when the client goes', async () => {
+  it('reads no faster than a slow client, and stops when the client disconnects', async () => {
     let written = 0;
     let isOver = false;
     pages = async function* () {

@@ -241,7 +241,7 @@ describe('tenancy', () => {
   });
   after(() => api.stop());
 
-  it('has a row here for every route, and none for a route that is gone', () => {
+  it('has a row here for every route, and no row without a route', () => {
     assert.deepEqual(
       ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted(),
       Object.keys(ROUTES).toSorted(),
@@ -270,7 +270,7 @@ describe('tenancy', () => {
     }
 
     if (method === 'GET') {
-      it(`${route} shows the owner what is its own, and a stranger nothing of it`, async () => {
+      it(`${route} shows owners their own data, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
         if (path.endsWith('/:id')) {
@@ -288,13 +288,13 @@ describe('tenancy', () => {
         });
 
       if (method === 'GET') {
-        it(`${route} shows the session of a stranger nothing`, async () => {
+        it(`${route} shows a stranger’s session nothing`, async () => {
           const answer = await bySession(stranger, {});
           assert.ok([200, 404].includes(answer.status), JSON.stringify(answer.body));
           assertShowsNothingOwned(answer);
         });
       } else {
-        it(`${route} takes no change from a page that is not ours`, async () => {
+        it(`${route} accepts no change from a page of another origin`, async () => {
           for (const origin of ['https://elsewhere.example', 'null', `${api.url}.example`, '']) {
             const answer = await api.changingNothing(() => bySession(owner, { origin }));
             assertError(answer, 403, 'foreign_origin');
@@ -304,7 +304,7 @@ describe('tenancy', () => {
     }
 
     if (names !== undefined && !path.includes(':id')) {
-      it(`${route} shows a stranger nothing behind the owner’s cursor`, async () => {
+      it(`${route} shows a stranger nothing by the owner’s cursor`, async () => {
         // The largest id there is, so that everything lies behind it.
         const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
         for (const cursor of [owned[names], last]) {
@@ -355,7 +355,7 @@ describe('tenancy', () => {
     assert.deepEqual([status, uses], ['active', 1]);
   });
 
-  it('answers a stranger’s id and an id of nothing with the same words', async () => {
+  it('answers a stranger’s id and an unknown id in the same words', async () => {
     const nothing = `chg_${'0'.repeat(32)}`;
     const [theirs, none] = await Promise.all(
       [owned.charge, nothing].map((id) =>

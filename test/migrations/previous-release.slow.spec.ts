@@ -28,7 +28,7 @@ const TIMEOUT_MS = 600_000;
 
 const commit = findPreviousCommit();
 
-describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one`, function () {
+describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, function () {
   if (!commit) {
     it('charges, refunds and reads top-ups (left out: there is no git history here)');
     return;
@@ -58,7 +58,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     return answer.body as Record<string, unknown>;
   }
 
-  it('charges, once for an idempotency key, and refuses what the balance does not cover', async () => {
+  it('charges, once for an idempotency key, and refuses charges that the balance does not cover', async () => {
     const key = { 'idempotency-key': 'order-17' };
     const first = await charge(previous, account, { amount: 1 }, key);
     assert.equal(first.status, 201);
@@ -70,7 +70,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     assert.equal((await charge(previous, account, { amount: 9.01 })).status, 402);
   });
 
-  it('refunds a charge that this one made', async () => {
+  it('refunds a charge made by this release', async () => {
     const made = await charge(stack.api, account, { amount: 2 });
     const { id } = made.body as { id: string };
     const { balance } = await get('/v1/balance', account.consumerKey);
@@ -83,7 +83,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     assert.equal(after['balance'], (balance as number) + 0.5);
   });
 
-  it('shows the balance, and a top-up that this one completed', async () => {
+  it('shows the balance, and a top-up completed by this release', async () => {
     const { topUpId, sessionUrl } = await openCheckout(stack.api, account, 25);
     assert.ok(await pay(sessionUrl));
     await until(async () => (await topUpsOf(stack.api, account))[0]?.status === 'completed');
@@ -95,7 +95,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     );
   });
 
-  it('has a database that comes to the schema of this one', async () => {
+  it('has a database that migrates to the current schema', async () => {
     const database = await createEmptyDatabase();
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
@@ -108,7 +108,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     }
   });
 
-  it('leaves the books right', async () => {
+  it('leaves the books correct', async () => {
     await proveBooks(stack.env);
   });
 });

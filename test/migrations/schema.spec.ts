@@ -21,7 +21,7 @@ describe('migrations', () => {
     await ledger?.drop();
   });
 
-  it('make the schema that migrations/schema.sql shows', async () => {
+  it('produce the schema in migrations/schema.sql', async () => {
     const shown = read('migrations/schema.sql');
     const made = await dumpSchema(ledger.database);
     if (made === shown) return;

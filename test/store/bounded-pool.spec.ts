@@ -5,7 +5,7 @@ import { createDatabase, isDatabaseUp, type Database } from '../../src/store/dat
 import { isDatabaseUnavailable } from '../../src/store/failures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
-describe('a pool with bounds', () => {
+describe('a bounded pool', () => {
   let testDatabase: TestDatabase;
   let database: Database;
 

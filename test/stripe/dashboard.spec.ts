@@ -6,12 +6,12 @@ const url = (secretKey: string, apiBase?: URL) =>
   dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000 });
 
 describe('the dashboard of the processor', () => {
-  it('is the one of the mode that the key is of', () => {
+  it('matches the mode of the key', () => {
     assert.equal(url('sk_test_1'), 'https://dashboard.stripe.com/test');
     assert.equal(url('rk_live_1'), 'https://dashboard.stripe.com');
   });
 
-  it('is none when another server stands in for Stripe', () => {
+  it('is missing when another server replaces Stripe', () => {
     assert.equal(url('sk_test_1', new URL('http://127.0.0.1:1')), null);
   });
 });

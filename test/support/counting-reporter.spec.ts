@@ -45,7 +45,7 @@ describe('the counting reporter', () => {
     });
   }
 
-  it('counts a file that does not load as a failure, and the others all the same', () => {
+  it('counts a file that does not load as a failure, and still counts the others', () => {
     const specs = { 'a.cjs': GOOD, 'b.cjs': `throw new Error('no');`, 'c.cjs': GOOD };
     const { status, stdout, counts } = run(specs, '--parallel', '--jobs', '2');
     assert.equal(counts, '4 1\n');

@@ -5,7 +5,7 @@ import { Turns } from '../../src/temporal/turns.ts';
 const LONG_MS = 60_000;
 
 describe('turns', () => {
-  it('are taken at once while there are any, and then as they are given back, in order', async () => {
+  it('are taken at once while there are any, and then in order as they are returned', async () => {
     const turns = new Turns(2);
     assert.deepEqual([await turns.take(0), await turns.take(0)], [true, true]);
     const came: string[] = [];
@@ -21,7 +21,7 @@ describe('turns', () => {
     assert.deepEqual(came, ['first', 'second', 'third']);
   });
 
-  it('are refused to who would wait too long, and go to the next', async () => {
+  it('are refused to a caller that would wait too long, and go to the next', async () => {
     const turns = new Turns(1);
     await turns.take(0);
     const impatient = turns.take(1);
@@ -31,7 +31,7 @@ describe('turns', () => {
     assert.equal(await patient, true);
   });
 
-  it('come back when nobody waits', async () => {
+  it('are returned when nobody waits', async () => {
     const turns = new Turns(1);
     await turns.take(0);
     turns.giveBack();
@@ -39,7 +39,7 @@ describe('turns', () => {
     assert.equal(await turns.take(0), false);
   });
 
-  it('are never more than there are, however many come and go', async () => {
+  it('never exceed their number, under any traffic', async () => {
     const turns = new Turns(3);
     let inside = 0;
     let insideMax = 0;

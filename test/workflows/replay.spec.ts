@@ -14,7 +14,7 @@ const files = globSync('*/*.json', { cwd: FOLDER }).toSorted();
 describe('workflow code', () => {
   before(() => installRuntime(pino({ level: 'silent' })));
 
-  it('has recorded histories to be held against', () => {
+  it('has recorded histories to replay', () => {
     assert.ok(files.length >= 42);
   });
 

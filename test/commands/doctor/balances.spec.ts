@@ -216,7 +216,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only balances', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);

@@ -256,7 +256,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only charges', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length, { MASTER_SECRET: `1:${'s'.repeat(32)}` });
     try {
       await dropGuards(books.sql);

@@ -148,7 +148,7 @@ describe('farebox doctor --only earnings', () => {
   });
 
   for (const { what, statements, finds } of FAULTS) {
-    it(`finds ${what}, names the offender, and no other`, async () => {
+    it(`finds ${what}, names the offender, and nothing else`, async () => {
       await books.plant(planted, statements);
       const found = await auditLedger(database, { parts: ['earnings'] });
       const subjects = {

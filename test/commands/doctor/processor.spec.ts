@@ -55,7 +55,7 @@ describe('farebox doctor --only processor', () => {
     );
   }
 
-  it('names each top-up that differs, with both amounts and the payments, and no other', async () => {
+  it('names each top-up that differs, with both amounts and the payments, and nothing else', async () => {
     const all = books.accounts;
     const [whole, unpaid, twice, less, uncredited, one, other, refunded, disputed, kept] = all.map(
       ({ checkout }) => checkout,

@@ -150,11 +150,11 @@ describe('farebox doctor --only schema', () => {
     await ledger?.drop();
   });
 
-  it('finds nothing in a database with months of charges, tuned storage and tables of others', async () => {
+  it('finds nothing in a database with months of charges, tuned storage and foreign tables', async () => {
     assert.deepEqual(await listSchemaDifferences(ledger.database), []);
   });
 
-  it('finds each change, names the table or function, and no other', async () => {
+  it('finds each change, names the table or function, and nothing else', async () => {
     for (const { statement } of CHANGES) await sql.query(statement);
     const left = await listSchemaDifferences(ledger.database);
     for (const { what, subject, details } of CHANGES) {

@@ -316,7 +316,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only top-ups', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);
@@ -326,7 +326,7 @@ describe('farebox doctor --only top-ups', () => {
     }
   });
 
-  it('knows a notice for a top-up that was asked for', async () => {
+  it('recognizes the notice of a top-up that a charge asked for', async () => {
     const books = await openPlantedBooks(1);
     try {
       await books.plant(books.accounts[0]!, [

@@ -38,7 +38,7 @@ describe('refunds of charges beside other traffic', () => {
     await api.stop();
   });
 
-  it('add up to the micro-dollar, and to whoever paid and whoever earned', async () => {
+  it('add up to the micro-dollar, for every consumer and every developer', async () => {
     const first = (await Promise.all(range(FIRST).map(post))).map(asCharge);
     const over = new AbortController();
     const rollUps = range(2).map(async () => {

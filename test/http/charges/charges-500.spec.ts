@@ -19,7 +19,7 @@ describe('POST /v1/charges when the database fails', () => {
   });
   after(() => api.stop());
 
-  it('answers outcome_unknown when the line breaks while it waits, and the same key resolves it', async () => {
+  it('answers outcome_unknown when the connection breaks meanwhile, and the same key resolves it', async () => {
     const headers = { 'idempotency-key': 'resolve me' };
     const unlock = await lockConsumer();
     const asked = charge(api, account, {}, headers);
@@ -34,7 +34,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(again.headers.get('idempotency-replayed'), null);
   });
 
-  it('never makes a charge whose client has gone before it was sent', async () => {
+  it('never makes a charge whose client disconnected before it was sent', async () => {
     const unlock = await lockConsumer();
     const first = charge(api, account);
     await until(api.waitingBackend);
@@ -64,7 +64,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(await countOf('farebox.charges', 'tool', 'abandoned'), 0);
   });
 
-  it('answers service_unavailable while there is no database, and charges when it is back', async () => {
+  it('answers service_unavailable while the database is down, and charges when it is back', async () => {
     await charge(api, account);
     const admin = new Client({ connectionString: adminUrl() });
     await admin.connect();

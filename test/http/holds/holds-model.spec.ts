@@ -91,7 +91,7 @@ describe('holds beside charges and refunds', function () {
     await api.stop();
   });
 
-  it('come to what a plain model says, in every figure that is shown', async () => {
+  it('agree with a simple model in every figure shown', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { minLength: 8, maxLength: 40 }), async (steps) => {
         const accounts = await createTestAccounts(api.databaseUrl, ACCOUNTS, 0);

@@ -152,7 +152,7 @@ describe('doctor, after a year', () => {
   });
   after(() => ledger?.drop());
 
-  it(`finds nothing off in legal books (SEED=${SEED})`, async function () {
+  it(`finds no fault in correct books (SEED=${SEED})`, async function () {
     this.timeout(120_000);
     const { database, url } = ledger;
     const random = new Random(SEED);

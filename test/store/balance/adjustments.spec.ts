@@ -46,7 +46,7 @@ describe('an adjustment', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 600_000, debt: 0 });
   });
 
-  it('moves later lots down, so that what is spent next is paid by the next of them', async () => {
+  it('moves later lots down, so that the next of them pays the next charge', async () => {
     const first = await payer.topUp(1_000_000);
     const second = await payer.topUp(1_000_000);
     assert.ok(await payer.charge(400_000));

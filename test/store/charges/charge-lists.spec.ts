@@ -115,7 +115,7 @@ describe('lists of charges', () => {
     return rows;
   };
 
-  it('show what matches, each once and in order, page after page', async () => {
+  it('show all matches, each once and in order, page after page', async () => {
     await fc.assert(
       fc.asyncProperty(anyBatches, anyQueries, async (batches, queries) => {
         const consumers = await write(batches);
@@ -140,7 +140,7 @@ describe('lists of charges', () => {
     );
   });
 
-  it('of a rare tool are found without reading what else is in their hours', async () => {
+  it('of a rare tool are found without reading the other charges of their hours', async () => {
     const hours = Array.from({ length: 12 }, (_, n) => 60 * n);
     const usual = { tool: 'often', consumer: 0, developer: 1, amount: 1 };
     await write(
@@ -191,7 +191,7 @@ describe('lists of charges', () => {
     ['hour', HOUR_MS],
     ['day', DAY_MS],
   ] as const) {
-    it(`add up to what was earned by each tool in each ${interval}, page after page`, async () => {
+    it(`add up to the earnings of each tool in each ${interval}, page after page`, async () => {
       await fc.assert(
         fc.asyncProperty(anyBatches, anyQueries, async (batches, queries) => {
           await write(batches);

@@ -58,7 +58,7 @@ describe('the money of a consumer', () => {
     await ledger.drop();
   });
 
-  it('is credited less spent less claimed, or owed, whatever is refunded and disputed', async () => {
+  it('is credits less charges less claims, or owed, after any refunds and disputes', async () => {
     const anySteps = fc.array(anyStep, { minLength: 5, maxLength: STEPS_MAX });
     const property = fc.asyncProperty(anySteps, async (steps) => {
       const payer = await newPayer(database);

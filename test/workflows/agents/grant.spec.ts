@@ -40,7 +40,7 @@ describe('the workflow of a grant', () => {
     assert.deepEqual(view, { status: 'active', uses: 0 });
   });
 
-  it('writes down that the grant has expired when it has', async () => {
+  it('records that the grant has expired when it has', async () => {
     const { id } = await harness.grant('echo', { expiresAt: inMs(1_500) });
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     assert.equal(await storedStatus(id), 'active');
@@ -71,7 +71,7 @@ describe('the workflow of a grant', () => {
     assert.deepEqual([now, uses], ['used', 2]);
   });
 
-  it('is not needed for the grant to hold or to end', async () => {
+  it('is not needed for the grant to be valid or to end', async () => {
     const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(3_000) });
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await harness.workflow('grant', id).terminate();

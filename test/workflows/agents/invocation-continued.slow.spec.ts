@@ -22,7 +22,7 @@ describe('an invocation with a long history', () => {
     await temporal?.stop();
   });
 
-  it('goes on calling with the same key, and counts every attempt', async () => {
+  it('keeps calling with the same key, and counts every attempt', async () => {
     let isUp = false;
     const agent = await harness.agent('long-gone', (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),

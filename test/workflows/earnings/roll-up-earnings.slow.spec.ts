@@ -101,7 +101,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${SEED})`, async () => {
+  it(`agrees with the charges at every moment, and empties the tails (SEED=${SEED})`, async () => {
     const over: true[] = [];
     const calling = Array.from({ length: 4 }, async () => {
       await traffic(60);
@@ -138,7 +138,7 @@ describe('the schedule that rolls up earnings', () => {
     });
   }
 
-  it('moves everything once when the workers are killed as soon as it has committed', async () => {
+  it('moves everything once when the workers are killed right after the commit', async () => {
     await schedule().pause();
     await traffic(20);
     await schedule().trigger();
@@ -171,7 +171,7 @@ describe('the schedule that rolls up earnings', () => {
     return rows[0]?.count ?? 0;
   }
 
-  it('catches up with days in runs of short history', async () => {
+  it('catches up with days of charges in runs of short history', async () => {
     const { client } = temporal;
     await emptied();
     await schedule().pause();

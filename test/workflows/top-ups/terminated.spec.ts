@@ -83,7 +83,7 @@ describe('a terminated workflow', () => {
     assert.equal((await harness.workflow('invocation', id).describe()).runId, runId);
   });
 
-  it('of a grant leaves no grant active in its row when its time is over', async () => {
+  it('of a grant leaves no grant active in its row after its expiry', async () => {
     await flakyAgent('granted');
     const { id } = await harness.grant('granted');
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
@@ -106,7 +106,7 @@ describe('a terminated workflow', () => {
     }
   });
 
-  it('of a grant begins anew when the grant is used up, and shows it', async () => {
+  it('of a grant starts again when the grant is used up, and shows it', async () => {
     isUp = true;
     await flakyAgent('used-up');
     const { id } = await harness.grant('used-up');
