@@ -1,4 +1,4 @@
-/** Agents that speak A2A, of 1.0 and of 0.3: messages, tasks that end at once, later, well and badly. */
+/** Agents that speak A2A 1.0 and 0.3: messages, and tasks that end at once, later, well and badly. */
 import assert from 'node:assert/strict';
 import type { AgentAnswer } from '../../src/agents/adapter.ts';
 import { callAgent } from '../../src/agents/call.ts';
@@ -12,7 +12,7 @@ interface Rpc {
   readonly params: Record<string, unknown>;
 }
 
-/** Members of a JSON-RPC answer. */
+/** Members of a JSON-RPC reply. */
 type Said = { readonly result: unknown } | { readonly error: object };
 type Say = (rpc: Rpc, call: AgentCall) => Said;
 
@@ -27,7 +27,7 @@ const task = (state: string, text?: string) => ({
     }),
   },
 });
-/** As 1.0 answers `SendMessage`. */
+/** The 1.0 reply to `SendMessage`. */
 const taskOf = (state: string, text?: string): Said => ({ result: { task: task(state, text) } });
 
 function rpcOf(seen: AgentCall | undefined): Rpc {

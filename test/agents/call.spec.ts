@@ -1,4 +1,4 @@
-/** What comes of one attempt to have an agent do something, by each protocol and whatever the agent does. */
+/** The result of one attempt to call an agent, for each protocol and each behavior of the agent. */
 import assert from 'node:assert/strict';
 import { callAgent } from '../../src/agents/call.ts';
 import type { AgentAnswer, AgentRequest } from '../../src/agents/adapter.ts';

@@ -1,4 +1,4 @@
-/** How well agents are found, measured over HTTP on a labelled set. */
+/** Measures over HTTP how well agents are found in a labelled set. */
 import assert from 'node:assert/strict';
 import { IntentReply, ResolveReply } from '../../src/schemas/agents.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -6,7 +6,7 @@ import { bodyOf, call } from '../support/http.ts';
 import { labelledAgents, labelledQueries, type LabelledQuery } from './labelled.ts';
 
 interface Found extends LabelledQuery {
-  /** Of the first right answer among five; 0 when there is none. */
+  /** Rank score of the first right answer among five; 0 without one. */
   readonly rank: number;
 }
 
@@ -87,7 +87,7 @@ describe('finding agents', () => {
   }
 });
 
-/** In whatever order and style: `text_to_speech` is as good as `speech.text.to`. */
+/** In any order and style: `text_to_speech` is as good as `speech.text.to`. */
 function wordsOf(name: string): string[] {
   return name.split(/[._]/).toSorted((a, b) => a.localeCompare(b));
 }

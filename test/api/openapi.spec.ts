@@ -1,4 +1,4 @@
-/** The OpenAPI document: the same as the table of routes, complete, and with examples that are true. */
+/** The OpenAPI document matches the table of routes, is complete, and has valid examples. */
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
 import { apiFiles } from '../../scripts/api-files.ts';
@@ -88,7 +88,7 @@ describe('GET /llms.txt', () => {
   });
 });
 
-/** Objects with members that let others in. */
+/** Objects that have members and allow others. */
 function openParts(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   const { type, properties, additionalProperties } = value as TSchema & Record<string, unknown>;

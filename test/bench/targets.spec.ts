@@ -1,10 +1,10 @@
-/** What the bench makes of its measurements: the best connection count, ratios within a round, targets. */
+/** How the bench evaluates its measurements: the best connection count, ratios within a round, targets. */
 import assert from 'node:assert/strict';
 import { bestOf, measureInTurn, median, type RowResult } from '../../bench/rounds.ts';
 import { TARGETS, withRivals } from '../../bench/targets.ts';
 import { readOptions } from '../../bench/options.ts';
 
-/** A row by its connection counts, each with a rate a round. */
+/** A row by its connection counts, each with one rate per round. */
 function row(key: string, rates: Readonly<Record<number, readonly number[]>>): RowResult {
   return {
     key,

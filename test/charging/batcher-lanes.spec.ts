@@ -1,4 +1,4 @@
-/** Developers share a lane, and charges that need a decision or a lock leave it: they hold up nobody else. */
+/** Developers share a lane. Charges that need a decision or a lock leave it, so that they hold up nobody else. */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ChargeDraft } from '../../src/store/charges/post-charges.ts';

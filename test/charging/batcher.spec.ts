@@ -1,4 +1,4 @@
-/** The batcher against a ledger that answers when the test says so: order, bounds, and honest failures. */
+/** The batcher against a ledger that answers when the test tells it to: order, limits, and accurate failures. */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -299,7 +299,7 @@ describe('ChargeBatcher', () => {
             answers.push(assertPosted(post(each), each));
           }
           await Promise.all(answers);
-          // A key that is in flight makes its next charge wait, so only charges without one keep the order.
+          // A charge whose key is in flight waits, so only charges without a key keep the order.
           for (const { consumerId } of sent) {
             assert.deepEqual(withoutKey(decided, consumerId), withoutKey(sent, consumerId));
           }

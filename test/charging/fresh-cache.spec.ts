@@ -1,4 +1,4 @@
-/** Rows kept in memory: read once, forgotten within a second of a change, and never trusted blindly. */
+/** Rows cached in memory: read once, dropped within a second of a change, and never trusted without polling. */
 import assert from 'node:assert/strict';
 import { FreshCache, type FreshCacheOptions } from '../../src/charging/fresh-cache.ts';
 import { until } from '../support/stack.ts';

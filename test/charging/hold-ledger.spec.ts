@@ -1,4 +1,4 @@
-/** Group commit of holds: what goes together, in which order, and what becomes of it when the database fails. */
+/** Group commit of holds: which entries share a flush, in which order, and what happens when the database fails. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { HoldLedger, withTailOf, type HoldLedgerOptions } from '../../src/charging/hold-ledger.ts';
@@ -9,7 +9,7 @@ import { until } from '../support/stack.ts';
 const CONSUMER = { ledger: 0, consumerId: randomUUIDv7() };
 const DECIDED: HoldOutcome = { kind: 'unknown_hold' };
 
-/** As Postgres reports data that it cannot take. */
+/** How Postgres reports data that it rejects. */
 class DataError extends Error {
   readonly code = '22P05';
 }
@@ -32,7 +32,7 @@ function open(options: Partial<HoldLedgerOptions> = {}) {
     deadlineMs: 60_000,
     ...options,
   });
-  /** Resolves when the statement of that number is in flight, and ends it. */
+  /** Resolves when the statement with that number is in flight, with a function that ends it. */
   const end = async (number: number, error?: Error) => {
     const flush = await until(() => pending[number], { intervalMs: 1 });
     if (error) flush.reject(error);

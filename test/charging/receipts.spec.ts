@@ -1,4 +1,4 @@
-/** Receipts: what they say, that anybody with the key can check it, and that nobody can change it. */
+/** Receipts: their text, that anyone with the key can verify it, and that nobody can change it. */
 import assert from 'node:assert/strict';
 import { createHmac, hkdfSync } from 'node:crypto';
 import * as fc from 'fast-check';
@@ -33,7 +33,7 @@ const anyCharge: fc.Arbitrary<ReceiptSubject> = fc.record({
   receiptKey: fc.constantFrom(1, 2),
 });
 
-/** Any UTF-16, halves of surrogate pairs too. */
+/** Any UTF-16, including lone surrogates. */
 const anyText = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) });
 
 function partsOf(receipt: string): [algorithm: string, key: string, payload: string, mac: string] {
@@ -42,7 +42,7 @@ function partsOf(receipt: string): [algorithm: string, key: string, payload: str
   return parts as ReturnType<typeof partsOf>;
 }
 
-/** As a developer verifies offline, with nothing of ours but the key. */
+/** How a developer verifies offline, with the key alone. */
 function macOf(receipt: string, key: string): string {
   const [algorithm, id, payload] = partsOf(receipt);
   return createHmac('sha256', Buffer.from(key, 'base64url'))

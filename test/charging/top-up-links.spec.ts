@@ -1,4 +1,4 @@
-/** A top-up link says what was put into it, for as long as its secret is kept, and to the byte. */
+/** A top-up link returns exactly its contents, to the byte, for as long as its secret is kept. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../src/charging/top-up-links.ts';

@@ -1,4 +1,4 @@
-/** The client against the real API: what it promises must hold for the service that it is made for. */
+/** The client against the real API: its promises must hold for the actual service. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, usd, type Charge } from '@farebox/client';
 import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';

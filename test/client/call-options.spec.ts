@@ -1,4 +1,4 @@
-/** What a single call may have of its own: a time-out, and a signal that ends it. */
+/** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxConsumer, type CallOptions, type FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';

@@ -1,4 +1,4 @@
-/** What charge() makes of each way in which the network or the service can answer. */
+/** How charge() handles each way in which the network or the service can answer. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import {

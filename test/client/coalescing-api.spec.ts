@@ -1,4 +1,4 @@
-/** Coalesced charges against the real API: few requests, and books that are exact whatever happens. */
+/** Coalesced charges against the real API: few requests, and books that are exact under every failure. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
 import {

@@ -1,4 +1,4 @@
-/** Concurrent calls go together, and still each has its own key, answer, error and deadline. */
+/** Concurrent calls share requests, and each still has its own key, answer, error and deadline. */
 import assert from 'node:assert/strict';
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { Farebox, type FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
@@ -48,7 +48,7 @@ function keysOf(charges: readonly SeenCharge[] | undefined): string[] {
   return (charges ?? []).map(({ idempotencyKey }) => idempotencyKey);
 }
 
-/** A step that answers when it is told to. */
+/** A step that answers when the test tells it to. */
 function held(step: Step): { step: Step; release: () => void } {
   const waiting: (() => void)[] = [];
   return {

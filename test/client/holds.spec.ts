@@ -1,4 +1,4 @@
-/** What holds are placed, captured and released with, and what becomes of each answer. */
+/** The requests that place, capture and release holds, and how each answer is handled. */
 import assert from 'node:assert/strict';
 import { Farebox, usd } from '@farebox/client';
 import {

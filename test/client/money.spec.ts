@@ -1,4 +1,4 @@
-/** Arithmetic on money: exact, rounded once and in a named direction, and sent as what it is. */
+/** Arithmetic on money: exact, rounded once in a named direction, and sent unchanged. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { Farebox, usd, type Rounding } from '@farebox/client';

@@ -1,4 +1,4 @@
-/** The package as it would be published: packed, and installed into empty projects. */
+/** The package as it is published: packed, and installed into empty projects. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const BYTES_MAX = 20_000;
 
 const run = promisify(execFile);
 
-/** Uses an entry of each kind, as a program would. */
+/** Uses one entry of each kind, like a program would. */
 const PROGRAM = `
 import { Farebox, FareboxConsumer, usd } from '@farebox/client';
 import { paidTool } from '@farebox/client/mcp';

@@ -1,4 +1,4 @@
-/** Paid routes, the same in each framework: paid when it answers, never when it fails. */
+/** Paid routes, the same in each framework: paid when the handler answers, never when it fails. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -27,7 +27,7 @@ const price = { tool: 'search', price: '0.5' };
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const LATE = { tool: 'search', price: '0.5', timeoutMs: 50 };
 
-/** What each site's handlers do; `ran` counts them. */
+/** The handlers of each site; `ran` counts the calls. */
 let ran = 0;
 const found = () => {
   ran += 1;

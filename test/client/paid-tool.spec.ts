@@ -16,7 +16,7 @@ import { ScriptedService } from './scripted-service.ts';
 
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
-/** The same tools for either SDK, registered as its users would. */
+/** The same tools for either SDK, registered the way its users do it. */
 const GENERATIONS: Readonly<Record<string, (farebox: Farebox<OnUnavailable>) => RequestListener>> =
   {
     'version 1 of the SDK': (farebox) => (request, response) => {
@@ -234,7 +234,7 @@ describe('client: paid tools while connections are cut', () => {
       assert.equal(ledger.charges.length, captured);
       assert.equal(new Set(ledger.charges.map(({ holdId }) => holdId)).size, captured);
       assert.ok(outcomes.paid > 0 && outcomes.failed > 0, JSON.stringify(outcomes));
-      // Only what is said to be unknown may have been paid as well.
+      // Only calls reported as unknown may have been paid as well.
       assert.ok(
         captured >= outcomes.paid && captured <= outcomes.paid + outcomes.unknown + outcomes.free,
       );

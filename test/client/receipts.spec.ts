@@ -1,4 +1,4 @@
-/** Receipts verified by the client, without asking for each, against those of the real API. */
+/** Receipts of the real API, verified by the client without a request for each. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Farebox, type FareboxOptions, type ReceiptKey } from '@farebox/client';

@@ -1,4 +1,4 @@
-/** What refund() sends, and what it makes of each way in which the service can answer. */
+/** What refund() sends, and how it handles each way in which the service can answer. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { Farebox, type FareboxError, type RefundRequest } from '@farebox/client';

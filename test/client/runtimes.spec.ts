@@ -1,4 +1,4 @@
-/** The client in runtimes other than Node: the calls of all callers are answered, and each is paid once. */
+/** The client in runtimes other than Node: every call is answered, and each is paid once. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -13,12 +13,12 @@ import { CountingProxy } from './counting-proxy.ts';
 
 const CALLS = 40;
 
-/** Bun as npm installs it: its `bun` is put in place by a script of the package, which is not run here. */
+/** Bun as npm installs it: a script of the package, which does not run here, would put `bun` in place. */
 const BUN = createRequire(import.meta.url).resolve(
   `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}/bin/bun`,
 );
 
-/** Which files of the client a bundle gets is decided by the conditions that it is made with. */
+/** The conditions of a bundle decide which files of the client it contains. */
 const BUNDLES = {
   'conditions of Workers': ['workerd', 'worker', 'browser'],
   'conditions of Node': ['node'],

@@ -1,4 +1,4 @@
-/** One request by each of the two ways there are: they must mean the same. */
+/** One request by each of the two transports, which must behave the same. */
 import assert from 'node:assert/strict';
 import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
 

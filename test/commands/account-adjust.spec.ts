@@ -1,4 +1,4 @@
-/** `farebox account adjust`: money that an operator adds or takes, booked as what it is. */
+/** `farebox account adjust`: money that an operator adds or takes, booked as an adjustment. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
@@ -37,7 +37,7 @@ describe('farebox account adjust', () => {
     return JSON.parse(await farebox(args, { env }));
   };
 
-  /** `[from, to)` in micros, and of a top-up or not. */
+  /** `[from, to)` in micros, and whether it belongs to a top-up. */
   async function lots() {
     const { rows } = await sql.query<{ lot: string }>(
       `select from_micros || '-' || to_micros || case when top_up_id is null then '' else ' top-up' end as lot
@@ -90,7 +90,7 @@ describe('farebox account adjust', () => {
     const consumer = uuidOf('consumer', consumerId);
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
-      // As after 9,000 credits of the most that one may have.
+      // As after 9,000 credits of the largest amount.
       const bigger = Number.MAX_SAFE_INTEGER - 1_000_000;
       await sql.query(
         `with raised as (
@@ -121,7 +121,7 @@ describe('farebox account adjust', () => {
       await assert.rejects(past, /consumers_credited_is_exact/);
     } finally {
       await pool.end();
-      // What was booked above is too much to be made by requests, and is no whole history.
+      // The amounts booked above are too large for requests, and are not a complete history.
       await sql.query('delete from farebox.charges where consumer_id = $1', [consumer]);
       await sql.query(
         `delete from farebox.movements where consumer_id = $1 and kind = 'adjustment'`,

@@ -1,4 +1,4 @@
-/** `farebox account` and `farebox key`, as their users type them. */
+/** `farebox account` and `farebox key`, as users type them. */
 import assert from 'node:assert/strict';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';

@@ -1,4 +1,4 @@
-/** `farebox init`: secrets that are fresh, nobody else's to read, and never lost by running it again. */
+/** `farebox init`: secrets that are fresh, readable by their owner only, and kept when it runs again. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

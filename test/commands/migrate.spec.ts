@@ -1,4 +1,4 @@
-/** `farebox migrate` on parts that know nothing of us: the schema, and the search attributes of a namespace. */
+/** `farebox migrate` on empty servers: the schema, and the search attributes of a namespace. */
 import assert from 'node:assert/strict';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';

@@ -1,4 +1,4 @@
-/** What may go wrong while somebody looks at the console, and what others may put in front of them. */
+/** Failures while a user is in the console, and hostile data from others. */
 import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
@@ -20,7 +20,7 @@ const PAGES = [
 ];
 const OUTSIDE = ['/sign-in', '/sign-up', '/set-password?token=x'];
 
-/** Names that break out of markup, lines and layouts where they are let. */
+/** Names that break out of markup, lines and layouts that do not contain them. */
 const NASTY = [
   '<img src=x onerror="window.broken=1">',
   '</script><script>window.broken=1</script>',
@@ -58,7 +58,7 @@ describe('the console on bad days', function () {
       .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
   }
 
-  /** Whether the page is wider than its window: on a phone that is a page that slides about. */
+  /** Whether the page is wider than its window, so that it slides sideways on a phone. */
   const overflow = () =>
     page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 

@@ -1,4 +1,4 @@
-/** What people come to the console for, from the first visit on, in a real browser against real parts. */
+/** What users do in the console, from the first visit on, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
@@ -36,7 +36,7 @@ describe('the console', function () {
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
 
-  /** The link in the newest mail to the address. */
+  /** The link in the newest email to the address. */
   async function mailedLink(email: string): Promise<string> {
     return until(async () => {
       const text = await (await fetch(`${harness.stack.api.url}/dev/mail`)).text();

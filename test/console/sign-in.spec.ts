@@ -1,4 +1,4 @@
-/** Signing in against those who are not who they say: addresses, passwords, links, cookies, sign-ups. */
+/** Sign-in against impostors: addresses, passwords, links, cookies, sign-ups. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -143,7 +143,7 @@ describe('signing in to the console', function () {
     );
     assert.deepEqual(statuses.slice(10), [429, 429]);
     assert.equal((await guess(PASSWORD)).status, 429);
-    // Nor by claiming to be somebody else.
+    // Nor by pretending to be another client.
     for (const header of ['x-forwarded-for', 'x-farebox-address', 'x-real-ip', 'forwarded']) {
       assert.equal((await guess(PASSWORD, { [header]: '203.0.113.7' })).status, 429, header);
     }
@@ -250,7 +250,7 @@ describe('signing in to the console', function () {
   });
 });
 
-/** better-auth writes its content type in another way than we do. */
+/** better-auth spells its content type differently. */
 function bodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
 }

@@ -1,4 +1,4 @@
-/** From a refused charge to a paid one in a real browser, by nothing but the link that the refusal names. */
+/** From a refused charge to a successful one in a real browser, with nothing but the link in the refusal. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

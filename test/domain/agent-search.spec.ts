@@ -1,4 +1,4 @@
-/** What a search looks for: weights that add up, few queries of bounded cost, and the intent. */
+/** The queries of a search: weights that add up, few queries of bounded cost, and the intent. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import {
@@ -9,7 +9,7 @@ import {
   type WordMatch,
 } from '../../src/domain/agent-search.ts';
 
-/** A word that so many agents use. */
+/** A word that this many agents use. */
 const used = (word: string, agents: number): WordMatch => ({
   asked: word,
   word,

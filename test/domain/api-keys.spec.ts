@@ -1,4 +1,4 @@
-/** The shape of keys (specification section 5): kinds, and a checksum that stops typing errors early. */
+/** The form of keys (specification section 5): kinds, and a checksum that finds typing errors early. */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -11,13 +11,13 @@ const anyKey = fc
   .tuple(fc.constantFrom(...KINDS), anyRandom)
   .map(([kind, random]) => ({ kind, key: composeKey('fare', kind, random) }));
 const anyCharacter = fc.constantFrom(...BASE62.split(''), '_', '-', '.', ' ', 'é');
-/** Any UTF-16, halves of surrogate pairs too. */
+/** Any UTF-16, including lone surrogates. */
 const anyText = fc.string({
   unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)),
   maxLength: 200,
 });
 
-/** 64 random bytes practically always hold 32 that are used. */
+/** 64 random bytes practically always contain 32 usable ones. */
 function isEnough(random: Uint8Array): boolean {
   return random.filter((byte) => byte < 248).length >= 32;
 }

@@ -1,4 +1,4 @@
-/** Identifiers: one spelling on the wire for each UUID, and no other spelling names it. */
+/** Identifiers: each UUID has one spelling on the wire, and no other spelling is accepted. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { uuidFloor, uuidOf, uuidTimeMs, wireId, type IdKind } from '../../src/domain/ids.ts';

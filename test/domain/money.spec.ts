@@ -1,4 +1,4 @@
-/** Money: dollars on the wire and micro-dollars inside are one to one, and nothing is ever rounded. */
+/** Money: dollars on the wire and micro-dollars inside correspond one to one, and nothing is ever rounded. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import {
@@ -12,7 +12,7 @@ import {
   microsOfDollars,
 } from '../../src/domain/money.ts';
 
-/** Any amount that a balance or a total can come to: two billion dollars either way. */
+/** The range of balances and totals: two billion dollars either way. */
 const LARGEST = 2_000_000_000_000_000;
 const anyMicros = fc.oneof(
   fc.integer({ min: -LARGEST, max: LARGEST }),

@@ -1,4 +1,4 @@
-/** Words of text: the same for a query as for what is registered, whatever the spelling. */
+/** Words of text: the same for a query and for a registered agent, in any spelling. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { searchWords, swappedSpellings } from '../../src/domain/search-words.ts';

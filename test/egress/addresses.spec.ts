@@ -1,4 +1,4 @@
-/** What of the internet may be called on behalf of others: public addresses, in whatever spelling. */
+/** Which addresses may be called on behalf of others: public ones, in any spelling. */
 import assert from 'node:assert/strict';
 import { isPublicAddress } from '../../src/egress/addresses.ts';
 import { endpointProblem } from '../../src/egress/endpoints.ts';

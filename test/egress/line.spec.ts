@@ -1,4 +1,4 @@
-/** Outgoing calls on behalf of others: what is private is not reached, and nothing is endless. */
+/** Outgoing calls on behalf of others: private addresses are not reached, and every call ends. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
@@ -8,7 +8,7 @@ import { LineFault, openLine, type Line } from '../../src/egress/line.ts';
 import { sendJson, startAgent, type Respond } from '../support/agents.ts';
 import { until } from '../support/stack.ts';
 
-/** The machine itself, its network, or a cloud's metadata service, in every spelling that is known. */
+/** The machine itself, its network, or a cloud's metadata service, in every known spelling. */
 const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'].concat(
   ['0177.0.0.1', '0.0.0.0', '0', '127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
   ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
@@ -39,7 +39,7 @@ describe('a guarded fetch', () => {
   };
   afterEach(() => Promise.all(lines.splice(0).map((line) => line.close())));
 
-  /** What comes of one call of an agent that answers so. */
+  /** The result of one call to an agent that answers like this. */
   async function calling(respond: Respond, read: (line: Line, url: string) => Promise<unknown>) {
     const agent = await startAgent(respond);
     try {
@@ -72,7 +72,7 @@ describe('a guarded fetch', () => {
 
       it(`is not connected to ${host} by a caller that skips the text check`, async () => {
         const error = await connecting(new URL(`http://${host}`).hostname);
-        // Not every system takes a name with a dot at its end for one that it knows.
+        // Not every system recognizes a name with a dot at its end.
         assert.ok(isDenied(error) || (host.endsWith('.') && codeOf(error) === 'ENOTFOUND'));
       });
     }
@@ -98,7 +98,7 @@ describe('a guarded fetch', () => {
       assert.ok(isDenied(await connecting('turns.example.com', turning)));
     });
 
-    /** The error; fails when anything was connected to. */
+    /** Returns the error; fails when a connection was made. */
     async function connecting(hostname: string, resolve?: LookupAll): Promise<unknown> {
       const connect = createConnector({ allowPrivate: false, ...(resolve && { resolve }) });
       const target = { hostname, protocol: 'http:', port: String(port) };

@@ -1,4 +1,4 @@
-/** bin/farebox: what runs before anything is installed. npm is a stand-in here, the rest is real. */
+/** bin/farebox: what runs before anything is installed. npm is a stand-in here, everything else is real. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
 
-/** Notes that it ran, takes its time, and leaves the record that npm leaves. */
+/** Records that it ran, takes some time, and leaves npm's record. */
 const NPM = `
 import { appendFileSync, copyFileSync, mkdirSync } from 'node:fs';
 appendFileSync('npm-runs', process.argv.slice(2, 3) + '\\n');

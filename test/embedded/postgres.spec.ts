@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL on directories that something has happened to. */
+/** The embedded PostgreSQL on data directories in unusual states. */
 import assert from 'node:assert/strict';
 import { chownSync, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -151,7 +151,7 @@ describe('startPostgres', () => {
   });
 });
 
-/** A cluster as earlier releases made it: no passwords, and the application as its superuser. */
+/** A cluster of earlier releases: no passwords, and the application as superuser. */
 async function startTrusting(dataDir: string, port: number): Promise<Child> {
   let failure: unknown;
   for (const { argv, owner } of launchers(undefined)) {

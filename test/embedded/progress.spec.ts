@@ -1,4 +1,4 @@
-/** What a start shows, at a terminal and elsewhere. */
+/** The output of a start, at a terminal and elsewhere. */
 import assert from 'node:assert/strict';
 import { createProgress } from '../../src/embedded/progress.ts';
 
@@ -41,7 +41,7 @@ function output(options: { isTTY: boolean; columns?: number }) {
   return { written: () => text, out: { ...options, write: (part: string) => (text += part) } };
 }
 
-/** What a terminal shows after that text, with the three controls that progress uses. */
+/** What a terminal shows after that text, with the three control sequences that progress uses. */
 function screen(text: string): string[] {
   const lines: string[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** What a start hands to its processes, and which settings it refuses together. */
+/** The settings that a start gives to its processes, and the combinations that it refuses. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

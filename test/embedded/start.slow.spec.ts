@@ -1,6 +1,6 @@
 /**
- * `farebox start` as its users meet it: as a process, on a data directory that outlives it. Starts are
- * shared between tests where order allows, because each takes some seconds.
+ * `farebox start` as users run it: a process, on a data directory that outlives it. Tests share
+ * starts where their order allows, because each takes some seconds.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
@@ -15,7 +15,7 @@ import { choosePort } from '../../src/embedded/ports.ts';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
-/** Five programs that start at once: seconds alone, over a minute beside much else. */
+/** Five programs that start together: seconds alone, over a minute on a busy machine. */
 const START_TIMEOUT_MS = 200_000;
 
 interface Launched {
@@ -244,7 +244,7 @@ async function keptFiles(dataDir: string): Promise<string[]> {
   return Promise.all(names.map((name) => readFile(join(dataDir, name), 'utf8')));
 }
 
-/** No process names the data directory, nor has the start's own master secret in its environment. */
+/** No process has the data directory or the start's master secret in its environment. */
 async function untilNothingIsLeft(dataDir: string): Promise<void> {
   const { masterSecret } = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8'));
   await until(async () => (await processesWith(dataDir, masterSecret)).length === 0);

@@ -1,4 +1,4 @@
-/** Where the `temporal` program comes from when nothing has to be fetched. */
+/** Where the `temporal` program comes from when no download is needed. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The example, as its README runs it: tool server and consumer as processes, against a real stack. */
+/** The example as in its README: tool server and consumer as processes, against a real stack. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** The work that the example's tools are paid for. */
+/** The paid work of the example's tools. */
 import assert from 'node:assert/strict';
 import { countWords, summarize } from '../../examples/mcp-tool-server/text.ts';
 

@@ -1,4 +1,4 @@
-/** API processes whose clock is wrong: they make no charges, rather than charge a retry twice. */
+/** API processes with a wrong clock: they make no charges, rather than charge a retry twice. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { ChargeReply } from '../../src/schemas/charges.ts';

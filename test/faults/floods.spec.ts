@@ -1,4 +1,4 @@
-/** Floods of one developer, in their short form: no charge of another one is refused, and none waits for long. */
+/** Floods by one developer, in their short form: no charge of another developer is refused or waits for long. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -9,7 +9,7 @@ import { WITH_RATE_LIMITS } from '../support/stack.ts';
 import { floodsOf, measure, type Flood } from './floods.ts';
 
 const OPTIONS = { connections: 32, forMs: 2_000 };
-/** Far above what is measured in the long form: the test machine has other work too. */
+/** Far above the times of the long form: the test machine does other work too. */
 const P99_MS_MAX = 1_000;
 
 describe('a flood of one developer', () => {

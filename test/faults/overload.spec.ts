@@ -1,4 +1,4 @@
-/** More charges than a process lets wait: those past the bound are refused, and nothing else suffers. */
+/** More charges than a process queues: those beyond the limit are refused, and nothing else suffers. */
 import assert from 'node:assert/strict';
 import { ChargeReply, ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -39,7 +39,7 @@ describe('more charges than the queue holds', () => {
     }
   }
 
-  /** Waits for nothing but the consumer, which is held. */
+  /** Waits only for the consumer, which is locked. */
   async function chargeMany(): Promise<number[]> {
     const member = { apiKey: account.consumerKey, tool: 'search', amount: 0.001 };
     const answer = await call(api, 'POST', '/v1/charges/batch', {

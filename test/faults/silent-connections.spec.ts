@@ -1,4 +1,4 @@
-/** Connections to Postgres that go silent instead of breaking: charging comes back by itself. */
+/** Connections to Postgres that go silent instead of breaking: charging recovers by itself. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { ChargeReply } from '../../src/schemas/charges.ts';

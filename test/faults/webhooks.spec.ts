@@ -1,4 +1,4 @@
-/** Reports of a payment that are forged, old, malformed or repeated: only a true one counts, and once. */
+/** Webhooks that are forged, old, malformed or repeated: only a genuine one counts, and once. */
 import assert from 'node:assert/strict';
 import { Client as TemporalClient, Connection, type WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
@@ -12,7 +12,7 @@ import { startStack, until, type Stack } from '../support/stack.ts';
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-/** A checkout of 25 dollars that was paid, and that nobody was told of. */
+/** A paid checkout of $25.00 without any webhook yet. */
 interface Payment {
   readonly account: TestAccount;
   readonly topUpId: string;
@@ -22,9 +22,9 @@ interface Payment {
 }
 
 interface Telling {
-  /** What is said, of the event as it would be. */
+  /** The change to a genuine event. */
   readonly tell?: (event: object, payment: Payment) => object;
-  /** Comes first. */
+  /** Sent first. */
   readonly prepare?: (payment: Payment, send: (id: string) => Promise<void>) => Promise<unknown>;
 }
 
@@ -47,7 +47,7 @@ describe('POST /webhooks/stripe', () => {
   let secret: string;
 
   before(async () => {
-    // The processor is silent and nobody asks it: what is credited here is what these tests report.
+    // The processor sends nothing and nobody asks it: only the webhooks of these tests lead to credits.
     stack = await startStack({ env: { FIRST_ASK_MS: '3600000' } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
@@ -137,7 +137,7 @@ describe('POST /webhooks/stripe', () => {
     assert.equal(await storedEvents(), 0);
   });
 
-  /** Signed, and about no payment that can be ours. */
+  /** Signed, and about a payment that cannot be ours. */
   const foreign: Readonly<Record<string, (event: object) => object>> = {
     'of a connected account': (event) => ({ ...event, account: 'acct_1' }),
     'of live payments': (event) => ({ ...event, livemode: true }),
@@ -170,7 +170,7 @@ describe('POST /webhooks/stripe', () => {
     await creditedOnce(payment);
   });
 
-  /** Reports that are true, told in ways in which they may come. */
+  /** Genuine webhooks, in the ways in which they may arrive. */
   const truths: Readonly<Record<string, Telling>> = {
     'days after it was made': {
       tell: (event) => ({ ...event, created: nowSeconds() - 9 * 86_400 }),

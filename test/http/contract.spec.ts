@@ -1,4 +1,4 @@
-/** What holds the replies: the compiler for handlers, and the tests' own `call` for what comes over the wire. */
+/** What checks the replies: the compiler for handlers, and the tests' own `call` for replies on the wire. */
 import assert from 'node:assert/strict';
 import { get, type Reply } from '../../src/http/endpoint.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';
@@ -25,7 +25,7 @@ async function created(): Promise<Reply<IntentReply, 201>> {
   return { status: 201, body: { intent } };
 }
 
-/** `tsc` fails when what is expected not to compile does. */
+/** `tsc` fails when an expected error does not occur. */
 const rows = () => {
   const row = {
     operation: 'previewIntent',

@@ -1,4 +1,4 @@
-/** CSV as it is written to a socket: what cells become, and what slow, gone and failing ends come to. */
+/** CSV as it is written to a socket: the form of cells, and clients that are slow, disconnect, or see a failure. */
 import assert from 'node:assert/strict';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -125,7 +125,7 @@ describe('a CSV export', () => {
     };
     const answer = await ask();
     answer.pause();
-    // Until the buffers on the way are full: an amount that stays the same for a while.
+    // Until the buffers in between are full: the amount then stays the same for a while.
     let before = -1;
     await until(
       () => {
@@ -135,7 +135,7 @@ describe('a CSV export', () => {
       },
       { intervalMs: 300 },
     );
-    // The system's own for a socket, and not what there is to send, which has no end.
+    // The system's socket buffers, not the data, which has no end.
     assert.ok(written < 50_000_000, `${written} bytes`);
     answer.destroy();
     await until(() => isOver);

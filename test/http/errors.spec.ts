@@ -1,4 +1,4 @@
-/** What is no request of ours is answered too: in the one shape of errors, and without any effect. */
+/** Requests that no route takes get an answer too: in the one shape of errors, and without any effect. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** What strangers send without a key: answered with a 400 and little work, or cut off in time. */
+/** Requests from strangers without a key: answered with a 400 and little work, or cut off in time. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
@@ -18,7 +18,7 @@ describe('a request from a stranger', function () {
   });
   after(() => api.stop());
 
-  /** All that comes back on a line of its own until it is closed. */
+  /** Everything received on a separate connection until it closes. */
   async function raw(sent: string): Promise<string> {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
     socket.on('error', () => {});

@@ -1,4 +1,4 @@
-/** What one caller may take: past it, it is told to wait, and nobody else notices. */
+/** Limits of one caller: beyond them, it is told to wait, and nobody else notices. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeReply } from '../../src/schemas/charges.ts';

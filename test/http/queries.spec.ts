@@ -1,4 +1,4 @@
-/** Query strings, on every route of the table: what a route does not know, it refuses. */
+/** Query strings, on every route of the table: a route refuses unknown parameters. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { ENDPOINTS } from '../../src/http/routes.ts';

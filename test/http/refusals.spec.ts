@@ -1,4 +1,4 @@
-/** Whoever quotes the request id of a refusal gets an answer: it is in the log, without a key, and in the counts. */
+/** A refusal can be found by its request id: it is in the log, without a key, and in the counts. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -31,7 +31,7 @@ describe('a refused request', () => {
     return lines.filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as Line);
   }
 
-  /** The one line of a refusal, without what every line has. */
+  /** The one line of a refusal, without the fields of every line. */
   async function lineOf(requestId: string): Promise<Line> {
     const lines = await until(async () => {
       const found = await linesOf(requestId);
@@ -105,7 +105,7 @@ describe('a refused request', () => {
   it('puts no key into the log, and successes write no line', async () => {
     const answer = await charge(api, account, { amount: 0.01 });
     assert.equal(answer.status, 201);
-    // A refusal after it, so that its line would be there by now.
+    // A later refusal, so that the line would be there by now.
     await lineOf(idOf(await charge(api, account, { amount: 5 })));
     assert.deepEqual(await linesOf(idOf(answer)), []);
     const log = await readFile(api.logFile, 'utf8');

@@ -1,4 +1,4 @@
-/** The headers that keep a reply from being taken for something else, stored, or framed. */
+/** The headers that keep a reply from being misinterpreted, stored, or framed. */
 import assert from 'node:assert/strict';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';

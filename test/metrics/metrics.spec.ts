@@ -1,4 +1,4 @@
-/** What Prometheus reads of an API and of a worker, and that the dashboard and the alerts ask for nothing else. */
+/** The metrics of an API and of a worker; the dashboard and the alerts use no others. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { parse } from 'yaml';
@@ -126,7 +126,7 @@ describe('metrics', () => {
     assert.equal(before.get('farebox_backlog_oldest_age_seconds{what="outbox"}'), 0);
     const answer = await call(api, 'POST', '/v1/checkout', { key, body: { amount: 5 } });
     assert.equal(answer.status, 201);
-    // Nobody takes them before next year.
+    // Due next year, so nobody takes them.
     await sql.query(`
       insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values
         ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year'),
@@ -143,7 +143,7 @@ describe('metrics', () => {
       found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;
     assert.ok(ageOf('outbox') >= 7_200 && ageOf('outbox') < 7_500);
     assert.ok(ageOf('webhooks') >= 3_600 && ageOf('webhooks') < 3_900);
-    // The charges above: nothing has rolled them up.
+    // The charges above, which are not rolled up.
     assert.ok((found.get('farebox_backlog{what="rollup"}') ?? 0) > 0);
   });
 

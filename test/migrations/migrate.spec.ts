@@ -1,4 +1,4 @@
-/** `migrate`: everything once or nothing, whoever else tries, wherever it ends; and never backwards. */
+/** `migrate`: everything once or nothing, with concurrent runs and after any failure; and never backwards. */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const FUNCTION = 'functions/wake_relays.sql';
 describe('migrate', () => {
   let database: TestDatabase;
   let client: Client;
-  /** A copy of migrations/, for a release that has others. */
+  /** A copy of migrations/, for a release with different ones. */
   let directory: string;
 
   beforeEach(async () => {

@@ -1,6 +1,6 @@
 /**
- * While a release is rolled out, processes of the one before still run on the schema of the new one. So the API of
- * the commit before the last change of the schema charges, refunds and reads here, and the books are right after.
+ * During a rollout, processes of the previous release still run on the new schema. So the API of
+ * the commit before the last schema change charges, refunds and reads here, and the books are correct afterwards.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
 import { read } from '../tree/sources.ts';
 import { checkOut, findPreviousCommit, type Checkout } from './previous-release.ts';
 
-/** Where it has to install packages. */
+/** When it has to install packages. */
 const TIMEOUT_MS = 600_000;
 
 const commit = findPreviousCommit();
@@ -51,7 +51,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
     await checkout?.remove();
   });
 
-  /** Neither schemas nor types of this commit: the answers are the previous one's. */
+  /** Neither schemas nor types of this commit: the answers come from the previous release. */
   async function get(path: string, key: string): Promise<Record<string, unknown>> {
     const answer = await call(previous, 'GET', path, { key });
     assert.equal(answer.status, 200);

@@ -1,4 +1,4 @@
-/** The log of a process: a full disk costs lines, not charges, and what strangers send stays out of it. */
+/** The log of a process: a full disk costs lines, not charges, and strangers' data stays out of it. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { closeSync, openSync, writeSync } from 'node:fs';

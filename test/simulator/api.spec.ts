@@ -21,7 +21,7 @@ describe("the simulator's API", () => {
 
   afterEach(() => simulator.control('DELETE', 'faults'));
 
-  /** A POST without the client, to see the bare answer. */
+  /** A POST without the client, to see the raw answer. */
   async function post(path: string, body: string, key?: string) {
     const response = await fetch(`http://127.0.0.1:${simulator.port}${path}`, {
       method: 'POST',

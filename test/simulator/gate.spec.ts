@@ -1,4 +1,4 @@
-/** What pages of other origins, names that point here and other users of the machine get from the simulator: nothing. */
+/** Pages of other origins, names that point here and other users of the machine get nothing from the simulator. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { SimulatorProcess, TOKEN, WebhookReceiver } from './simulator-process.ts';
@@ -20,7 +20,7 @@ describe("the simulator's gate", () => {
   const JSON_TYPE = { 'content-type': 'application/json' };
   const CONTROL = { ...JSON_TYPE, 'x-simulator-token': TOKEN };
 
-  /** With any Host, which fetch does not let one choose. */
+  /** With any Host header, which fetch does not allow. */
   function statusOf(
     method: string,
     path: string,

@@ -1,4 +1,4 @@
-/** Signed reports of what happened: delivered, retried, still owed after kill -9. */
+/** Signed webhooks: delivered, retried, and still pending after kill -9. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ interface WebhookState {
   readonly owed: readonly { readonly type: string; readonly attempts: number }[];
 }
 
-/** Each makes one event. */
+/** Each creates one event. */
 function createCustomer(simulator: SimulatorProcess): Promise<Stripe.Customer> {
   return simulator.stripe.customers.create();
 }

@@ -1,4 +1,4 @@
-/** Links for operators lead to the right mode of Stripe's dashboard, and nowhere when Stripe is not there. */
+/** Links for operators lead to the right mode of Stripe's dashboard, and are missing without Stripe. */
 import assert from 'node:assert/strict';
 import { dashboardUrlOf } from '../../src/stripe/dashboard.ts';
 

@@ -1,4 +1,4 @@
-/** What the processor's objects mean: only what is surely paid is paid, only what is surely over is over. */
+/** The meaning of the processor's objects: only certain payments count as paid, only certain ends as over. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../src/domain/ids.ts';

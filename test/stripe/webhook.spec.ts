@@ -1,4 +1,4 @@
-/** Specification section 6: what the processor's webhook accepts, and what it keeps. */
+/** Specification section 6: what the processor's webhook accepts, and what it stores. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { createStripe } from '../../src/stripe/calls.ts';

@@ -1,4 +1,4 @@
-/** CI believes the counts in the file, so they hold for whatever can happen to a spec file. */
+/** CI relies on the counts in the file, so they are right for every way in which a spec file can end. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The table of schedules, and what becomes of it in Temporal: made once, changed in place, never doubled. */
+/** The table of schedules, and its state in Temporal: created once, changed in place, never doubled. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { readTemporalConfig } from '../../src/config.ts';

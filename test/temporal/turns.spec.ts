@@ -1,4 +1,4 @@
-/** Turns: never more at once than are allowed, in order, and none is lost to who could not wait. */
+/** Turns: never more at once than allowed, in order, and none is lost to a caller that gave up waiting. */
 import assert from 'node:assert/strict';
 import { Turns } from '../../src/temporal/turns.ts';
 

@@ -43,13 +43,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Workflows name activities by their types; at run time Temporal stands between them. */
 const MAY_IMPORT_TYPES: Readonly<Record<string, readonly string[]>> = {
   workflows: ['activities'],
-  // What the API replies is what the console shows.
+  // The console shows the API's replies.
   console: ['src/schemas'],
 };
 /** They put the rooms together, so they see all of them. */
 const SEES_ALL = ['src/processes', 'src/cli.ts', 'src/commands', 'scripts', 'test', 'bench'];
 
-/** Packages that only these rooms may use. A line is a place to look when the package changes. */
+/** Packages that only these rooms may use. A line shows where to look when the package changes. */
 const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
   slonik: ['src/store'],
   '@slonik/pg-driver': ['src/store'],
@@ -73,7 +73,7 @@ const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
   '@farebox/client': ['examples'],
 };
 
-/** Entry points, and the one place that settings are read from when a command runs beside a start. */
+/** Entry points, and the one place that reads settings when a command runs beside a start. */
 const READS_ENVIRONMENT =
   /^(bin\/|bench\/|test\/|examples\/|client\/|src\/cli\.ts|src\/commands\/|src\/embedded\/environment\.ts|src\/embedded\/console-build\.ts|console\/vite\.config\.ts|simulator\/main\.ts)/;
 

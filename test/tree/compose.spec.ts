@@ -1,4 +1,4 @@
-/** docker-compose.yml and Dockerfile: what an engine would not refuse and is wrong. */
+/** docker-compose.yml and Dockerfile: mistakes that an engine would accept. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';

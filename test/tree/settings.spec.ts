@@ -1,8 +1,8 @@
-/** docs/settings.md against the code: it lists every setting that is read, and none that is not. */
+/** docs/settings.md against the code: it lists every setting that is read, and no other. */
 import assert from 'node:assert/strict';
 import { read, writtenFiles } from './sources.ts';
 
-/** Set by the system or by npm, not by who runs Farebox. */
+/** Set by the system or by npm, not by users of Farebox. */
 const NOT_SETTINGS = ['PATH', 'HOME', 'XDG_CACHE_HOME'];
 const LITERAL = /\benv\['([A-Z_]+)'\]|\benv, '([A-Z_]+)'|\.env\('([A-Z_]+)'\)/g;
 

@@ -1,4 +1,4 @@
-/** The schedule that makes months of charges ahead: what keeps a service going that is never restarted. */
+/** The schedule that creates months of charges ahead: it keeps a service going that never restarts. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';

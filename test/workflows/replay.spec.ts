@@ -1,4 +1,4 @@
-/** Histories of released versions run through the code as it is now: nothing in flight may break. */
+/** Histories of released versions run through the current code: workflows in progress must not break. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a balance, its movements or its lots. */
+/** Doctor reports faults of a balance, its movements or its lots. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
@@ -10,7 +10,7 @@ const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger
 const ORDER = 'lots lie in the order of their credits';
 const SIZE = 'a lot has what was credited, less what was taken of it';
 
-/** Of the consumer's lots by their movement. */
+/** The consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>
   `update farebox.lots set ${assignments} where movement_id = ':${movement}'`;
 const move = (id: string, kind: string, micros: number, topUp: string, reason: string) =>

@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a charge, or with what went back of it. */
+/** Doctor reports faults of a charge or its refunds. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const CONSUMER = 'a charge has a consumer';

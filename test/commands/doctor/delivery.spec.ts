@@ -1,4 +1,4 @@
-/** Doctor names what is late, or not under way at all. */
+/** Doctor reports work that is late or was never started. */
 import assert from 'node:assert/strict';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient } from '../../../src/temporal/client.ts';

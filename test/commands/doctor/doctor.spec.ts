@@ -1,4 +1,4 @@
-/** What `farebox doctor` prints and exits with, whatever it finds. What it finds is beside this file, by part. */
+/** What `farebox doctor` prints and its exit codes. Its findings are tested beside this file, by part. */
 import assert from 'node:assert/strict';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
 import { farebox, startSimulator, type Environment, type Simulator } from '../../support/stack.ts';
@@ -122,7 +122,7 @@ describe('farebox doctor', () => {
   });
 });
 
-/** Those that passed. */
+/** The checks that passed. */
 function checksOf(printed: string): string[] {
   return printed
     .split('\n')

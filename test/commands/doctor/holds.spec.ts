@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with holds: what they reserve, what was captured of them, and that each one ends. */
+/** Doctor reports faults of holds: their reserved money, their captures, and holds that never end. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const RESERVED = 'reserved is what open holds hold';
@@ -6,7 +6,7 @@ const CAPTURED = 'what a hold captured is its charges';
 const DUE = 'an open hold is looked at when it expires';
 const KEY = 'an idempotency key placed one hold';
 
-/** A hold of $1.00: its state, what it holds, captured and in how many charges, and its key. */
+/** A hold of $1.00: its state, the amounts held and captured, the number of its charges, and its key. */
 const hold = (id: string, values: string) => `
   insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros,
     expires_at, state, held_micros, captured_micros, captures, idempotency_hash, request_fingerprint)
@@ -14,7 +14,7 @@ const hold = (id: string, values: string) => `
     v.captured, v.captures, v.key::int8, 1
   from farebox.consumers, (values (${values})) as v (state, held, captured, captures, key)
   where id = ':consumer'`;
-/** The id of a movement, which no hold has. */
+/** The id of a movement that belongs to no hold. */
 const ID = `':adjustment'::uuid`;
 
 const PLANTS: readonly Plant[] = [

@@ -1,4 +1,4 @@
-/** Keys while they change: a revoked one stops everywhere within a second, a rolled one overlaps. */
+/** Changes of keys: a revoked one stops everywhere within a second, a rolled one overlaps. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
@@ -13,7 +13,7 @@ interface Key {
   readonly key: string;
 }
 
-/** The promise is one second; what is asked after it may not be answered from an old memory. */
+/** The promise is one second; after it, no answer may come from an old cache. */
 async function aSecond(): Promise<void> {
   const end = performance.now() + 1_000;
   await until(() => performance.now() >= end);

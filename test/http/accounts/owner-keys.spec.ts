@@ -1,4 +1,4 @@
-/** Keys made, rolled and revoked by their owner, signed in: what the pages for keys do. */
+/** Keys created, rolled and revoked by their signed-in owner, as on the console's key pages. */
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';

@@ -1,4 +1,4 @@
-/** POST /register: an agent belongs to the account that registered it first, and every field has bounds. */
+/** POST /register: an agent belongs to the account that registered it first, and every field has limits. */
 import assert from 'node:assert/strict';
 import { AgentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';

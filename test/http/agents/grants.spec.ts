@@ -1,4 +1,4 @@
-/** Grants over HTTP: who may make, see and revoke one, and when it can no longer be used. */
+/** Grants over HTTP: who may create, see and revoke one, and when it can no longer be used. */
 import assert from 'node:assert/strict';
 import { AgentReply } from '../../../src/schemas/agents.ts';
 import { GrantReply } from '../../../src/schemas/grants.ts';
@@ -10,7 +10,7 @@ import { until } from '../../support/stack.ts';
 const DAY_MS = 86_400_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-// Nothing here has Temporal: grants are made and revoked, and expire, without it.
+// Temporal does not run here: grants are created, revoked and expire without it.
 describe('grants', () => {
   let api: TestApi;
   let maker: TestAccount;
@@ -41,7 +41,7 @@ describe('grants', () => {
     bodyOf(await post('/register', body, account), 201, AgentReply);
   }
 
-  /** The sample of the specification, but for the agent. */
+  /** The sample of the specification, except for the agent. */
   const oneTime = { callerId: 'agent_alice', targetAgentId: 'target', type: 'one_time' };
   const made = async (changes: object = {}, account = maker) =>
     bodyOf(await post('/grant', { ...oneTime, ...changes }, account), 201, GrantReply);

@@ -1,6 +1,6 @@
 /**
- * Invocations over HTTP while Temporal is away: they are taken, one for each use of a grant, and wait. What
- * becomes of them is in test/workflows.
+ * Invocations over HTTP while Temporal is down: they are accepted, one for each use of a grant, and wait.
+ * Their further course is in test/workflows.
  */
 import assert from 'node:assert/strict';
 import { AgentReply } from '../../../src/schemas/agents.ts';
@@ -10,7 +10,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 
-/** The sample of the specification, but for the ids. */
+/** The sample of the specification, except for the ids. */
 const invocation = (grantId: string) => ({
   targetAgentId: 'target',
   grantId,

@@ -1,4 +1,4 @@
-/** What a consumer reads about itself: the balance, and every charge with the total of what it asked for. */
+/** What consumers read about themselves: the balance, and the filtered charges with their total. */
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../../src/store/database.ts';
 import { recordReversals } from '../../../src/store/top-ups/reversals.ts';

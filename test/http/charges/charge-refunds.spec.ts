@@ -1,4 +1,4 @@
-/** Giving charges back: how much, to whom, how often, and what is shown of it everywhere afterwards. */
+/** Refunds of charges: how much, to whom, how often, and how they are shown everywhere. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
@@ -148,7 +148,7 @@ describe('POST /v1/charges/:id/refund', () => {
 
   it('pays a debt before any of it can be spent', async () => {
     const [one, other] = [await made(3), await made(1)];
-    // The balance of 6 dollars is taken, and 3.50 of what is spent are owed.
+    // The dispute takes the balance of $6.00, and $3.50 of the spent money is owed.
     await chargeBack(9_500_000);
     const after: number[] = [await balance()];
     for (const [{ id }, amount] of [
@@ -166,7 +166,7 @@ describe('POST /v1/charges/:id/refund', () => {
   it('leaves the rest of the books correct when a dispute takes the refunded money', async () => {
     const { id } = await made(4);
     await refund(id, { amount: 3 });
-    // 6 dollars of the top-up are unspent, and 3 came back.
+    // $6.00 of the top-up is unspent, and $3.00 was refunded.
     await chargeBack(8_000_000);
     assert.equal(await balance(), 1);
     await refund(id);
@@ -407,10 +407,10 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  /** A dispute over the consumer's top-up that is lost. */
+  /** A lost dispute over the consumer's top-up. */
   async function chargeBack(micros: number): Promise<void> {
     const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
-    // A dispute needs a payment, which a credit by hand has not.
+    // A dispute needs a payment, which a manual credit does not have.
     const { rows } = await api.sql.query<{ id: string }>(
       `update farebox.top_ups set method = 'checkout', session_id = 'cs_' || id, payment_intent_id = 'pi_' || id
        where consumer_id = $1 returning id`,

@@ -1,4 +1,4 @@
-/** A charge that is made: the receipt, the amount, the price, and what a tool or metadata may be. */
+/** Successful charges: the receipt, the amount, the price, and the possible tools and metadata. */
 import assert from 'node:assert/strict';
 import { ChargeReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';

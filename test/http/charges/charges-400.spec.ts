@@ -1,4 +1,4 @@
-/** What is malformed is refused with an error that names the fault, and changes nothing. */
+/** Malformed requests are refused with an error that names the fault, and change nothing. */
 import assert from 'node:assert/strict';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { TestAccount } from '../../support/accounts.ts';

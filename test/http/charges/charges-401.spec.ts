@@ -5,7 +5,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, call, charge } from '../../support/http.ts';
 
-/** Well formed, and nobody's. */
+/** Well formed, but unknown. */
 const NOBODYS = new Uint8Array(32);
 
 describe('POST /v1/charges: 401', () => {

@@ -68,7 +68,7 @@ describe('POST /v1/charges: 402', () => {
     );
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 100);
-    // Each left another balance behind: 0.99, 0.98 and so on down to nothing.
+    // Each left a different balance: $0.99, $0.98 and so on down to $0.00.
     const balances = made.map((answer) => bodyOf(answer, 201, ChargeReply).balance);
     assert.deepEqual(
       balances.toSorted((a, b) => b - a),

@@ -1,4 +1,4 @@
-/** `Idempotency-Key`: it names one charge, of one consumer by one developer, whatever is sent how often. */
+/** `Idempotency-Key`: it names one charge, of one consumer by one developer, for any repeated request. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidFloor, uuidOf, wireId } from '../../../src/domain/ids.ts';

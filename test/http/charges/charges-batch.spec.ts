@@ -1,4 +1,4 @@
-/** Many charges in one request: each answered as if it had been sent alone, in the order of the request. */
+/** Many charges in one request: each is answered as if it had been sent alone, in the order of the request. */
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts';

@@ -16,7 +16,7 @@ describe('GET /v1/charges', () => {
   let api: TestApi;
   let developer: TestAccount;
   let consumer: TestAccount;
-  /** Newest first, each of a millisecond of its own. */
+  /** Newest first, each in a different millisecond. */
   const made: Made[] = [];
 
   before(async () => {

@@ -1,4 +1,4 @@
-/** Retries of a charge that was made, after everything changed: they get the charge's answer, never a refusal. */
+/** Retries of a successful charge after other changes: they get the charge's answer, never a refusal. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';

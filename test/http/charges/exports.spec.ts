@@ -161,7 +161,7 @@ describe('exports', () => {
 const decimal = (dollars: number): string => dollars.toFixed(6);
 const safe = (text: string): string => (/^[=+@-]/.test(text) ? `'${text}` : text);
 
-/** RFC 4180 read by its own grammar. */
+/** Parses RFC 4180 by its own grammar. */
 function parsed(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

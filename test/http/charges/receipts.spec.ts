@@ -1,4 +1,4 @@
-/** Receipts over HTTP: anybody with a key may ask whether one holds; developers get keys to check alone. */
+/** Receipts over HTTP: anyone with a key may verify one; developers get keys to verify offline. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, randomUUID, verify as verifySignature } from 'node:crypto';
 import { verifyPublicReceipt } from '@farebox/client';
@@ -88,7 +88,7 @@ describe('/v1/receipts', () => {
     assert.notEqual(mine[0]?.key, theirs[0]?.key);
   });
 
-  /** As a developer can with the key that it is given: any words that it likes. */
+  /** A developer can sign any text with the key that it is given. */
   async function forge(changes: object): Promise<string> {
     const [{ id, key }] = (await keysOf(account)) as [{ id: string; key: string }];
     const said = JSON.parse(Buffer.from(receipt.split('.')[2] ?? '', 'base64url').toString());

@@ -1,4 +1,4 @@
-/** What a developer earned within hours and days of UTC, rolled up or not. */
+/** A developer's earnings by UTC hours and days, rolled up or not. */
 import assert from 'node:assert/strict';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -53,7 +53,7 @@ describe('GET /v1/earnings, in time', () => {
   const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsReply);
   const total = async (query: string) => (await earnings(query)).totalEarnings;
 
-  // Before anything is rolled up, and after: nobody can tell.
+  // Before and after everything is rolled up: the result is the same.
   for (const state of ['while all of it is in the tail', 'once it is rolled up']) {
     describe(state, () => {
       before(async () => {

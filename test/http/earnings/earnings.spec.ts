@@ -1,4 +1,4 @@
-/** What a developer earned: in all, today, and with each tool, exact to the micro-dollar at every moment. */
+/** A developer's earnings: in total, today, and by tool, exact to the micro-dollar at every moment. */
 import assert from 'node:assert/strict';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
@@ -93,7 +93,7 @@ describe('GET /v1/earnings', () => {
     assert.equal(totalEarnings, 3);
   });
 
-  /** A charge of the developer to itself, made by the store with an id of that time. */
+  /** A charge of the developer to itself, made in the store with an id of that time. */
   async function chargeAt(timeMs: number, dollars: number): Promise<void> {
     const consumerId = developer.consumerId.slice('cns_'.length);
     const { rows } = await api.sql.query<{ ledger: number; id: string; number: number }>(

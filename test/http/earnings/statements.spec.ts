@@ -1,4 +1,4 @@
-/** Monthly statements of both roles: they add up, follow on each other, and end where the books are. */
+/** Monthly statements of both roles: they add up, continue each other, and end at the current books. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';

@@ -1,4 +1,4 @@
-/** Tools: registered once under their name, priced or not, and listed with what they earned. */
+/** Tools: registered once by name, priced or not, and listed with their revenue. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { ChangedToolReply, ToolReply, ToolsReply } from '../../../src/schemas/tools.ts';
@@ -29,7 +29,7 @@ describe('/v1/tools', () => {
     call(api, 'PATCH', `/v1/tools/${id}`, { key: developerKey, body });
   const change = async (id: string, body: unknown) =>
     bodyOf(await patch(id, body), 200, ChangedToolReply);
-  /** By name alone, so at the tool's price; what it came to, or the code of the refusal. */
+  /** By name alone, so at the tool's price; returns the charged amount, or the code of the refusal. */
   const priceAt = async (server: { readonly url: string }, tool: string) => {
     const { status, body } = await charge(server, account, { tool, amount: undefined });
     return status === 201

@@ -1,6 +1,6 @@
 /**
- * Holds beside charges, refunds and top-ups, against a plain model: any order of them, by several consumers and
- * developers, comes to the same figures wherever they are shown.
+ * Holds beside charges, refunds and top-ups, against a simple model: in any order, by several consumers and
+ * developers, the figures agree everywhere.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -280,7 +280,7 @@ class Model {
           [charged / 1e6, charges],
         ]),
       ),
-      // A statement counts what was credited and spent: what is reserved has not left the account.
+      // A statement counts credited and spent money: reserved money has not left the account.
       closing: [books.balance(consumerId) / 1e6, earnings / 1e6],
     };
   }

@@ -28,7 +28,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const NOTHING = `hld_${'0'.repeat(32)}`;
 
-/** There is no worker: holds need none, and one that is overdue stays reserved until a worker sweeps. */
+/** No worker runs: holds need none, and an overdue one stays reserved until a worker sweeps. */
 describe('holds', () => {
   let api: TestApi;
   let account: TestAccount;

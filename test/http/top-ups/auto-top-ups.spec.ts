@@ -1,4 +1,4 @@
-/** Automatic top-ups as an owner sets them, a charge brings them about, and a consumer key sees them. */
+/** Automatic top-ups as an owner sets them up, a charge triggers them, and a consumer key sees them. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';

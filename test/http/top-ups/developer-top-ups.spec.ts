@@ -134,7 +134,7 @@ describe('GET /v1/top-ups', () => {
     assertError(await get(mine, `?cursor=${cursor}`), 400, 'invalid_cursor', 'cursor');
   });
 
-  /** Credits the consumer by hand: a lot like any other. Gives the top-up's id. */
+  /** Credits the consumer by hand: a lot like any other. Returns the top-up's id. */
   async function topUp(dollars: number): Promise<string> {
     const { rows } = await api.sql.query<{ ledger: number; accountId: string; consumerId: string }>(
       `select ledger, id as "accountId", consumer_id as "consumerId"

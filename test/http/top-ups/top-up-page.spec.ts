@@ -1,4 +1,4 @@
-/** The page behind `topUpUrl`: what it does for whoever has the link, and that it does nothing else. */
+/** The page behind `topUpUrl`: what anyone with the link can do, and nothing else. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
@@ -104,7 +104,7 @@ describe('the page of a top-up link', () => {
   });
 });
 
-/** Runs it under another clock. */
+/** Runs it with another clock. */
 async function atAnotherTime<T>(timeMs: number, work: () => T): Promise<T> {
   const real = Date.now;
   Date.now = () => timeMs;

@@ -1,4 +1,4 @@
-/** Topping up over HTTP: what is taken, what is refused, and what its consumer is shown of it. */
+/** Top-ups over HTTP: accepted and refused requests, and what the consumer sees. */
 import assert from 'node:assert/strict';
 import { readStripeConfig } from '../../../src/config.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
@@ -17,7 +17,7 @@ interface Owner {
   readonly consumerKey: string;
 }
 
-/** Of the hosted checkout, then of the saved card: amounts that are no whole cents within bounds. */
+/** For the hosted checkout, then for the saved card: amounts that are not whole cents within the limits. */
 const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
   ...[0.005, 5.001, 4.99, 0, -5, 1_000_000, 1e21].map(
     (amount) => ['/v1/checkout', amount] as const,

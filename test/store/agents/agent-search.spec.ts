@@ -1,4 +1,4 @@
-/** The bounds of a search, and the vocabulary that they rest on. */
+/** The limits of a search, and the vocabulary behind them. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { createTestAccounts } from '../../support/accounts.ts';

@@ -1,4 +1,4 @@
-/** Adjustments among refunds, disputes and debt: an adjustment is a credit, or a cut, like any other. */
+/** Adjustments among refunds, disputes and debt: an adjustment is a credit or a cut like any other. */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';

@@ -1,4 +1,4 @@
-/** Arrays in Postgres' binary format: what went in comes out, whatever is in them. */
+/** Arrays in Postgres' binary format: all values are read back unchanged. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { Client } from 'pg';

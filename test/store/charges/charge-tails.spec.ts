@@ -1,4 +1,4 @@
-/** What the charge statements write beside charges: what was earned, whose money it was, and when to top up. */
+/** What the charge statements write beside charges: earnings, the payers, and when to top up. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import * as fc from 'fast-check';
@@ -19,7 +19,7 @@ import {
 const HOUR_MS = 3_600_000;
 const BALANCE = 20;
 
-/** Some fit and some do not; a developer, tool and hour come again. */
+/** Some are covered and some are not; developers, tools and hours recur. */
 const anyCharge = fc.record({
   consumer: fc.nat(2),
   amount: fc.integer({ min: 1, max: BALANCE + 2 }),
@@ -40,7 +40,7 @@ describe('the tails of charges', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    // An hour has to be an hour of UTC, whatever the session thinks.
+    // An hour has to be a UTC hour, in any session time zone.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
   });
 
@@ -88,7 +88,7 @@ describe('the tails of charges', () => {
   describe('an automatic top-up', () => {
     it('is requested once, by the charge that takes the balance below the threshold', async () => {
       const consumer = await withThreshold(10);
-      await post(database, [newDraft(consumer, 10)]); // leaves what the threshold is
+      await post(database, [newDraft(consumer, 10)]); // leaves exactly the threshold
       assert.equal(await notices(consumer), 0);
       await post(database, [newDraft(consumer, 1)]);
       assert.equal(await notices(consumer), 1);

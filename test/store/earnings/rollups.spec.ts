@@ -1,6 +1,6 @@
 /**
- * Rollups against plain sums: whatever is charged, credited, moved and rebuilt in whatever order and at the
- * same time, a developer is shown what the charges add up to.
+ * Roll-ups against simple sums: for any charges, credits, moves and rebuilds, in any order and at the
+ * same time, a developer sees the sum of the charges.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -61,7 +61,7 @@ describe('rollups', () => {
   before(async () => {
     testDatabase = await createTestDatabase();
     harness = await openEarningsHarness(testDatabase.url);
-    // A day has to be a day of UTC, whatever the session thinks.
+    // A day has to be a UTC day, in any session time zone.
     const { database } = harness.client;
     await harness.client.query(`alter database ${database} set timezone = 'Asia/Kathmandu'`);
     await harness.close();

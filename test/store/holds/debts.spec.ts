@@ -1,4 +1,4 @@
-/** What a hold lets go of settles its consumer's debts first; what it has reserved stays its own. */
+/** Money that a hold releases pays its consumer's debts first; reserved money stays reserved. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Database } from '../../../src/store/database.ts';

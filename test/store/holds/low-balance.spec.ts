@@ -1,4 +1,4 @@
-/** A hold that leaves too little, or does not fit, asks for an automatic top-up, once, as a charge does. */
+/** A hold that leaves too little, or is not covered, requests an automatic top-up, once, like a charge. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';

@@ -1,4 +1,4 @@
-/** Automatic top-ups in the database: asked for once, taken up once, within both ceilings, and off in the end. */
+/** Automatic top-ups in the database: requested once, taken up once, within both ceilings, and finally off. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../../src/domain/money.ts';
@@ -206,7 +206,7 @@ describe('automatic top-ups in the database', () => {
     });
   });
 
-  /** With 15 dollars, and consent to 1,000 a month. */
+  /** With $15.00, and consent to $1,000.00 a month. */
   async function newAutoPayer(settings = SETTINGS): Promise<Payer> {
     const payer = await newPayer(database);
     await payer.topUp(15 * DOLLAR);
@@ -215,7 +215,7 @@ describe('automatic top-ups in the database', () => {
     return payer;
   }
 
-  /** What a charge has written, taken as a relay takes it. */
+  /** The notice of a charge, taken like a relay takes it. */
   async function ask(payer: Payer, chargeMicros = 6 * DOLLAR): Promise<readonly Notice[]> {
     await payer.charge(chargeMicros);
     const asked = await take(payer);
@@ -252,7 +252,7 @@ describe('automatic top-ups in the database', () => {
     return notice?.waitMs ?? 0;
   }
 
-  /** As if the time had passed for which it is put off. */
+  /** As if its delay had passed. */
   async function waitIsOver({ consumerId }: Payer): Promise<void> {
     await database.query(sql.typeAlias('nothing')`
       update farebox.auto_top_ups set not_before = now() where consumer_id = ${consumerId}

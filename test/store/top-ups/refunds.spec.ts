@@ -1,4 +1,4 @@
-/** Refunds that an operator asks for: cut when they are asked for, credited again when they fail. */
+/** Refunds that an operator requests: taken from the balance at once, credited again when they fail. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** Disputes, refunds made at the processor, and the debt that is left of them. */
+/** Disputes, refunds made at the processor, and the debt that remains. */
 import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { lockConsumer } from '../../../src/store/balance/consumers.ts';
@@ -155,7 +155,7 @@ describe('a reversal', () => {
     await payer.report(topUp, dispute(dp, 4_000_000), dispute(second, 6_000_000, 'lost'));
     await payer.topUp(5_000_000);
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 5_000_000 });
-    // What the first one gives free goes to the second one before anybody can spend it.
+    // Money released by the first one goes to the second one before anybody can spend it.
     await payer.report(topUp, dispute(dp, 4_000_000, 'won'), dispute(second, 6_000_000, 'lost'));
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 1_000_000 });
     assert.equal(await payer.statusOf(topUp), 'charged_back');

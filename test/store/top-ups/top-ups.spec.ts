@@ -1,4 +1,4 @@
-/** The rows of top-ups and their credits: what Postgres decides, whoever asks how often at once. */
+/** The rows of top-ups and their credits: Postgres decides, under repeated and concurrent requests. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
@@ -193,7 +193,7 @@ describe('top-ups in the database', () => {
     const made: string[] = [];
     for (let n = 0; n < 3; n += 1) made.push((await admitted(mine)).id);
     await admitted(other);
-    // Ids of one millisecond are in no order.
+    // Ids of one millisecond have no order.
     const ids = made.toSorted().toReversed();
     const first = await listTopUpsOf(database, mine.consumerId, { limit: 2 });
     const rest = await listTopUpsOf(database, mine.consumerId, { limit: 2, beforeId: ids[1] });

@@ -1,4 +1,4 @@
-/** A grant's workflow: it lives as long as the grant, and shows it. The row decides, whatever it does. */
+/** A grant's workflow: it runs and shows the grant as long as it is active. The row decides in every case. */
 import assert from 'node:assert/strict';
 import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';

@@ -1,4 +1,4 @@
-/** An invocation outlives any length of history: a run goes on as a new one, and loses nothing. */
+/** An invocation outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
 import { echo } from '../../support/agents.ts';
 import { until } from '../../support/stack.ts';
@@ -31,7 +31,7 @@ describe('an invocation with a long history', () => {
     const handle = harness.workflow('invocation', id);
     const first = (await handle.describe()).runId;
     const events = async () => (await handle.fetchHistory()).events?.length ?? 0;
-    // Rather than wait for the intervals to pass.
+    // In place of waiting for the intervals.
     while ((await handle.describe()).runId === first && (await events()) < HISTORY_EVENTS_MAX) {
       await handle.executeUpdate('retry');
     }

@@ -1,4 +1,4 @@
-/** Whatever is away or dies on the way: an invocation that was taken ends, and its agent acts on it once. */
+/** Outages and deaths: an accepted invocation ends, and its agent acts on it once. */
 import assert from 'node:assert/strict';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';

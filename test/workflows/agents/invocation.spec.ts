@@ -1,4 +1,4 @@
-/** An invocation's workflow: the agent is called until it answers, and what came of it is kept and shown. */
+/** An invocation's workflow: the agent is called until it answers, and the result is kept and shown. */
 import assert from 'node:assert/strict';
 import { createHmac, hash } from 'node:crypto';
 import { Farebox } from '@farebox/client';
@@ -114,7 +114,7 @@ describe('an invocation', () => {
     );
     const { id } = await harness.invoke('stuck');
     const handle = harness.workflow('invocation', id);
-    // Rather than wait for the intervals to pass.
+    // In place of waiting for the intervals.
     await until(async () => {
       await handle.executeUpdate('retry');
       return (await progressOf(id)).stuck;
@@ -172,7 +172,7 @@ describe('an invocation', () => {
         ['failed', code, 1, false],
       );
       if (status === 422) assert.match(failed.error?.message ?? '', /422.*no such language/);
-      // Nobody's words but ours are in what Temporal keeps.
+      // Temporal keeps only our own words.
       const result = await harness.workflow('invocation', id).result();
       assert.doesNotMatch(JSON.stringify(result), /language|Hello|xxx/);
       assert.equal(agent.calls.length, 1);

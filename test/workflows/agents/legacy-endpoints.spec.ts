@@ -1,6 +1,6 @@
 /**
- * The nine legacy endpoints, one after the other as a caller uses them, with no more in each request than the
- * specification shows (section 4.4).
+ * The nine legacy endpoints, one after the other as a caller uses them, with only the fields in each request that
+ * the specification shows (section 4.4).
  */
 import assert from 'node:assert/strict';
 import { AgentReply, IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';

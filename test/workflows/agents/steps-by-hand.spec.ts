@@ -1,4 +1,4 @@
-/** The steps of grants and invocations, started by hand: the rows decide, whoever asks. */
+/** The steps of grants and invocations, started by hand: the rows decide, for any caller. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { agentTaskQueue } from '../../../src/domain/invocation.ts';

@@ -1,4 +1,4 @@
-/** Holds that nobody comes back to: their workers sweep them, and a schedule is the net under the workers. */
+/** Abandoned holds: the workers sweep them, and a schedule is the fallback. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../../src/config.ts';

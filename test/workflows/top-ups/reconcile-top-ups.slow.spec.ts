@@ -1,4 +1,4 @@
-/** Reconciliation: what no webhook ever told is found by walking the processor's books, and mended or shown. */
+/** Reconciliation: events without a webhook are found in the processor's books, and repaired or listed. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
@@ -34,7 +34,7 @@ describe('reconciliation', () => {
   let consumer: Consumer;
 
   before(async () => {
-    // The processor tells nothing, as if it had never made an event, and no workflow asks by itself.
+    // The processor sends no webhooks, and no workflow asks by itself.
     harness = await openTopUpHarness({
       FIRST_ASK_MS: '3600000',
       RECONCILE_REVIEW_MS: '300,1000,3000,15000',
@@ -51,7 +51,7 @@ describe('reconciliation', () => {
 
   const reconcile = () => reconcileNow(harness.temporal, AbortSignal.timeout(110_000));
 
-  /** Kind, and dollars there and here. */
+  /** Kind, and the amounts there and here in dollars. */
   async function differencesOf(topUp: Pick<TopUp, 'id'>) {
     const all = await listDifferences(harness.database);
     return all
@@ -69,7 +69,7 @@ describe('reconciliation', () => {
     `);
   }
 
-  /** A payment that was made at the processor without us. */
+  /** A payment that was made at the processor without Farebox. */
   function payElsewhere(
     cents: number,
     metadata: Stripe.MetadataParam,

@@ -1,5 +1,5 @@
 /**
- * Whoever reaches Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
+ * Anyone with access to Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
  * every state of its row: no money moves that the processor does not show, and no row says what it did not show.
  */
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ import {
 const DECLINED = { code: 'card_declined', message: 'declined' };
 const standingRow = row(Type.Object({ standing: Type.String() }));
 
-/** Each with what its workflow would hand over, or a liar. */
+/** Each with the arguments of its workflow, or with false ones. */
 const STEPS: readonly [name: string, ...input: unknown[]][] = [
   ['creditTopUp'],
   ['expireTopUp'],
@@ -47,7 +47,7 @@ describe('a step of a top-up that is started by hand', function () {
     await harness?.close();
   });
 
-  /** Runs the step on the worker, once; what it throws is its business. */
+  /** Runs the step on the worker, once; its error does not matter. */
   async function start(name: string, ...args: unknown[]): Promise<'done' | 'refused'> {
     return harness.temporal.client.activity
       .execute(name, {
@@ -81,7 +81,7 @@ describe('a step of a top-up that is started by hand', function () {
     return topUp;
   }
 
-  /** No payment stands behind any of these. */
+  /** None of these has a payment. */
   const UNPAID: Readonly<Record<string, (consumer: Consumer) => Promise<TopUp>>> = {
     'a checkout that was not taken up': (consumer) => newRow('checkout', consumer),
     'a direct top-up that was not taken up': (consumer) => newRow('direct', consumer),
@@ -100,7 +100,7 @@ describe('a step of a top-up that is started by hand', function () {
     },
   };
 
-  /** All that money is: balance, movements, lots, holds; and the status with its reason. */
+  /** All of the money: balance, movements, lots, holds; and the status with its reason. */
   async function standingOf(topUp: TopUp): Promise<string> {
     return harness.database.oneFirst(sql.type(standingRow)`
       select concat_ws(' ', t.status, t.failure_code, c.credited_micros, c.spent_micros,

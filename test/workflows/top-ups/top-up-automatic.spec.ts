@@ -1,4 +1,4 @@
-/** From the notice that a charge left to the end of an automatic top-up, and what becomes of the next one. */
+/** From a charge's notice to the end of an automatic top-up, and its effect on the next one. */
 import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';

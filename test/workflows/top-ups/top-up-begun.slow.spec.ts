@@ -1,4 +1,4 @@
-/** A top-up that was promised begins, whatever happens to its workflow before the first step. */
+/** A promised top-up starts, even if its workflow is lost before the first step. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
@@ -82,7 +82,7 @@ describe('a top-up that no worker has taken up', function () {
     `);
   }
 
-  /** A relay without a worker beside it, which hands over what is due. */
+  /** A relay without a worker, which hands over due notices. */
   async function relayed(): Promise<void> {
     const deps = {
       database: harness.database,

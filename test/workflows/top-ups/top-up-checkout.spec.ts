@@ -1,4 +1,4 @@
-/** Specification section 4.1, rules 2 and 3: a checkout that is paid is credited, exactly once. */
+/** Specification section 4.1, rules 2 and 3: a paid checkout is credited, exactly once. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { reportPayment, startCheckout } from '../../../src/temporal/start-top-up.ts';
@@ -16,7 +16,7 @@ describe('a top-up through the hosted checkout', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    // Asks unprompted after an hour: what happens here, happens because it was reported.
+    // Asks unprompted after an hour: everything here happens because of a webhook.
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
     await harness.startWorker();
   });

@@ -1,4 +1,4 @@
-/** A top-up outlives any length of history: a run goes on as a new one, and loses nothing. */
+/** A top-up outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
 import { reportPayment, reportReversal } from '../../../src/temporal/start-top-up.ts';
 import { until } from '../../support/stack.ts';

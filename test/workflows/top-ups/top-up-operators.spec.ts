@@ -1,4 +1,4 @@
-/** What operators see of a top-up in the Temporal UI, and what they can do about it. */
+/** The operators' view of a top-up in the Temporal UI, and their means to act. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { sql } from '../../../src/store/database.ts';

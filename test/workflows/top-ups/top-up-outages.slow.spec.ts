@@ -1,4 +1,4 @@
-/** Whatever is away or dies on the way: a paid top-up is credited once, and none is promised in vain. */
+/** Outages and deaths: a paid top-up is credited once, and no promise is broken. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { choosePort } from '../../../src/embedded/ports.ts';

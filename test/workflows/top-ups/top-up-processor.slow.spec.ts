@@ -1,4 +1,4 @@
-/** The processor slow, failing, asking to be left alone, or gone: the workflow of a top-up ends right. */
+/** A processor that is slow, fails, sends Retry-After, or is down: the workflow of a top-up ends correctly. */
 import assert from 'node:assert/strict';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
@@ -86,7 +86,7 @@ describe('a top-up and its processor', () => {
 
   it('takes the money once though the answer came too late, and was retried', async () => {
     const consumer = await harness.newConsumer();
-    // Longer than we wait for an answer: done, and nobody was told.
+    // Longer than the timeout: done, but without an answer.
     const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 4_500 };
     await harness.control('faults', slow);
     const result = await harness.request(consumer, 'direct', 20);

@@ -1,4 +1,4 @@
-/** What becomes of a top-up after it was credited: refunds and disputes, against the real simulator. */
+/** A credited top-up afterwards: refunds and disputes, against the real simulator. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
@@ -262,7 +262,7 @@ describe('a credited top-up', () => {
     return (await harness.stripe.refunds.list({ payment_intent: intent })).data;
   }
 
-  /** The id of a dispute that was opened on a payment last. */
+  /** The id of the dispute that was opened last on a payment. */
   async function opened(intent: string, order: object = {}): Promise<string> {
     await harness.control('disputes', { payment_intent: intent, ...order });
     const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
@@ -279,7 +279,7 @@ describe('a credited top-up', () => {
     for (const id of events) await harness.control(`events/${id}/deliver`);
   }
 
-  /** The status is reached and nothing is under way any more. */
+  /** The status is reached and nothing is in progress any more. */
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
     await harness.statusBecomes(topUp, status);
     await until(async () => {
