@@ -70,7 +70,7 @@ const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Caddyfile|Dockerfile|LICENSE|\..*|\d{4}-[a
 describe('the tree', () => {
   const files = writtenFiles();
 
-  it('opens every source file with a comment that says its job', () => {
+  it('opens every source file with a comment on its purpose', () => {
     const silent = files.filter(
       (path) => SOURCE.test(path) && !OPENS_WITH_COMMENT.test(read(path)),
     );
@@ -92,16 +92,16 @@ describe('the tree', () => {
     assert.deepEqual(odd, []);
   });
 
-  it('has no place for what belongs nowhere', () => {
+  it('has no folder for miscellaneous code', () => {
     const drawers = files.filter((path) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.)/.test(path));
     assert.deepEqual(drawers, []);
   });
 
-  it('leaves nothing to do in comments, and no test switched off or singled out', () => {
+  it('leaves no to-do in comments, and no test switched off or singled out', () => {
     assert.deepEqual(matches(files, /\b(TO[D]O|FIX[M]E)\b|\b(it|describe)\.(skip|only)\(/), []);
   });
 
-  it('speaks of nothing that a reader elsewhere cannot see', () => {
+  it('mentions nothing that an outside reader cannot see', () => {
     const elsewhere =
       /\/(home|Users|root|work)\/|\b(issue|ticket|pull request|PR) #?\d+|\bprompts?\b/i;
     assert.deepEqual(matches(files, elsewhere), []);
@@ -117,7 +117,7 @@ describe('the tree', () => {
     assert.deepEqual(matches(files, /\u2014/), []);
   });
 
-  it('is written in plain English where a room has been edited for it', () => {
+  it('is written in plain English in the rooms edited for it', () => {
     const rooms = files.filter((path) => PLAIN_ROOMS.some((room) => path.startsWith(room)));
     for (const room of PLAIN_ROOMS)
       assert(
@@ -137,7 +137,7 @@ describe('the tree', () => {
     assert.deepEqual(untidy, []);
   });
 
-  it('links in its documents only to what is there', () => {
+  it('links in its documents only to existing files', () => {
     const dead = files
       .filter((path) => path.endsWith('.md'))
       .flatMap((path) =>
