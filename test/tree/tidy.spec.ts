@@ -75,7 +75,10 @@ const CONSTRUCTIONS = [
   /\b(who(m|so)?|what)ever\b/i,
   /\bwhat (came|comes|becomes|became) of\b/i,
   /[,;:] of which\b/i,
-  /\bso many at a time\b/i,
+  /\b(so many at a time|for good|go(es)? on|in force|under way|just so)\b/i,
+  /\b(stays?|left) (as it is|as they are|so)\b/i,
+  /\bhowever (many|often|few|long)\b/i,
+  /\bwhat is (credited|needed|left out|there)\b/i,
   /\b\d[\d,.]* dollars\b/i,
 ];
 /** Names that a tool or a custom gives. */
