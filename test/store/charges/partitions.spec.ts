@@ -180,7 +180,7 @@ describe('the partitions of charges', () => {
       assert.deepEqual(partitionsRead(plan), ['charges_2026_11', 'charges_2026_12']);
     });
 
-    it('cost a dormant consumer’s first page a probe each, whatever the others did', async () => {
+    it('cost a dormant consumer’s first page one probe each, under any traffic of others', async () => {
       const [plan] = await plansOf(database, client, (connection) =>
         listConsumerCharges(connection, dormant, {}, { limit: 51 }),
       );
