@@ -87,7 +87,7 @@ describe('farebox account and key', () => {
     await assertRefused(/No active key key_0/, 'key', 'revoke', 'key_0');
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');
     await assertRefused(
-      /up to six decimals/,
+      /at most six decimals/,
       'account',
       'create',
       '--email',

@@ -306,7 +306,7 @@ const PLANTS: readonly Plant[] = [
   },
   { what: 'automatic top-ups that are off', statements: [automatic('off')], finds: () => [] },
   {
-    what: 'an automatic top-up under way',
+    what: 'an automatic top-up in progress',
     statements: [
       automatic('on'),
       ...direct('uuidv7()', 'automatic = true, automatic_ceiling_micros = 5000000'),

@@ -76,7 +76,7 @@ describe('the partitions of charges', () => {
     assert.equal(rows[0]?.bound, `FOR VALUES FROM ('${from}') TO ('${to}')`);
   });
 
-  it('are made once, by however many at once', async () => {
+  it('are created once, under concurrent attempts', async () => {
     const results = await Promise.all(Array.from({ length: 6 }, () => ensure()));
     assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), BOTH.toSorted());
     assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
