@@ -1,16 +1,15 @@
 /** The simulator's API as the stripe package sees it: keys, errors, idempotency, injected faults. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
-import { openSimulator, type SimulatorProcess, type WebhookReceiver } from './simulator-process.ts';
+import { openSimulator, type SimulatorProcess } from './simulator-process.ts';
 
 describe("the simulator's API", () => {
-  let receiver: WebhookReceiver;
   let simulator: SimulatorProcess;
   let stripe: Stripe;
   let close: () => Promise<void>;
 
   before(async () => {
-    ({ receiver, simulator, stripe, close } = await openSimulator());
+    ({ simulator, stripe, close } = await openSimulator());
   });
   after(() => close());
 
