@@ -3,6 +3,7 @@ import { Connection } from '@temporalio/client';
 import type { Command } from 'commander';
 import { readLedgerConfig, readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
+import { checkServer } from '../store/check-server.ts';
 import { migrate } from '../store/migrations.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { ensureSearchAttributes } from '../temporal/search-attributes.ts';
@@ -16,6 +17,9 @@ export function register(program: Command): void {
     .action(async ({ dataDir }: { dataDir: string }) => {
       const env = await environmentOf(dataDir);
       const config = readLedgerConfig(env);
+      for (const warning of await checkServer(config.databaseUrl)) {
+        process.stderr.write(`farebox: ${warning}\n`);
+      }
       const applied = await migrate(config.databaseUrl);
       const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
       if (putOff.length > 0)

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { uuidFloor } from '../../domain/ids.ts';
+import { withSessionOptions } from '../session.ts';
 
 /** Holds change once or twice, soon after they were placed: the room keeps the new version beside the old one. */
 const TABLES = { charges: '', holds: 'with (fillfactor = 55)' } as const;
@@ -13,6 +14,8 @@ const MONTHS_AHEAD = 3;
 /** What waits for a lock makes all that come later wait behind it, so it is short, and tried again. */
 const LOCK_TIMEOUT_MS = 500;
 const ATTEMPTS = 4;
+/** Another process is making them. */
+const TURN_TIMEOUT_MS = 10_000;
 /** To move what fell into the rest, while nothing more can fall there. */
 const STATEMENT_TIMEOUT_MS = 3_000;
 const RETRY_MS = 200;
@@ -36,7 +39,10 @@ export async function ensureChargePartitions(
   databaseUrl: string,
   nowMs: number,
 ): Promise<EnsuredPartitions> {
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({
+    connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
+    connectionTimeoutMillis: 5_000,
+  });
   await client.connect();
   try {
     const months = monthsFrom(nowMs);

@@ -59,11 +59,6 @@ describe('the charge statements: their plans', () => {
     const asked = () => [{ ...made, id: randomUUIDv7() }, keyed()];
     const early = await startExplaining(ledger.url, database);
     const late = await startExplaining(ledger.url, database);
-    const plansOf = async (session: Explaining, drafts: readonly ChargeDraft[]) =>
-      session.plansOf(async (connection) => {
-        await postFittingCharges(connection, drafts, RECEIPT_KEY, replayWindow());
-        await postCharges(connection, drafts, RECEIPT_KEY, replayWindow());
-      });
     try {
       await plansOf(early, [keyed()]);
       await post(database, [made]);
@@ -79,6 +74,14 @@ describe('the charge statements: their plans', () => {
     }
   });
 });
+
+/** Both functions on the same drafts. */
+function plansOf(session: Explaining, drafts: readonly ChargeDraft[]): Promise<PlanNode[]> {
+  return session.plansOf(async (connection) => {
+    await postFittingCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+    await postCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+  });
+}
 
 /** Every read of charges goes through the index of hashes of a month in question, and finds at most one. */
 function assertProbes(plans: readonly PlanNode[]): void {

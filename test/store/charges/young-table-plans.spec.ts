@@ -73,6 +73,10 @@ const CASES: readonly Case[] = [
   },
 ];
 
+function expireSome(connection: Connection): Promise<unknown> {
+  return connection.any(sql.unsafe`select * from farebox.expire_holds(200)`);
+}
+
 describe('plans made on young tables', () => {
   let ledger: TestLedger;
   let database: Database;
@@ -127,9 +131,7 @@ describe('plans made on young tables', () => {
     await client.query(`update farebox.hold_expiries set due_at = now() where $1 = any (holds)`, [
       due,
     ]);
-    const expire = (connection: Connection) =>
-      connection.any(sql.unsafe`select * from farebox.expire_holds(200)`);
-    plans.set('expired holds', await explaining.plansOf(expire));
+    plans.set('expired holds', await explaining.plansOf(expireSome));
     return plans;
   }
 
