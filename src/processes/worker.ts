@@ -56,7 +56,6 @@ const STICKY_TIMEOUT = '2s';
 const SHUTDOWN_GRACE = '10s';
 
 const EVERY_WORKER = {
-  interceptors: { activity: [beatHearts, explainFailures] },
   shutdownGraceTime: SHUTDOWN_GRACE,
   // By default, heartbeats are sent only every 0.8 heartbeat timeouts, so a delay of a second would start a second
   // attempt.
@@ -78,7 +77,13 @@ export async function runWorker(
     onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
   });
   const temporal = createTemporalClient(config.temporal);
-  const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const relay = new Relay({
+    database,
+    databaseUrl: config.databaseUrl,
+    temporal,
+    log,
+    leaseMs: config.relayLeaseMs,
+  });
   const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'expired holds could not be swept; they wait'),
   );
@@ -111,6 +116,7 @@ export async function runWorker(
     ]);
     const { namespace, taskQueue } = config.temporal;
     const stripe = createStripe(config.stripe);
+    const interceptors = { activity: [beatHearts, explainFailures(config.stepRetryMs)] };
     const worker = await Worker.create({
       connection,
       namespace,
@@ -138,6 +144,7 @@ export async function runWorker(
         ...createReconciliationActivities({
           database,
           stripe,
+          reviewAfterMs: config.reconcileReviewMs,
           nudges: {
             payment: (topUp) => reportPayment(temporal, topUp),
             reversal: (topUp) => reportReversal(temporal, topUp),
@@ -151,6 +158,7 @@ export async function runWorker(
         }),
       },
       ...EVERY_WORKER,
+      interceptors,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
@@ -164,6 +172,7 @@ export async function runWorker(
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
       ...EVERY_WORKER,
+      interceptors,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());
