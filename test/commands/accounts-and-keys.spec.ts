@@ -129,7 +129,7 @@ describe('farebox account and key', () => {
     );
   });
 
-  it('shows one account, whatever it is named by, and what consent changes', async () => {
+  it('shows one account by email or any of its ids, and shows its consent', async () => {
     const [made] = await json('account', 'create', '--email', 'show@example.com', '--balance', '3');
     const [consented] = await json('account', 'consent', 'show@example.com', '--ceiling', '20.5');
     assert.deepEqual(consented, { consumerId: made?.['consumerId'], consentCeiling: 20.5 });
