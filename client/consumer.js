@@ -1,4 +1,4 @@
-/** The consumer's side of Farebox: what is left, what it was spent on, topping it up, and budgets to hand out. */
+/** The consumer's side of Farebox: balance, usage, top-ups and budgets. */
 import { Budgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';

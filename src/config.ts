@@ -3,14 +3,15 @@
  * docs/settings.md lists every setting.
  */
 import { microsOfDollars, type Micros } from './domain/money.ts';
+import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 
-/** What concerns the ledger alone: enough for the commands that only need Postgres. */
+/** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
   readonly databaseUrl: string;
   readonly keyPrefix: string;
   readonly ledgerCount: number;
-  /** What a new account consents to have taken from its card in a UTC month; none with real money. */
+  /** The monthly amount (UTC) that a new account consents to have charged to its card. None with real money. */
   readonly consentCeiling: Micros | undefined;
   readonly logLevel: string;
 }
@@ -25,14 +26,16 @@ export interface TemporalConfig {
 
 export interface StripeConfig {
   readonly secretKey: string;
-  /** Where the API is, when it is not Stripe's own: the simulator, a test double. */
+  /** The API's address when it is not Stripe's own, such as the simulator or a test double. */
   readonly apiBase: URL | undefined;
-  /** Every secret whose signature is good: more than one during a rotation. */
+  /** All accepted signing secrets: more than one during a rotation. */
   readonly webhookSecrets: readonly string[];
+  /** How long one call waits for an answer. */
+  readonly timeoutMs: number;
 }
 
 export interface MailConfig {
-  /** Undefined: mails are kept or dropped. */
+  /** If undefined, mails are kept or dropped. */
   readonly smtpUrl: string | undefined;
   readonly from: string;
   /** Whether mails are kept and shown at /dev/mail instead of being sent: in development, never in public. */
@@ -44,37 +47,45 @@ export type SignUp = 'open' | 'invited' | 'closed';
 export interface ScheduleConfig {
   /** How often earnings are moved from the tails into sums. */
   readonly rollUpEverySeconds: number;
-  /** How often the processor's books are compared with ours. */
+  /** How often our records are compared with Stripe's. */
   readonly reconcileEverySeconds: number;
 }
 
 export interface Config extends LedgerConfig, ScheduleConfig {
   readonly host: string;
   readonly port: number;
-  /** Where Prometheus reads this process's metrics; undefined: nowhere. */
+  /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
-  /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
+  /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
-  /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
+  /** The address that clients use to reach the API. Links in replies are built from it, never from a Host header. */
   readonly baseUrl: string;
-  /** Secrets that receipts' keys are derived from, by number; the highest signs, all verify. */
+  /** The secrets from which receipt keys are derived, by number. The highest number signs; all verify. */
   readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
   readonly stripe: StripeConfig;
   readonly mail: MailConfig;
-  /** Who may sign up in the console: everybody, the owners of accounts that an operator made, nobody. */
+  /** Who may sign up in the console: everybody, only the owners of accounts created by an operator, or nobody. */
   readonly signUp: SignUp;
   /** The header in which a proxy names the client, in lower case; undefined: clients connect directly. */
   readonly clientAddressHeader: string | undefined;
-  /** Whether a direct top-up without a saved card saves the processor's test card first. */
+  /** Whether a direct top-up without a saved card first saves Stripe's test card. */
   readonly savesTestCard: boolean;
-  /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
+  /** How long after a session opens the workflow first asks, unprompted, whether it was paid. */
   readonly firstAskMs: number;
   /** How long a checkout can be paid. */
   readonly checkoutMinutes: number;
-  /** How long an automatic top-up leaves a card alone that was declined once. */
+  /** How long a request for a top-up waits for the workflow's answer before it replies `pending`. */
+  readonly topUpAnswerMs: number;
+  /** How long a relay has to hand over a batch of notices, before another relay takes it. */
+  readonly relayLeaseMs: number;
+  /** How long a workflow's failed step waits before its first retry. Longer intervals change in proportion. */
+  readonly stepRetryMs: number;
+  /** Reconciliation's pauses, each before another check of the top-ups that it had repaired. */
+  readonly reconcileReviewMs: readonly number[];
+  /** How long automatic top-ups wait after the card was declined once. */
   readonly autoTopUpRetryMs: number;
-  /** Rate limits of an API process; 0 failed keys: no limit, for what stands behind a proxy. */
+  /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
     readonly refundsPerSecond: number;
@@ -84,7 +95,7 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
-  /** How long after it was made an invocation is given up. */
+  /** How long after its creation an invocation is given up. */
   readonly invocationDeadlineMs: number;
 }
 
@@ -131,6 +142,8 @@ export function readStripeConfig(env: Environment): StripeConfig {
     secretKey: required(env, 'STRIPE_SECRET_KEY'),
     apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
     webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+    // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
+    timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
   });
 }
 
@@ -159,6 +172,10 @@ export function readConfig(env: Environment): Config {
       SESSION_MINUTES_MIN,
       SESSION_MINUTES_MAX,
     ),
+    topUpAnswerMs: integer(env, 'TOP_UP_ANSWER_MS', 10_000, 100, 60_000),
+    relayLeaseMs: integer(env, 'RELAY_LEASE_MS', 15_000, 1_000, 600_000),
+    reconcileReviewMs: milliseconds(env, 'RECONCILE_REVIEW_MS', REVIEW_AFTER_MS),
+    stepRetryMs: integer(env, 'STEP_RETRY_MS', STEP_RETRY_MS, 10, 60_000),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     rateLimits: {
       readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
@@ -172,7 +189,7 @@ export function readConfig(env: Environment): Config {
   });
 }
 
-/** What is fine for a trial and must not meet real money. */
+/** Refuses settings that are fine for a trial but unsafe with real money. */
 function refuseUnsafe(env: Environment): void {
   const baseUrl = URL.parse(env['BASE_URL'] ?? '');
   if (baseUrl?.protocol !== 'https:') {
@@ -203,7 +220,7 @@ function refuseUnsafe(env: Environment): void {
   }
 }
 
-/** Text from an example, or a key pressed for a while: 64 random hex digits have 16 different ones. */
+/** Detects text from an example, or a repeated character: 64 random hex digits contain nearly all 16. */
 function isPlaceholder(secret: string): boolean {
   return (
     /change.?me|example|default|password|your.?secret/i.test(secret) || new Set(secret).size < 10
@@ -266,6 +283,20 @@ function integer(
     throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${text}"`);
   }
   return value;
+}
+
+/** Whole milliseconds with commas between them. */
+function milliseconds(
+  env: Environment,
+  name: string,
+  fallback: readonly number[],
+): readonly number[] {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  if (/^[1-9]\d{0,5}(,[1-9]\d{0,5}){0,9}$/.test(text)) return text.split(',').map(Number);
+  throw new ConfigError(
+    `${name} must be one to ten integers from 1 to 999999 with commas, not "${text}"`,
+  );
 }
 
 function matching(env: Environment, name: string, fallback: string, pattern: RegExp): string {

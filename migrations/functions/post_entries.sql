@@ -1,26 +1,25 @@
 -- Places, captures, releases and extends holds, and makes charges, one by one: any number of entries in one statement
--- and one commit. Charges come here when post_fitting_spends.sql left them.
--- Guarantees: a consumer never overspends, and no node of a budget passes a limit; of captures, releases and expiries
--- that race, whoever locks the hold first wins; a capture after expires_at loses, even before the hold was swept; an
--- idempotency key acts once; entries are decided in the order of the arrays, and a refusal changes nothing for its
--- neighbours.
--- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id). Nodes of budgets are only changed under
--- their consumer's lock.
+-- and one commit. It decides the charges that post_fitting_spends.sql left.
+-- Guarantees: a consumer never overspends, and no budget passes a limit; of racing captures, releases and expiries,
+-- the first to lock the hold wins; a capture after expires_at loses, even before the hold was swept; an idempotency
+-- key acts once; entries are decided in the order of the arrays, and a refusal never affects other entries.
+-- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id). Budgets are only changed under their
+-- consumer's lock, so they need no locks of their own.
 -- Requires: no idempotency key twice in one call.
 -- p_kind: 1 place, 2 capture, 3 release, 4 extend, 5 charge. p_id is the id of the hold that is placed or of the charge
--- that is made; p_hold the hold that is captured, released or extended. p_ledger, p_consumer and p_spend_key (0: a key
--- of the account) are of placed holds and of charges. An amount of 0 captures everything that is left. p_over says what
--- becomes of an amount that exceeds the hold: 0 is refused, 1 is cut to what is left, 2 takes the excess from the
+-- that is made; p_hold the hold that is captured, released or extended. p_ledger, p_consumer and p_spend_key (0 for a
+-- key of the account) are set for placed holds and charges. An amount of 0 captures everything that is left. p_over
+-- decides about an amount that exceeds the hold: 0 refuses it, 1 caps it at what is left, 2 takes the excess from the
 -- balance and the budgets.
--- A hold counts at its key's nodes when it is placed, its captures only by what exceeds it; what is let go of is given
--- back, to a window only if it was counted there.
--- What is let go of while the consumer has a debt settles the debt first. The caller does that in the same
--- transaction, and says so by p_settles_debts; without it such entries are left as 'owing'.
+-- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
+-- given back to the budgets, and to a window only if that window counted the hold.
+-- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
+-- transaction, and announces it with p_settles_debts; without it, such entries return 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'key_closed', 'exceeds_hold', 'hold_closed',
 -- 'unknown_hold', 'key_reused'.
--- amount: what was placed or captured; of 'insufficient' what the balance lacks cover for, of 'exceeds_hold' what is
--- left. The columns from hold_id on show the hold as it is after the call, those from budget_id on the node that
--- refused: which limit, what was left of it, and the unit and the beginning of its window.
+-- amount: the amount placed, charged or captured; for 'insufficient', the amount that the balance had to cover; for
+-- 'exceeds_hold', what is left. The columns from hold_id on show the hold after the call. Those from budget_id on are
+-- set for 'limit_reached': the budget, the limit, what is left of it, and the unit and beginning of its window.
 create or replace function farebox.post_entries(
   p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[],
   p_spend_key int[], p_developer int[], p_tool text[], p_amount bigint[], p_seconds int[],
@@ -34,7 +33,7 @@ create or replace function farebox.post_entries(
   window_began timestamptz
 )
 language plpgsql volatile
--- One plan forever, of nested loops that probe indexes, as in post_charges.sql.
+-- A single plan of nested loops that probe indexes, for the reasons in post_charges.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -44,12 +43,12 @@ as $$
 #variable_conflict use_column
 declare
   c_max_age constant interval := '24 hours';
-  -- By hold.
+  -- Per hold.
   h_ids uuid[]; h_ledger smallint[]; h_consumer uuid[]; h_developer int[]; h_tool text[];
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
   h_placed timestamptz[]; h_expires timestamptz[]; h_is_changed boolean[]; h_is_extended boolean[];
   h_key int[]; h_overflow uuid[];
-  -- By consumer: what it had, what it owes, and what this call adds.
+  -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
   c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
@@ -58,7 +57,7 @@ declare
   n_codes bigint[]; n_used bigint[]; n_limit bigint[]; n_window_used bigint[]; n_window_limit bigint[];
   n_unit smallint[]; n_began timestamptz[]; n_is_closed boolean[]; n_is_changed boolean[];
   n_id uuid[]; n_max_per_call bigint[];
-  -- By entry.
+  -- Per entry.
   v_prior_is_same boolean[]; v_prior_id uuid[]; v_prior_amount bigint[]; v_prior_balance bigint[];
   v_prior_key smallint[];
   r_outcome text[] := array_fill(null::text, array[cardinality(p_kind)]);
@@ -76,13 +75,12 @@ declare
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
-  -- Every statement below has a new snapshot, so it sees what committed while these locks were waited for.
-  -- Holds are probed by their index however small the table was when the plan was made: by `= any (array[..])` and
-  -- no further condition here and in the update, by `limit 1` elsewhere.
+  -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Sorted by an
+  -- expression: an index has the order of `ledger`, and the planner would read all of it for that.
   perform 1 from unnest(p_kind, p_hold, p_developer) as a(kind, id, developer)
     join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id])
     where a.kind between 2 and 4
-    order by x.ledger, x.id for update of x;
+    order by x.ledger + 0, x.id for update of x;
   select array_agg(x.id), array_agg(x.ledger), array_agg(x.consumer_id), array_agg(x.developer),
     array_agg(x.tool), array_agg(x.held_micros), array_agg(x.captured_micros), array_agg(x.captures),
     array_agg(case when x.state = 0 and x.expires_at <= now() then 3::smallint else x.state end),
@@ -104,9 +102,9 @@ begin
     where q.kind in (1, 5)
     union select q.ledger, q.id from unnest(h_ledger, h_consumer) as q(ledger, id)
   ) a;
-  perform 1 from farebox.consumers x
-    where (x.ledger, x.id) in (select * from unnest(c_ledgers, c_ids))
-    order by x.ledger, x.id for update;
+  perform 1 from unnest(c_ledgers, c_ids) as a(ledger, id)
+    join farebox.consumers x on x.ledger = any (array[a.ledger]) and x.id = any (array[a.id])
+    order by a.ledger, a.id for update of x;
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
     array_agg(x.auto_top_up_below_micros order by a.n), array_agg(0::bigint), array_agg(0::bigint),
@@ -114,7 +112,9 @@ begin
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
   into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
-  join farebox.consumers x on x.ledger = a.ledger and x.id = a.id;
+  cross join lateral (
+    select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
+  ) x;
 
   -- Read under the locks, so that whatever happened to a consumer happens now or did before.
   v_now := clock_timestamp();
@@ -152,7 +152,7 @@ begin
       and d.consumer_id = any (array[b.consumer_id]) and d.number = any (array[b.number]);
   end if;
 
-  -- What the same keys did before. `limit 1` and the bounds on ids are those of post_charges.sql.
+  -- What the same keys did earlier. `limit 1` and the bounds on ids are those of post_charges.sql.
   select array_agg(p.is_same order by a.n), array_agg(p.id order by a.n), array_agg(p.amount order by a.n),
     array_agg(p.balance order by a.n), array_agg(p.key order by a.n)
   into v_prior_is_same, v_prior_id, v_prior_amount, v_prior_balance, v_prior_key
@@ -275,7 +275,7 @@ begin
         r_outcome[i] := 'insufficient';
         r_amount[i] := v_excess;
         r_balance[i] := v_usable;
-        -- Whatever is left now, a charge of this size would ask for an automatic top-up too.
+        -- Regardless of the balance, a charge of this size would also request an automatic top-up.
         c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
         continue;
       end if;
@@ -338,7 +338,8 @@ begin
       from unnest(c_ledgers, c_ids, c_add_spent, c_add_held, c_available, c_below, c_is_asked)
         as q(ledger, id, add_spent, add_held, available, below, is_asked)
     ) a
-    where x.ledger = a.ledger and x.id = a.id and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
+    where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id])
+      and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
     returning x.id, a.is_low
   )
   insert into farebox.outbox (topic, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;

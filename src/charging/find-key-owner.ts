@@ -1,4 +1,4 @@
-/** Whose key it is: looked up by hash, in memory first. */
+/** Finds a key's owner by the key's hash, in memory first. */
 import { hash } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey, type KeyKind } from '../domain/api-keys.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
@@ -27,12 +27,12 @@ export function createKeyCache(
   });
 }
 
-/** `payer`: whoever can be charged, by a consumer key of the account or by a spend key. */
+/** `payer`: a key that can be charged, which is a consumer key of the account or a spend key. */
 export type KeyUse = KeyKind | 'payer';
 
 /**
- * Undefined unless the key is for this use and active. A malformed key never reaches the database. A spend key is for
- * no use but `payer`: where a consumer key is asked for, it is refused.
+ * Undefined unless the key is active and has this use. A malformed key never reaches the database. A spend key can
+ * only pay: it is refused wherever a consumer key is required.
  */
 export function findKeyOwner(
   deps: KeyDeps,

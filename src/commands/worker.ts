@@ -1,31 +1,28 @@
-/** `farebox worker`: one worker process, which runs the workflows and hands over reports of payments. */
+/** `farebox worker`: runs one worker process, which runs workflows and delivers payment reports to them. */
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { runWorker } from '../processes/worker.ts';
 import { createLog } from '../processes/log.ts';
 import { untilStopped } from './until-stopped.ts';
 
-export function register(program: Command): void {
-  program
-    .command('worker')
-    .description('run a worker process; settings come from the environment')
-    .action(async () => {
-      const config = readConfig(process.env);
-      const log = createLog('worker', config.logLevel);
-      const stopped = untilStopped();
-      const starting = new AbortController();
-      void stopped.then(() => starting.abort());
-      const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
-        if (starting.signal.aborted) return undefined;
-        throw error;
-      });
-      if (!worker) return;
-      log.info('the worker polls');
-      process.send?.({ ready: true });
-      try {
-        await Promise.race([stopped, worker.ended]);
-      } finally {
-        await worker.stop();
-      }
+export function register(command: Command): void {
+  command.action(async () => {
+    const config = readConfig(process.env);
+    const log = createLog('worker', config.logLevel);
+    const stopped = untilStopped();
+    const starting = new AbortController();
+    void stopped.then(() => starting.abort());
+    const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
+      if (starting.signal.aborted) return undefined;
+      throw error;
     });
+    if (!worker) return;
+    log.info('the worker is polling');
+    process.send?.({ ready: true });
+    try {
+      await Promise.race([stopped, worker.ended]);
+    } finally {
+      await worker.stop();
+    }
+  });
 }

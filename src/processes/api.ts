@@ -37,11 +37,12 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
+import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
-import { Turns } from '../temporal/turns.ts';
+import { Semaphore } from '../temporal/semaphore.ts';
 
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
@@ -66,6 +67,7 @@ export interface Running {
 export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
@@ -128,8 +130,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
-    topUps: { database, temporal, log },
-    invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
+    topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
+    invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
     webhooks: {
       database,
       stripe,

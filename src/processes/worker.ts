@@ -6,14 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
-import { createAgentActivities } from '../../activities/agents.ts';
+import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
-import { createLedgerActivities } from '../../activities/ledger.ts';
+import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
-import { createProcessorActivities } from '../../activities/processor.ts';
-import { createReversalActivities } from '../../activities/reversals.ts';
+import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
+import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
@@ -24,10 +24,11 @@ import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
+import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
-import { explainFailures } from '../../activities/failures.ts';
+import { explainFailures } from '../../activities/explain-failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
@@ -55,7 +56,6 @@ const STICKY_TIMEOUT = '2s';
 const SHUTDOWN_GRACE = '10s';
 
 const EVERY_WORKER = {
-  interceptors: { activity: [beatHearts, explainFailures] },
   shutdownGraceTime: SHUTDOWN_GRACE,
   // By default, heartbeats are sent only every 0.8 heartbeat timeouts, so a delay of a second would start a second
   // attempt.
@@ -68,6 +68,8 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: DATABASE_CONNECTIONS,
@@ -75,7 +77,13 @@ export async function runWorker(
     onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
   });
   const temporal = createTemporalClient(config.temporal);
-  const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const relay = new Relay({
+    database,
+    databaseUrl: config.databaseUrl,
+    temporal,
+    log,
+    leaseMs: config.relayLeaseMs,
+  });
   const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'expired holds could not be swept; they wait'),
   );
@@ -108,33 +116,35 @@ export async function runWorker(
     ]);
     const { namespace, taskQueue } = config.temporal;
     const stripe = createStripe(config.stripe);
+    const interceptors = { activity: [beatHearts, explainFailures(config.stepRetryMs)] };
     const worker = await Worker.create({
       connection,
       namespace,
       taskQueue,
       workflowBundle: workflows,
       activities: {
-        ...createLedgerActivities({
+        ...createTopUpActivities({
           database,
           stripe,
           dashboardUrl: dashboardUrlOf(config.stripe),
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),
-        ...createProcessorActivities({
+        ...createTopUpPaymentActivities({
           database,
           stripe,
           baseUrl: config.baseUrl,
           checkoutMinutes: config.checkoutMinutes,
           savesTestCard: config.savesTestCard,
         }),
-        ...createReversalActivities({ database, stripe }),
+        ...createTopUpReversalActivities({ database, stripe }),
         ...createRollupActivities({ database }),
         ...createHoldActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
         ...createReconciliationActivities({
           database,
           stripe,
+          reviewAfterMs: config.reconcileReviewMs,
           nudges: {
             payment: (topUp) => reportPayment(temporal, topUp),
             reversal: (topUp) => reportReversal(temporal, topUp),
@@ -148,19 +158,21 @@ export async function runWorker(
         }),
       },
       ...EVERY_WORKER,
+      interceptors,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
       connection,
       namespace,
       taskQueue: agentTaskQueue(taskQueue),
-      activities: createAgentActivities({
+      activities: createInvocationAttemptActivities({
         database,
         allowPrivate: config.allowPrivateEndpoints,
         timeoutMs: config.agentTimeoutMs,
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
       ...EVERY_WORKER,
+      interceptors,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());

@@ -1,12 +1,13 @@
 /**
- * Brings the database to the schema of this release: the numbered files of migrations/, each once and in
- * order, then every function of migrations/functions whose text is new. One transaction under one lock, so
- * however many processes try at once, and wherever one is killed, all of it happens, once, or nothing.
+ * Brings the database to the schema of this release: the numbered files of migrations/, each once and in order, then
+ * every function of migrations/functions whose text is new. One transaction under one lock: no matter how many
+ * processes try at once or where one is killed, everything happens once, or nothing does.
  */
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { withSessionOptions } from './session.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../migrations');
 /** A migration that cannot get its locks gives up and can be run again; it must not queue behind traffic. */
@@ -36,7 +37,10 @@ type Applied = Pick<SqlFile, 'name' | 'hash'>;
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
   const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
   const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({
+    connectionString: withSessionOptions(databaseUrl, {}),
+    connectionTimeoutMillis: 5_000,
+  });
   await client.connect();
   try {
     await client.query('begin');
@@ -106,8 +110,8 @@ function refuseOtherHistory(applied: readonly Applied[], files: readonly SqlFile
   });
   if (!other) return;
   throw new UnreleasedDatabaseError(
-    `A version of Farebox from before its first release made this database (its ${other.name} is not ` +
-      'that of this release), so it cannot be migrated: remove the data directory (.farebox), or use ' +
+    `A Farebox version from before the first release created this database (its ${other.name} is not ` +
+      'that of this release), so it cannot be migrated. Remove the data directory (.farebox), or use ' +
       'an empty database.',
   );
 }

@@ -1,15 +1,16 @@
-/** `/llms.txt`: the API in a page of Markdown, for programs that read prose. A fold over the table of routes. */
+/** `/llms.txt`: the API on one page of Markdown, for language models. Derived from the table of routes. */
 import type { Endpoint } from '../endpoint.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
 
-const KEYS: Readonly<Record<Role, string>> = {
+const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
   payer: 'consumer key or spend key',
   legacy: 'legacy key, in `X-Service-Key`',
-  session: 'the session of the console',
+  session: 'the console session',
+  public: 'no key',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

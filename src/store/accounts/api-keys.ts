@@ -2,9 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
-import { row, sql, type Connection } from '../database.ts';
-
-const Nullable = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
+import { nullable, row, sql, type Connection } from '../database.ts';
 
 const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
 
@@ -18,7 +16,7 @@ const KeyOwner = Type.Object({
   consumerId: Type.String(),
   developerId: Type.String(),
   developerNumber: Type.Integer(),
-  expiresAt: Nullable(Type.String()),
+  expiresAt: nullable(Type.String()),
   /** Of a spend key: its number, and the numbers of the nodes from the root of its budget's tree to its own. */
   spend: Type.Union([
     Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
@@ -118,12 +116,12 @@ const StoredKey = Type.Object({
   id: Type.String(),
   kind: Type.Enum(KEY_KINDS),
   accountId: Type.String(),
-  name: Nullable(Type.String()),
+  name: nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
-  expiresAt: Nullable(Type.String()),
-  revokedAt: Nullable(Type.String()),
-  lastUsedAt: Nullable(Type.String()),
+  expiresAt: nullable(Type.String()),
+  revokedAt: nullable(Type.String()),
+  lastUsedAt: nullable(Type.String()),
 });
 
 export type StoredKey = Static<typeof StoredKey>;

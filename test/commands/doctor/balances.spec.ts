@@ -1,16 +1,16 @@
-/** Doctor names what is wrong with a balance, its movements or its lots. */
+/** Doctor reports faults of a balance, its movements or its lots. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
 const FOLLOW = 'lots follow each other and end at credited';
-const ONE_TO_ONE = 'an account and its consumer are one to one';
-const SIGN = 'a movement has the sign of its kind, and a reason where nothing else explains it';
-const BOOKED = 'a movement was booked when its id was made';
+const ONE_TO_ONE = 'each account has one consumer, and each consumer one account';
+const SIGN = 'a movement has the sign of its kind, and a reason if nothing else explains it';
+const BOOKED = 'the time of a movement matches its id';
 const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger';
-const ORDER = 'lots lie in the order of their credits';
-const SIZE = 'a lot has what was credited, less what was taken of it';
+const ORDER = 'lots are in the order of their credits';
+const SIZE = 'a lot equals its credit less the amounts taken from it';
 
-/** Of the consumer's lots by their movement. */
+/** The consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>
   `update farebox.lots set ${assignments} where movement_id = ':${movement}'`;
 const move = (id: string, kind: string, micros: number, topUp: string, reason: string) =>
@@ -69,7 +69,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'two adjustments that add up to nothing, made up',
+    what: 'two invented adjustments that add up to zero',
     statements: [
       move('firstCharge', 'adjustment', 1, 'null', `'a test'`),
       move('lastCharge', 'adjustment', -1, 'null', `'a test'`),
@@ -153,7 +153,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[SIZE, `top-up ${checkout}`]],
   },
   {
-    what: 'lots after a refund, as they are to be',
+    what: 'correct lots after a refund',
     statements: [
       move('firstCharge', 'refund', -3_000_000, `':checkout'`, 'null'),
       setConsumer('credited_micros = 32000000'),
@@ -216,7 +216,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only balances', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);

@@ -1,4 +1,4 @@
-/** Doctor names what is late, or not under way at all. */
+/** Doctor reports work that is late or was never started. */
 import assert from 'node:assert/strict';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient } from '../../../src/temporal/client.ts';
@@ -12,7 +12,7 @@ import {
 } from './planted-books.ts';
 
 const DELIVERED = 'every notice is delivered within ten minutes';
-const ENDS = 'every top-up ends in its time';
+const ENDS = 'every top-up ends on time';
 
 const notice = (topic: string, age: string, next = 'now()') =>
   `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
@@ -52,7 +52,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only delivery', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
@@ -62,7 +62,7 @@ describe('farebox doctor --only delivery', () => {
     }
   });
 
-  it('misses a reconciliation that is overdue, once there are top-ups of that age', async () => {
+  it('reports an overdue reconciliation, once top-ups are old enough', async () => {
     const books = await openPlantedBooks(1);
     const late = async () =>
       (await books.examine('--only', 'delivery')).findings.map(({ check, detail }) => [
@@ -72,7 +72,7 @@ describe('farebox doctor --only delivery', () => {
     try {
       await books.sql.query(`update farebox.top_ups set created_at = now() - interval '2 hours'`);
       assert.deepEqual(await late(), [
-        ['the last whole reconciliation is recent', 'ended at no time'],
+        ['the last complete reconciliation is recent', 'ended at no time'],
       ]);
       await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
       assert.deepEqual(await late(), []);
@@ -99,7 +99,7 @@ describe('farebox doctor --only temporal', () => {
   });
   after(() => books?.close());
 
-  it('misses schedules that Temporal does not have', async () => {
+  it('reports schedules that Temporal does not have', async () => {
     const missing = async () =>
       (await books.examine('--only', 'temporal')).findings.map(({ subject }) => subject);
     assert.deepEqual(await missing(), [

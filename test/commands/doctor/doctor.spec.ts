@@ -1,4 +1,4 @@
-/** What `farebox doctor` prints and exits with, whatever it finds. What it finds is beside this file, by part. */
+/** What `farebox doctor` prints and its exit codes. Its findings are tested beside this file, by part. */
 import assert from 'node:assert/strict';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
 import { farebox, startSimulator, type Environment, type Simulator } from '../../support/stack.ts';
@@ -47,14 +47,14 @@ describe('farebox doctor', () => {
   it('lists the checks that passed and exits with 0', async () => {
     await leaveManualTopUp();
     const printed = await doctor([]);
-    assert.match(printed, /^All checks passed:\n {2}the schema is that of this release\n/);
+    assert.match(printed, /^All checks passed:\n {2}the schema matches this release\n/);
     assert.match(printed, /\n {2}spent is the sum of charges\n/);
     assert.match(printed, /\n {2}the ledger agrees with the processor\n$/);
     assert.deepEqual(await books.examine(), { ok: true, findings: [] });
     assert.doesNotMatch(await doctor(['--no-processor']), /agrees with the processor/);
   });
 
-  it('checks the parts that are named, and no other', async () => {
+  it('checks only the parts that are named', async () => {
     const all = await doctor(['--no-processor']);
     assert.deepEqual(
       checksOf(all),
@@ -66,9 +66,9 @@ describe('farebox doctor', () => {
     ]);
   });
 
-  it('refuses a part that it does not have, and shows the parts in its help', async () => {
+  it('refuses an unknown part, and lists the parts in its help', async () => {
     const { stderr } = await failing(['--only', 'balances,movements']);
-    assert.match(stderr, /movements is not a part\. The parts: schema, balances, top-ups, /);
+    assert.match(stderr, /Unknown part movements\. Use schema, balances, top-ups, /);
     const help = await doctor(['--help']);
     for (const part of LEDGER_PARTS) assert.match(help, new RegExp(`^ {2}${part} `, 'm'));
   });
@@ -86,7 +86,7 @@ describe('farebox doctor', () => {
     ]);
   });
 
-  it('names the first 20 of many, and says how many there are', async () => {
+  it('names the first 20 of many, and gives the total', async () => {
     await books.sql.query(
       `insert into farebox.consumers (ledger, id) select 0, uuidv7() from generate_series(1, 33)`,
     );
@@ -96,7 +96,10 @@ describe('farebox doctor', () => {
       [20, new Set([33])],
     );
     const { stdout } = await failing(['--only', 'balances']);
-    assert.match(stdout, /\nan account and its consumer are one to one: and 13 more\n$/);
+    assert.match(
+      stdout,
+      /\neach account has one consumer, and each consumer one account: and 13 more\n$/,
+    );
   });
 
   it('exits with 2 and says why, as JSON when asked, when it cannot reach the database', async () => {
@@ -122,7 +125,7 @@ describe('farebox doctor', () => {
   });
 });
 
-/** Those that passed. */
+/** The checks that passed. */
 function checksOf(printed: string): string[] {
   return printed
     .split('\n')

@@ -1,4 +1,4 @@
-/** Doctor names what is not as this release made it: the guarantees of the schema and its functions. */
+/** Doctor reports differences from this release's schema: its guarantees and its functions. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { listSchemaDifferences } from '../../../src/store/audit/schema-checks.ts';
@@ -44,14 +44,14 @@ const CHANGES: readonly Change[] = [
     subject: 'table farebox.lots',
     details: [
       /^missing: constraint lots_not_negative .*\)$/,
-      /^not of this release: constraint lots_not_negative .* not valid$/,
+      /^not in this release: constraint lots_not_negative .* not valid$/,
     ],
   },
   {
-    what: 'a column that may be empty now',
+    what: 'a column that lost its not-null constraint',
     statement: 'alter table farebox.top_ups alter column account_id drop not null',
     subject: 'table farebox.top_ups',
-    details: [/^missing: account_id uuid not null$/, /^not of this release: account_id uuid$/],
+    details: [/^missing: account_id uuid not null$/, /^not in this release: account_id uuid$/],
   },
   {
     what: 'the trigger that wakes the relay',
@@ -65,33 +65,33 @@ const CHANGES: readonly Change[] = [
     subject: 'table farebox.agents',
     details: [
       /^missing: .*agents_deleted.*;$/,
-      /^not of this release: .*agents_deleted.*not enabled/,
+      /^not in this release: .*agents_deleted.*not enabled/,
     ],
   },
   {
-    what: 'a trigger of somebody else',
+    what: 'a foreign trigger',
     statement: `create trigger api_keys_other before update on farebox.api_keys
       for each row execute function suppress_redundant_updates_trigger()`,
     subject: 'table farebox.api_keys',
-    details: [/^not of this release: create trigger api_keys_other /],
+    details: [/^not in this release: create trigger api_keys_other /],
   },
   {
     what: 'a rule that throws rows away',
     statement: 'create rule lose as on insert to farebox.reversals do instead nothing',
     subject: 'table farebox.reversals',
-    details: [/^not of this release: create rule lose /],
+    details: [/^not in this release: create rule lose /],
   },
   {
     what: 'row security, which hides rows',
     statement: 'alter table farebox.accounts enable row level security',
     subject: 'table farebox.accounts',
-    details: [/^not of this release: enable row level security/],
+    details: [/^not in this release: enable row level security/],
   },
   {
-    what: 'a table of somebody else',
+    what: 'a foreign table',
     statement: 'create table farebox.notes (note text)',
     subject: 'table farebox.notes',
-    details: [/^not of this release$/],
+    details: [/^not in this release$/],
   },
   {
     what: 'a function that is gone',
@@ -104,10 +104,10 @@ const CHANGES: readonly Change[] = [
     statement: `create or replace function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
       returns bigint language sql immutable parallel safe as $$ select accepted + amount $$`,
     subject: 'function farebox.accept_if_fits',
-    details: [/^its body is not that of this release$/],
+    details: [/^its body differs from that of this release$/],
   },
   {
-    what: 'a function that plans as it likes',
+    what: 'a function without its planner settings',
     statement: (() => {
       const types =
         'smallint[], uuid[], uuid[], int[], text[], bigint[], bigint[], bigint[], text[]';
@@ -118,13 +118,13 @@ const CHANGES: readonly Change[] = [
       /^missing: set plan_cache_mode=force_generic_plan$/,
       /^missing: set enable_seqscan=off$/,
       /^missing: set enable_bitmapscan=off/,
-      /^not of this release: language plpgsql volatile;$/,
+      /^not in this release: language plpgsql volatile;$/,
       /^missing: language plpgsql volatile$/,
     ],
   },
 ];
 
-/** What operators do to a database of theirs, and what Farebox does to it as time goes on. */
+/** What operators do to their databases, and what Farebox changes over time. */
 const ALLOWED = [
   'alter table farebox.consumers set (fillfactor = 70)',
   'alter table farebox.charges_rest set (autovacuum_vacuum_scale_factor = 0.01)',
@@ -150,11 +150,11 @@ describe('farebox doctor --only schema', () => {
     await ledger?.drop();
   });
 
-  it('finds nothing in a database with months of charges, tuned storage and tables of others', async () => {
+  it('finds nothing in a database with months of charges, tuned storage and foreign tables', async () => {
     assert.deepEqual(await listSchemaDifferences(ledger.database), []);
   });
 
-  it('finds each change, names the table or function, and no other', async () => {
+  it('finds each change, names the table or function, and nothing else', async () => {
     for (const { statement } of CHANGES) await sql.query(statement);
     const left = await listSchemaDifferences(ledger.database);
     for (const { what, subject, details } of CHANGES) {

@@ -1,6 +1,6 @@
 /**
- * The keys of the account that is signed in. A key is shown once, when it is made; no key can make or end another one
- * of the account. Spend keys are made in handlers/budgets, and rolled and revoked here too.
+ * The keys of the account that is signed in. A key is shown once, when it is created. No key can create or revoke
+ * another key of the account. Spend keys are created in handlers/budgets; they are rolled and revoked here too.
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -27,7 +27,7 @@ import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
 import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
 
-/** In force, which is far more than anybody keeps apart. */
+/** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
@@ -44,7 +44,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
   };
 }
 
-/** Oldest first, those that have ended too. */
+/** Oldest first, including inactive keys. */
 export async function getKeys(api: Api, { caller }: Request): Promise<Reply<KeysReply>> {
   const keys = await listKeys(api.database, caller.accountId);
   return { status: 200, body: { keys: keys.map(listed) } };
@@ -56,12 +56,15 @@ export async function postKey(
 ): Promise<Reply<NewKeyReply, 201>> {
   const keys = await listKeys(api.database, caller.accountId);
   if (keys.filter(isInForce).length >= KEYS_MAX) {
-    throw new ApiError('invalid_request', `An account has at most ${KEYS_MAX} keys. Revoke one.`);
+    throw new ApiError(
+      'invalid_request',
+      `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
+    );
   }
   return made(await makeKey(api, api.database, caller, body.kind, body.name ?? null));
 }
 
-/** A new key of the same kind and name; the old one ends at once, or when its overlap is over. */
+/** A new key with the same kind and name. The old one stops working at once, or after the overlap. */
 export async function postKeyRoll(
   api: Api,
   { caller, params, body }: Request<RollBody>,
@@ -133,5 +136,5 @@ function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>
 }
 
 function noSuchKey(): ApiError {
-  return new ApiError('not_found', 'There is no such key, or it has ended already.');
+  return new ApiError('not_found', 'There is no such key, or it is no longer active.');
 }

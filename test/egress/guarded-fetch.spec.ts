@@ -1,14 +1,14 @@
-/** Outgoing calls on behalf of others: what is private is not reached, and nothing is endless. */
+/** Outgoing calls on behalf of others: private addresses are not reached, and every call ends. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { createConnector, EgressDeniedError, type LookupAll } from '../../src/egress/connector.ts';
-import { LineFault, openLine, type Line } from '../../src/egress/line.ts';
+import { FetchFault, openGuardedFetch, type GuardedFetch } from '../../src/egress/guarded-fetch.ts';
 import { sendJson, startAgent, type Respond } from '../support/agents.ts';
 import { until } from '../support/stack.ts';
 
-/** The machine itself, its network, or a cloud's metadata service, in every spelling that is known. */
+/** The machine itself, its network, or a cloud's metadata service, in every known spelling. */
 const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'].concat(
   ['0177.0.0.1', '0.0.0.0', '0', '127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
   ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
@@ -17,30 +17,33 @@ const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'
 );
 const BYTES_MAX = 1_000;
 
-async function faultOf(work: Promise<unknown>): Promise<LineFault> {
+async function faultOf(work: Promise<unknown>): Promise<FetchFault> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.ok(error instanceof LineFault, String(error));
+  assert.ok(error instanceof FetchFault, String(error));
   return error;
 }
 
 const isDenied = (error: unknown) => error instanceof EgressDeniedError;
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
-describe('a line', () => {
-  const lines: Line[] = [];
-  const open = (allowPrivate = true, timeoutMs = 10_000): Line => {
+describe('a guarded fetch', () => {
+  const opened: GuardedFetch[] = [];
+  const open = (allowPrivate = true, timeoutMs = 10_000): GuardedFetch => {
     const signal = AbortSignal.timeout(timeoutMs);
-    const line = openLine({ allowPrivate, bytesMax: BYTES_MAX, signal });
-    lines.push(line);
-    return line;
+    const guarded = openGuardedFetch({ allowPrivate, bytesMax: BYTES_MAX, signal });
+    opened.push(guarded);
+    return guarded;
   };
-  afterEach(() => Promise.all(lines.splice(0).map((line) => line.close())));
+  afterEach(() => Promise.all(opened.splice(0).map((guarded) => guarded.close())));
 
-  /** What comes of one call of an agent that answers so. */
-  async function calling(respond: Respond, read: (line: Line, url: string) => Promise<unknown>) {
+  /** The result of one call to an agent that answers like this. */
+  async function calling(
+    respond: Respond,
+    read: (guarded: GuardedFetch, url: string) => Promise<unknown>,
+  ) {
     const agent = await startAgent(respond);
     try {
       return await read(open(), agent.url);
@@ -49,7 +52,7 @@ describe('a line', () => {
     }
   }
 
-  describe('to the public internet alone', () => {
+  describe('to public addresses only', () => {
     let listener: Server;
     let port: number;
     let connections = 0;
@@ -63,21 +66,21 @@ describe('a line', () => {
 
     for (const host of SPELLINGS) {
       it(`does not reach ${host}`, async () => {
-        const line = open(false);
-        const fault = await faultOf(line.fetch(`http://${host}:${port}/`));
+        const guarded = open(false);
+        const fault = await faultOf(guarded.fetch(`http://${host}:${port}/`));
         assert.equal(fault.kind, 'denied');
-        assert.equal(line.fault, fault);
+        assert.equal(guarded.fault, fault);
         assert.equal(connections, 0);
       });
 
-      it(`is not connected to ${host} by who does not look at the text`, async () => {
+      it(`is not connected to ${host} by a caller that skips the text check`, async () => {
         const error = await connecting(new URL(`http://${host}`).hostname);
-        // Not every system takes a name with a dot at its end for one that it knows.
+        // Not every system recognizes a name with a dot at its end.
         assert.ok(isDenied(error) || (host.endsWith('.') && codeOf(error) === 'ENOTFOUND'));
       });
     }
 
-    it('is not connected by a name that has a private address beside a public one', async () => {
+    it('is not connected to a name with a private address beside a public one', async () => {
       const error = await connecting('two.example.com', (_, __, done) => {
         const addresses = ['1.1.1.1', '127.0.0.1'];
         done(
@@ -88,7 +91,7 @@ describe('a line', () => {
       assert.ok(isDenied(error));
     });
 
-    it('is not connected by a name that turns private after it was looked at', async () => {
+    it('is not connected to a name that turns private after the check', async () => {
       let looks = 0;
       const turning: LookupAll = (_, __, done) => {
         looks += 1;
@@ -98,7 +101,7 @@ describe('a line', () => {
       assert.ok(isDenied(await connecting('turns.example.com', turning)));
     });
 
-    /** The error; fails when anything was connected to. */
+    /** Returns the error; fails when a connection was made. */
     async function connecting(hostname: string, resolve?: LookupAll): Promise<unknown> {
       const connect = createConnector({ allowPrivate: false, ...(resolve && { resolve }) });
       const target = { hostname, protocol: 'http:', port: String(port) };
@@ -126,30 +129,30 @@ describe('a line', () => {
       const target = await startAgent();
       const fault = await calling(
         (_, response) => void response.writeHead(status, { location: target.url }).end(),
-        (line, url) => faultOf(line.fetch(url, { method: 'POST', body: '{}' })),
+        (guarded, url) => faultOf(guarded.fetch(url, { method: 'POST', body: '{}' })),
       );
-      assert.equal((fault as LineFault).kind, 'redirected');
+      assert.equal((fault as FetchFault).kind, 'redirected');
       assert.deepEqual(target.calls, []);
       await target.stop();
     });
   }
 
-  it('gives what is not too large, and its status and headers', async () => {
+  it('returns an answer within the limit, with its status and headers', async () => {
     const body = 'x'.repeat(BYTES_MAX - 2);
     await calling(
       (_, response) => sendJson(response, body, 404),
-      async (line, url) => {
-        const response = await line.fetch(url);
+      async (guarded, url) => {
+        const response = await guarded.fetch(url);
         assert.equal(response.status, 404);
         assert.equal(response.headers.get('content-type'), 'application/json');
         assert.equal(await response.json(), body);
-        assert.equal(line.status, 404);
-        assert.equal(line.fault, undefined);
+        assert.equal(guarded.status, 404);
+        assert.equal(guarded.fault, undefined);
       },
     );
   });
 
-  it('stops reading an answer that is too large, though it never ends', async () => {
+  it('stops reading an answer that is too large, even if it never ends', async () => {
     const cut = new AbortController();
     const fault = await calling(
       async (_, response) => {
@@ -159,31 +162,31 @@ describe('a line', () => {
           await new Promise((resolve) => setImmediate(resolve));
         }
       },
-      async (line, url) => {
-        const response = await line.fetch(url);
+      async (guarded, url) => {
+        const response = await guarded.fetch(url);
         const found = await faultOf(response.text());
         await until(() => cut.signal.aborted);
         return found;
       },
     );
-    assert.equal((fault as LineFault).kind, 'too_large');
+    assert.equal((fault as FetchFault).kind, 'too_large');
   });
 
-  it('counts what is packed as what it unpacks to', async () => {
+  it('counts a compressed answer by its uncompressed size', async () => {
     const bomb = gzipSync('x'.repeat(10_000_000));
     const fault = await calling(
       (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
-      async (line, url) => faultOf((await line.fetch(url)).text()),
+      async (guarded, url) => faultOf((await guarded.fetch(url)).text()),
     );
-    assert.equal((fault as LineFault).kind, 'too_large');
+    assert.equal((fault as FetchFault).kind, 'too_large');
   });
 
   for (const status of [408, 425, 429, 500, 502, 503, 504]) {
-    it(`takes ${status} for a reason to come back later`, async () => {
+    it(`treats ${status} as a reason to retry later`, async () => {
       const fault = (await calling(
         (_, response) => void response.writeHead(status, { 'retry-after': '7' }).end('busy'),
-        (line, url) => faultOf(line.fetch(url)),
-      )) as LineFault;
+        (guarded, url) => faultOf(guarded.fetch(url)),
+      )) as FetchFault;
       assert.equal(fault.kind, 'unavailable');
       assert.equal(fault.retryAfterMs, 7_000);
     });
@@ -204,7 +207,7 @@ describe('a line', () => {
     await agent.stop();
   });
 
-  it('says why nobody could be reached, without the address', async () => {
+  it('says why the connection failed, without the address', async () => {
     const agent = await startAgent();
     await agent.stop();
     const fault = await faultOf(open().fetch(agent.url));
@@ -214,14 +217,14 @@ describe('a line', () => {
     );
   });
 
-  it('takes an answer that is cut off for none', async () => {
+  it('treats a truncated answer as none', async () => {
     const fault = await calling(
       (_, response) => {
         response.writeHead(200, { 'content-length': '100' });
         response.write('a part', () => response.destroy());
       },
-      async (line, url) => faultOf(line.fetch(url).then((response) => response.text())),
+      async (guarded, url) => faultOf(guarded.fetch(url).then((response) => response.text())),
     );
-    assert.equal((fault as LineFault).kind, 'unavailable');
+    assert.equal((fault as FetchFault).kind, 'unavailable');
   });
 });

@@ -1,0 +1,98 @@
+/**
+ * `farebox account consent` and `farebox account auto-top-up`: how much the owner of an account allows Farebox to
+ * charge to the saved card. Nothing else changes these limits; a consumer key cannot.
+ */
+import type { Command } from 'commander';
+import { wireId } from '../domain/ids.ts';
+import { dollarsOf, type Micros } from '../domain/money.ts';
+import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
+import { setConsentCeiling } from '../store/top-ups/monthly-ceiling.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+
+interface AutoTopUpOptions {
+  readonly threshold?: Micros;
+  readonly amount?: Micros;
+  readonly ceiling?: Micros;
+  readonly off?: boolean;
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+export function registerSavedCard(account: Command): void {
+  account
+    .command('consent <account>')
+    .description('set the most that direct top-ups may charge to the saved card in a month')
+    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 withdraws the consent', parseDollars)
+    .option('--json', 'print JSON', false)
+    .addOption(dataDirOption())
+    .action(consent);
+  account
+    .command('auto-top-up <account>')
+    .description(
+      'top up from the saved card when the balance is low; without options, show current settings',
+    )
+    .option('--threshold <dollars>', 'top up after a charge that leaves less', parsePositiveDollars)
+    .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
+    .option('--ceiling <dollars>', 'most to charge in a UTC month', parsePositiveDollars)
+    .option('--off', 'switch it off')
+    .option('--json', 'print JSON', false)
+    .addOption(dataDirOption())
+    .action(autoTopUp);
+}
+
+interface ConsentOptions {
+  readonly ceiling: Micros;
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions): Promise<void> {
+  const shown = await withDatabase(dataDir, async (database) => {
+    const { consumerId } = await getAccount(database, who);
+    await setConsentCeiling(database, consumerId, ceiling === 0 ? null : ceiling);
+    return {
+      consumerId: wireId('consumer', consumerId),
+      consentCeiling: ceiling === 0 ? null : dollarsOf(ceiling),
+    };
+  });
+  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+}
+
+async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> {
+  const settings = settingsIn(options);
+  const found = await withDatabase(options.dataDir, async (database) => {
+    const account = await getAccount(database, who);
+    if (settings !== undefined) await setAutoTopUp(database, account, settings);
+    return findAutoTopUp(database, account);
+  });
+  const shown = shownOf(found);
+  process.stdout.write(options.json ? `${JSON.stringify(shown)}\n` : table(shown));
+}
+
+/** Null switches it off, undefined changes nothing. */
+function settingsIn({ threshold, amount, ceiling, off }: AutoTopUpOptions) {
+  const given = [threshold, amount, ceiling].filter((value) => value !== undefined);
+  if (off && given.length > 0)
+    throw new CommandError('--off cannot be combined with other settings.');
+  if (off) return null;
+  if (given.length === 0) return undefined;
+  if (threshold === undefined || amount === undefined || ceiling === undefined) {
+    throw new CommandError('Set --threshold, --amount and --ceiling together.');
+  }
+  if (amount > ceiling) throw new CommandError('The amount exceeds the monthly ceiling.');
+  return { thresholdMicros: threshold, amountMicros: amount, ceilingMicros: ceiling };
+}
+
+function shownOf(autoTopUp: AutoTopUp | null): Record<string, string | number | null> {
+  if (!autoTopUp) return { status: 'off', reason: null };
+  const { status, reason, thresholdMicros, amountMicros, ceilingMicros } = autoTopUp;
+  return {
+    status,
+    reason,
+    threshold: dollarsOf(thresholdMicros),
+    amount: dollarsOf(amountMicros),
+    ceiling: dollarsOf(ceilingMicros),
+  };
+}
