@@ -58,13 +58,16 @@ export class Budgets {
   }
 }
 
-/** Null takes a limit away, so it is sent as it is. */
+/** Null takes a limit away. */
+function limitToSend(limit) {
+  return limit === null ? null : amountToSend(limit);
+}
+
 function withAmounts({ limit, maxPerCall, window, ...request }) {
-  const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
   return {
     ...request,
-    limit: amountOf(limit),
-    maxPerCall: amountOf(maxPerCall),
+    limit: limitToSend(limit),
+    maxPerCall: limitToSend(maxPerCall),
     window: window && { ...window, limit: amountToSend(window.limit) },
   };
 }

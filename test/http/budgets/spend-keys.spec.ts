@@ -44,6 +44,8 @@ describe('spend keys', () => {
     await api.stop();
   });
 
+  /** Of a cent, by the other process. */
+  const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
   const act = (by: string, id: string, action: 'roll' | 'revoke', body: object = {}) =>
     call(api, 'POST', `/v1/keys/${id}/${action}`, { key: by, body });
 
@@ -336,7 +338,6 @@ describe('spend keys', () => {
       await makeKey(api, key, leaf.id, { name: 'rolled' }),
       await makeKey(api, key, leaf.id),
     ];
-    const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
     for (const each of [revoked, rolled, below]) assert.equal(await status(each.key), 201);
     const ends = async (spendKey: string) => {
       await until(async () => (await status(spendKey)) === 401, SOON);
