@@ -359,7 +359,7 @@ describe('spend keys', () => {
     const brief = await makeKey(api, key, leaf.id, { expiresAt });
     await ends(brief.key);
     await closeBudget(api, key, middle.id);
-    // The debit knows at once, whatever is in memory.
+    // The debit refuses it immediately, even while the rules in memory are older.
     assert.equal(await status(below.key), 401);
     await ends(below.key);
     await ends(fresh.key);
