@@ -8,3 +8,48 @@ export function signalOf(response) {
   });
   return caller.signal;
 }
+
+/**
+ * Keeps back what a handler answers, and calls `onEnd(body)` in place of sending it. `restore()` gives the response
+ * to whoever answers instead; after `silence()` nothing that the handler still does has an effect.
+ */
+export function keepBack(response, onEnd) {
+  const { end, write, writeHead, setHeader, removeHeader } = response;
+  const own = { end, write, writeHead, setHeader, removeHeader };
+  const chunks = [];
+  const restore = () => Object.assign(response, own);
+  const silence = () => {
+    for (const name of Object.keys(own)) response[name] = () => response;
+  };
+  const keep = (chunk, encoding) => {
+    if (chunk === undefined || chunk === null || typeof chunk === 'function') return;
+    chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : undefined));
+  };
+  response.write = (...args) => {
+    keep(...args);
+    const written = args.find((arg) => typeof arg === 'function');
+    if (written) queueMicrotask(written);
+    return true;
+  };
+  response.writeHead = (status, ...rest) => {
+    response.statusCode = status;
+    const headers = rest.at(-1);
+    if (typeof headers === 'object') response.setHeaders(new Map(pairsOf(headers)));
+    return response;
+  };
+  response.end = (...args) => {
+    keep(...args);
+    const ended = args.find((arg) => typeof arg === 'function');
+    if (ended) response.once('finish', ended);
+    restore();
+    onEnd(Buffer.concat(chunks));
+    return response;
+  };
+  return { restore, silence };
+}
+
+/** Node takes headers as an object, or as names and values in turn. */
+function pairsOf(headers) {
+  if (!Array.isArray(headers)) return Object.entries(headers);
+  return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));
+}

@@ -92,7 +92,7 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
   const payment = await openPayment(farebox, options, { apiKey, input, signal });
   let result;
   try {
-    result = await inTime(run, options.timeoutMs ?? TIMEOUT_MS, signal);
+    result = await inTime(run, options, signal);
   } catch (error) {
     await payment.release();
     throw error;
@@ -115,22 +115,28 @@ function isNothing(amount) {
   return Number(usd(amount).toString()) === 0;
 }
 
-async function inTime(run, timeoutMs, signal) {
-  let timer;
+/** Calls `giveUp(error)` when the call takes too long; the function that it gives ends the wait. */
+export function limitTime({ timeoutMs = TIMEOUT_MS }, giveUp) {
+  const timer = setTimeout(() => {
+    const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
+    giveUp(createError('call_timed_out', message, { status: 504 }));
+  }, timeoutMs);
+  return () => clearTimeout(timer);
+}
+
+async function inTime(run, options, signal) {
+  let stopTimer;
   let abort;
   const ended = new Promise((_, reject) => {
     abort = () => reject(createError('aborted', 'The caller gave up; nothing was charged.'));
-    timer = setTimeout(() => {
-      const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
-      reject(createError('call_timed_out', message, { status: 504 }));
-    }, timeoutMs);
+    stopTimer = limitTime(options, reject);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
   });
   try {
     return await Promise.race([run(), ended]);
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     signal?.removeEventListener('abort', abort);
   }
 }
