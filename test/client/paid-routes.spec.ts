@@ -13,6 +13,8 @@ interface Refusal {
   readonly error: Readonly<Record<string, unknown>>;
 }
 
+const keyOf = ({ consumerKey }: TestAccount) => ({ 'x-service-key': consumerKey });
+
 describe('client: paid routes', () => {
   let api: TestApi;
   let account: TestAccount;
@@ -31,7 +33,6 @@ describe('client: paid routes', () => {
   for (const [name, start] of Object.entries(SITES)) {
     describe(`of ${name}`, () => {
       let site: Site;
-      const key = (of = account) => ({ 'x-service-key': of.consumerKey });
 
       async function open(options: FareboxOptions = {}): Promise<Site> {
         const secretKey = account.developerKey;
@@ -42,7 +43,7 @@ describe('client: paid routes', () => {
 
       it('are paid once when they answer, with the receipt in a header', async () => {
         await open();
-        const response = await site.ask('/ok', { headers: key() });
+        const response = await site.ask('/ok', { headers: keyOf(account) });
         assert.equal(response.status, 200);
         assert.deepEqual(await response.json(), { found: 'otters' });
         const [charge, ...others] = await books.charges();
@@ -54,7 +55,7 @@ describe('client: paid routes', () => {
 
       it('cost what they came to, and the rest is given back', async () => {
         await open();
-        const response = await site.ask('/settled', { headers: key() });
+        const response = await site.ask('/settled', { headers: keyOf(account) });
         assert.deepEqual(await response.json(), { found: 'otters' });
         assert.deepEqual(
           (await books.charges()).map(({ amount }) => amount),
@@ -69,7 +70,7 @@ describe('client: paid routes', () => {
       ] as const) {
         it(`are not paid when they answer ${status}`, async () => {
           await open();
-          const response = await site.ask(path, { headers: key() });
+          const response = await site.ask(path, { headers: keyOf(account) });
           assert.equal(response.status, status);
           assert.equal(response.headers.get('x-charge-id'), null);
           assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
@@ -79,20 +80,20 @@ describe('client: paid routes', () => {
 
       it('are not paid when they take too long, and what they answer then is not sent', async () => {
         await open();
-        const response = await site.ask('/late', { headers: key() });
+        const response = await site.ask('/late', { headers: keyOf(account) });
         assert.equal(response.status, 504);
         const { error } = (await response.json()) as Refusal;
         assert.equal(error['code'], 'call_timed_out');
         assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
         ran.late.resolve();
-        assert.equal((await site.ask('/ok', { headers: key() })).status, 200);
+        assert.equal((await site.ask('/ok', { headers: keyOf(account) })).status, 200);
         assert.deepEqual([await books.balance(), ran.times], [9.5, 2]);
       });
 
       it('are not paid when their caller leaves', async () => {
         await open();
         const caller = new AbortController();
-        const init = { headers: key(), signal: caller.signal };
+        const init = { headers: keyOf(account), signal: caller.signal };
         const asked = site.ask('/waits', init).catch(() => undefined);
         await until(() => ran.times === 1);
         caller.abort();
@@ -104,7 +105,7 @@ describe('client: paid routes', () => {
       it('do not run when the balance is too low, and refuse as the API does', async () => {
         await open();
         const poor = await api.createAccount(0.2);
-        const response = await site.ask('/ok', { headers: key(poor) });
+        const response = await site.ask('/ok', { headers: keyOf(poor) });
         const body = { apiKey: poor.consumerKey, tool: 'search', amount: 0.5 };
         const request = { key: account.developerKey, body };
         const direct = await call(api, 'POST', '/v1/holds', request);
@@ -128,7 +129,7 @@ describe('client: paid routes', () => {
 
       it('show no caller what is wrong with the server’s own key', async () => {
         await open({ secretKey: `${account.developerKey}x` });
-        const response = await site.ask('/ok', { headers: key() });
+        const response = await site.ask('/ok', { headers: keyOf(account) });
         assert.equal(response.status, 500);
         const { error } = (await response.json()) as Refusal;
         assert.equal(error['code'], 'billing_error');
@@ -138,7 +139,7 @@ describe('client: paid routes', () => {
 
       it('do not run when Farebox is away', async () => {
         await open({ baseUrl: 'http://127.0.0.1:9', maxRetries: 0 });
-        const response = await site.ask('/ok', { headers: key() });
+        const response = await site.ask('/ok', { headers: keyOf(account) });
         assert.equal(response.status, 503);
         const { error } = (await response.json()) as Refusal;
         assert.deepEqual([error['code'], error['outcome']], ['service_unavailable', 'not_held']);
@@ -151,7 +152,7 @@ describe('client: paid routes', () => {
         const fate = () => ((chunks += 1) > 2 ? ('before' as const) : undefined);
         await using proxy = await CuttingProxy.start(api.url, fate);
         await open({ baseUrl: proxy.url, maxRetries: 0 });
-        const response = await site.ask('/ok', { headers: key() });
+        const response = await site.ask('/ok', { headers: keyOf(account) });
         assert.equal(response.status, 503);
         assert.doesNotMatch(await response.text(), /otters/);
         assert.deepEqual([await books.charges(), ran.times], [[], 1]);

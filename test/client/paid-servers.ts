@@ -6,16 +6,21 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { InMemoryTransport as InMemoryTransportV1 } from '@modelcontextprotocol/sdk/inMemory.js';
 import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { createMcpHandler, InMemoryTransport, McpServer } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  InMemoryTransport,
+  McpServer,
+  type Transport,
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
 type AnyFarebox = Farebox<OnUnavailable>;
 
 export interface Generation {
   /** Over HTTP, where each request has its own consumer. */
-  listen(farebox: AnyFarebox): RequestListener;
+  readonly listen: (farebox: AnyFarebox) => RequestListener;
   /** Connects in memory, which is as stdio: there are no headers. Gives the client's end. */
-  connect(farebox: AnyFarebox): Promise<InMemoryTransport>;
+  readonly connect: (farebox: AnyFarebox) => Promise<Transport>;
 }
 
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
@@ -70,11 +75,7 @@ function createV2(farebox: AnyFarebox): McpServer {
   server.registerTool(
     'length',
     query,
-    paidTool(
-      farebox,
-      { tool: 'length', max: 2, settle: ({ content }) => `0.0${content.length}` },
-      ({ query }) => text(query),
-    ),
+    paidTool(farebox, { tool: 'length', max: 2, settle: () => '0.01' }, ({ query }) => text(query)),
   );
   server.registerTool(
     'now',
@@ -100,11 +101,12 @@ export const GENERATIONS: Readonly<Record<string, Generation>> = {
     connect: async (farebox) => {
       const [client, server] = InMemoryTransportV1.createLinkedPair();
       await createV1(farebox).connect(server);
-      return client as InMemoryTransport;
+      return client;
     },
   },
   'version 2 of the SDK': {
-    listen: (farebox) => toNodeHandler(createMcpHandler(() => createV2(farebox))) as RequestListener,
+    listen: (farebox) =>
+      toNodeHandler(createMcpHandler(() => createV2(farebox))) as RequestListener,
     connect: async (farebox) => {
       const [client, server] = InMemoryTransport.createLinkedPair();
       await createV2(farebox).connect(server);

@@ -54,13 +54,14 @@ describe('client: paid MCP tools', () => {
         const caller = new Client({ name: 'test', version: '1.0.0' });
         await caller.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
         const result = await caller.callTool({ name, arguments: { query: 'otters' } });
+        const { _meta: meta } = result;
         await caller.close();
         const [block] = result.content;
         return {
           isError: result.isError === true,
           text: block?.type === 'text' ? block.text : '',
           error: (result.structuredContent as { error?: Facts } | undefined)?.error,
-          charge: result._meta?.['farebox/charge'] as ChargeMeta | undefined,
+          charge: meta?.['farebox/charge'] as ChargeMeta | undefined,
         };
       }
 
