@@ -1,0 +1,25 @@
+/** The code blocks of a page of the documentation, with the marker that stands before one that cannot run. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+export interface Block {
+  readonly language: string;
+  readonly code: string;
+  /** Of its first line, in the page. */
+  readonly line: number;
+  /** From `<!-- not run: the reason -->` before it. */
+  readonly notRunBecause: string | undefined;
+}
+
+export async function blocksOf(page: string): Promise<Block[]> {
+  const text = await readFile(join(ROOT, page), 'utf8');
+  const found = text.matchAll(/(?:^<!-- not run: (.+) -->\n+)?^```(\w*)\n(.*?)^```$/gms);
+  return [...found].map(({ 1: reason, 2: language = '', 3: code = '', index }) => ({
+    language,
+    code,
+    line: text.slice(0, index).split('\n').length,
+    notRunBecause: reason,
+  }));
+}
