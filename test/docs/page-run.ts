@@ -55,7 +55,12 @@ export class PageRun implements AsyncDisposable {
       ['3000', String(port)],
     ]);
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-    return new PageRun(folder, { PATH, HOME, NODE_COMPILE_CACHE, ...env }, names, port);
+    const keys = {
+      FAREBOX_URL: url,
+      FAREBOX_SECRET_KEY: account.developerKey,
+      FAREBOX_CONSUMER_KEY: account.consumerKey,
+    };
+    return new PageRun(folder, { PATH, HOME, NODE_COMPILE_CACHE, ...env, ...keys }, names, port);
   }
 
   /** Ends what the page left running. */
