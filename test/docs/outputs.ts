@@ -45,5 +45,9 @@ export function assertLines(actual: string, shown: string): void {
 }
 
 function patternOf(shown: string): RegExp {
-  return new RegExp(`^${shown.split('...').map(RegExp.escape).join('.*')}$`);
+  return new RegExp(`^${shown.split('...').map(literally).join('.*')}$`);
+}
+
+function literally(text: string): string {
+  return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
 }

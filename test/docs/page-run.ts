@@ -117,7 +117,7 @@ export class PageRun implements AsyncDisposable {
     const log = await open(join(this.#folder, '.output'), 'w');
     const shell = spawn('bash', ['-c', script], {
       cwd: this.#folder,
-      env: this.#env as NodeJS.ProcessEnv,
+      env: this.#env,
       detached: true,
       stdio: ['ignore', log.fd, log.fd],
     });

@@ -1,4 +1,5 @@
 /** The code blocks of a page of the documentation, with the marker that stands before one that cannot run. */
+import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -15,8 +16,11 @@ export interface Block {
 
 export async function blocksOf(page: string): Promise<Block[]> {
   const text = await readFile(join(ROOT, page), 'utf8');
-  const found = text.matchAll(/(?:^<!-- not run: (.+) -->\n+)?^```(\w*)\n(.*?)^```$/gms);
-  return [...found].map(({ 1: reason, 2: language = '', 3: code = '', index }) => ({
+  const fences = text.match(/^```/gm)?.length ?? 0;
+  const found = text.matchAll(/(?:^<!-- not run: ([^\n]+) -->\n+)?^```(\w*)\n(.*?)^```$/gms);
+  const blocks = [...found];
+  assert.equal(blocks.length * 2, fences, `${page} has blocks that are not seen`);
+  return blocks.map(({ 1: reason, 2: language = '', 3: code = '', index }) => ({
     language,
     code,
     line: text.slice(0, index).split('\n').length,
