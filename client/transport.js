@@ -3,6 +3,7 @@
  * lost. Never rejects. Under Node it goes by node:http, elsewhere by fetch.
  */
 import { send } from '#send';
+import { sendBy } from './send-by.js';
 
 // The connection was never made, so the request was never sent. After any other network error it may
 // have been.
@@ -15,18 +16,20 @@ const LOOKS_UP = new Set(['hold_closed', 'refund_exceeds_charge']);
 export class Transport {
   #baseUrl;
   #key;
+  #send;
   /** Of the last answer that came. */
   lastRequestId;
 
-  constructor(baseUrl, key) {
+  constructor(baseUrl, key, fetch) {
     this.#baseUrl = baseUrl;
     this.#key = key;
+    this.#send = fetch ? sendBy.bind(undefined, fetch) : send;
   }
 
   /** `{ status, header(name), json }`, or `{ cause, signal }` when there was no answer. */
   async request(path, { headers, ...options }) {
     try {
-      const { status, header, text } = await send(this.#baseUrl + path, {
+      const { status, header, text } = await this.#send(this.#baseUrl + path, {
         ...options,
         headers: { Authorization: `Bearer ${this.#key}`, ...headers },
       });
