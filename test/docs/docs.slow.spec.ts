@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createAccount } from '../support/accounts.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { blocksOf } from './pages.ts';
-import { PageRun } from './page-run.ts';
+import { followPage } from './page-run.ts';
 
 const PAGES = [
   'docs/quickstart.md',
@@ -35,14 +35,7 @@ describe('the documentation', () => {
   for (const page of PAGES) {
     it(`does what it says: ${page}`, async () => {
       const account = await createAccount(stack.env, 10);
-      const options = { url: stack.api.url, account, env: stack.env };
-      await using run = await PageRun.start(join(folder, page.replaceAll('/', '-')), options);
-      for (const block of await blocksOf(page)) {
-        await run.follow(block).catch((error: unknown) => {
-          throw new Error(`${page}:${block.line}: ${(error as Error).message}`, { cause: error });
-        });
-      }
-      run.end();
+      await followPage(page, folder, { url: stack.api.url, account, env: stack.env });
     });
   }
 

@@ -1,6 +1,6 @@
 /**
  * Follows a page of the documentation as a reader would: its blocks in order, in one shell, against a running service.
- * A JavaScript block that begins with the name of a file is stored, any other is run. What a block prints is compared
+ * A program that begins with the name of a file is stored, any other is run. What a block prints is compared
  * with the `json` or `text` block behind it.
  */
 import assert from 'node:assert/strict';
@@ -13,13 +13,18 @@ import { choosePort } from '../../src/embedded/ports.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { until, type Environment } from '../support/stack.ts';
 import { assertJson, assertLines, type Names } from './outputs.ts';
-import type { Block } from './pages.ts';
+import { blocksOf, type Block } from './pages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Of the repository, as a reader has it. */
 const IN_REACH = ['node_modules', 'bin', 'examples', 'package.json', '.env.example'];
-const RUNS = new Set(['sh', 'js']);
-const BLOCK_TIMEOUT_MS = 60_000;
+/** By language: the file of a program without a name, and what runs it. */
+const PROGRAMS: Readonly<Record<string, readonly [file: string, command: string]>> = {
+  js: ['block.mjs', 'node block.mjs'],
+  python: ['block.py', 'python block.py'],
+};
+/** Installing packages takes the longest. */
+const BLOCK_TIMEOUT_MS = 180_000;
 
 export interface PageRunOptions {
   readonly url: string;
@@ -27,7 +32,22 @@ export interface PageRunOptions {
   readonly env: Environment;
 }
 
-export class PageRun implements AsyncDisposable {
+/** Throws, with the page and line, where the page does not do what it says. */
+export async function followPage(
+  page: string,
+  folder: string,
+  options: PageRunOptions,
+): Promise<void> {
+  await using run = await PageRun.start(join(folder, page.replaceAll('/', '-')), options);
+  for (const block of await blocksOf(page)) {
+    await run.follow(block).catch((error: unknown) => {
+      throw new Error(`${page}:${block.line}: ${(error as Error).message}`, { cause: error });
+    });
+  }
+  run.end();
+}
+
+class PageRun implements AsyncDisposable {
   readonly #folder: string;
   readonly #env: Environment;
   /** What stands in the page, and what it is here. */
@@ -78,7 +98,7 @@ export class PageRun implements AsyncDisposable {
   async follow({ language, code, notRunBecause }: Block): Promise<void> {
     if (notRunBecause !== undefined) {
       this.#output = undefined;
-    } else if (RUNS.has(language)) {
+    } else if (language === 'sh' || PROGRAMS[language]) {
       this.#assertNoError();
       await this.#do(language, this.#translate(code));
     } else if (this.#output && ['json', 'text'].includes(language)) {
@@ -103,11 +123,16 @@ export class PageRun implements AsyncDisposable {
   }
 
   async #do(language: string, code: string): Promise<void> {
-    const [, file] = /^\/\/ ([\w-]+\.m?js)\n/.exec(code) ?? [];
     this.#output = undefined;
-    if (language === 'js') await writeFile(join(this.#folder, file ?? 'block.mjs'), code);
-    if (file !== undefined) return;
-    const text = await this.#runShell(language === 'js' ? 'node block.mjs' : code);
+    let command = code;
+    const program = PROGRAMS[language];
+    if (program) {
+      const [, file] = /^(?:\/\/|#) ([\w-]+\.(?:m?js|py))\n/.exec(code) ?? [];
+      await writeFile(join(this.#folder, file ?? program[0]), code);
+      if (file !== undefined) return;
+      command = program[1];
+    }
+    const text = await this.#runShell(command);
     this.#output = { text, isChecked: false };
   }
 
