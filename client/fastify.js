@@ -4,7 +4,10 @@ import { isRefusal, limitTime, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
-/** Hooks of one route: what is held before the handler is settled by the status of the answer. */
+/**
+ * The hooks of one route: the price is held before the handler, then captured or released depending on the response's
+ * status.
+ */
 export function paidRoute(farebox, options) {
   const calls = new WeakMap();
   return {
@@ -33,7 +36,7 @@ export function paidRoute(farebox, options) {
       stopTimer();
       if (error || reply.statusCode >= 400) {
         await payment.release();
-        // What a handler answers after its time is not sent.
+        // A handler that answers too late: its answer is not sent.
         return error ? refuse(reply, error) : payload;
       }
       try {

@@ -1,6 +1,6 @@
-/** What paid routes need of node's response. */
+/** The part of Node's response that paid routes need. */
 
-/** Aborted when the caller has gone before the response was finished. */
+/** Aborted when the caller disconnects before the response is finished. */
 export function signalOf(response) {
   const caller = new AbortController();
   response.once('close', () => {
@@ -10,8 +10,8 @@ export function signalOf(response) {
 }
 
 /**
- * Keeps back what a handler answers, and calls `onEnd(body)` in place of sending it. `restore()` gives the response
- * to whoever answers instead; after `silence()` nothing that the handler still does has an effect.
+ * Buffers the handler's response and calls `onEnd(body)` instead of sending it. After `restore()` the response works as
+ * usual again; after `silence()` the handler's calls have no effect.
  */
 export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader } = response;
@@ -48,7 +48,7 @@ export function keepBack(response, onEnd) {
   return { restore, silence };
 }
 
-/** Node takes headers as an object, or as names and values in turn. */
+/** Node takes headers as an object, or as an array of alternating names and values. */
 function pairsOf(headers) {
   if (!Array.isArray(headers)) return Object.entries(headers);
   return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));

@@ -35,7 +35,7 @@ export interface InvocationView {
 /** An error's text may come from the agent, so it is truncated wherever it is stored. */
 export const ERROR_MESSAGE_MAX = 500;
 
-/** However long an agent was down, it is called within little more than this after it comes back. */
+/** After an outage of any length, an agent is called again within little more than this. */
 export const RETRY_MS_MAX = 60_000;
 const RETRY_MS_MIN = 1_000;
 
