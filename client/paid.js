@@ -23,7 +23,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   try {
     return new Payment(farebox, options, await farebox.holds.place(request, { signal }));
   } catch (error) {
-    if (error.code === 'aborted' && error.outcome === 'unknown') await giveUp(farebox, request);
+    if (error.outcome === 'unknown') void giveUp(farebox, request);
     if (!mayRunUnpaid(onUnavailable, error)) throw error;
     return {
       settle: async () => ({ paid: false, code: error.code, error }),
@@ -32,7 +32,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   }
 }
 
-/** Finds, with the same key, the hold of a caller who has disconnected, and releases it. */
+/** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
 async function giveUp(farebox, request) {
   await farebox.holds
     .place(request, RELEASE)

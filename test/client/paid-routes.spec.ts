@@ -146,6 +146,19 @@ describe('client: paid routes', () => {
         assert.equal(ran.times, 0);
       });
 
+      it('do not run when it is unknown whether their price is held, and leave nothing held', async () => {
+        // The request for the hold passes, its answer is lost; then all pass.
+        let chunks = 0;
+        const fate = () => ((chunks += 1) === 2 ? ('before' as const) : undefined);
+        await using proxy = await CuttingProxy.start(api.url, fate);
+        await open({ baseUrl: proxy.url, maxRetries: 0 });
+        const response = await site.ask('/ok', { headers: keyOf(account) });
+        const { error } = (await response.json()) as Refusal;
+        assert.deepEqual([error['code'], error['outcome']], ['service_unavailable', 'unknown']);
+        await until(async () => (await books.holds())[0] === 'released');
+        assert.deepEqual([ran.times, await books.balance()], [0, 10]);
+      });
+
       it('give no result that could not be paid for', async () => {
         // The request for the hold and its answer pass, then nothing does.
         let chunks = 0;
