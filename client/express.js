@@ -23,7 +23,7 @@ export function paidRoute(farebox, options) {
 function settleBeforeEnd(payment, response, options, signal) {
   const kept = keepBack(response, (body) => {
     stopTimer();
-    void settle(payment, response, body);
+    void settle(payment, response, body, kept.restore);
   });
   const stopTimer = limitTime(options, async (error) => {
     kept.silence();
@@ -38,12 +38,14 @@ function settleBeforeEnd(payment, response, options, signal) {
   });
 }
 
-async function settle(payment, response, body) {
+async function settle(payment, response, body, restore) {
   try {
     const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
+    restore();
     response.setHeaders(new Map(Object.entries(chargeHeaders(charge))));
     response.end(body);
   } catch (error) {
+    restore();
     if (isRefusal(error)) refuse(response, error);
     else response.destroy(error);
   }

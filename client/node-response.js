@@ -10,12 +10,12 @@ export function signalOf(response) {
 }
 
 /**
- * Buffers the handler's response and calls `onEnd(body)` instead of sending it. After `restore()` the response works as
- * usual again; after `silence()` the handler's calls have no effect.
+ * Buffers the handler's response and calls `onEnd(body)` instead of sending it. From then on, and after `silence()`, the
+ * handler's calls have no effect. After `restore()` the response works as usual again.
  */
 export function keepBack(response, onEnd) {
-  const { end, write, writeHead, setHeader, removeHeader } = response;
-  const own = { end, write, writeHead, setHeader, removeHeader };
+  const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
+  const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
   const chunks = [];
   const restore = () => Object.assign(response, own);
   const silence = () => {
@@ -25,6 +25,7 @@ export function keepBack(response, onEnd) {
     if (chunk === undefined || chunk === null || typeof chunk === 'function') return;
     chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : undefined));
   };
+  response.flushHeaders = () => {};
   response.write = (...args) => {
     keep(...args);
     const written = args.find((arg) => typeof arg === 'function');
@@ -41,7 +42,7 @@ export function keepBack(response, onEnd) {
     keep(...args);
     const ended = args.find((arg) => typeof arg === 'function');
     if (ended) response.once('finish', ended);
-    restore();
+    silence();
     onEnd(Buffer.concat(chunks));
     return response;
   };

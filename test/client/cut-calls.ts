@@ -36,7 +36,7 @@ export async function makeCutCalls(
   api: TestApi,
   account: TestAccount,
   { calls, random }: { calls: number; random: Random },
-): Promise<{ tally: Tally; cuts: number }> {
+): Promise<{ tally: Tally; cuts: number; leftToExpire: number }> {
   const fate = (): Cut | undefined => {
     const drawn = random.weighted(CUTS);
     return drawn === 'none' ? undefined : drawn;
@@ -59,7 +59,10 @@ export async function makeCutCalls(
   });
   await Promise.all(callers);
   await compare(api, made);
-  return { tally: tallyOf(made), cuts: proxy.cuts };
+  const { rows } = await api.sql.query<{ count: number }>(
+    'select count(*)::int from farebox.holds where state = 0',
+  );
+  return { tally: tallyOf(made), cuts: proxy.cuts, leftToExpire: rows[0]?.count ?? 0 };
 }
 
 function paidOptions(micros: number, deed: MadeCall['deed'], onUnavailable: OnUnavailable) {

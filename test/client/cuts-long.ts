@@ -24,11 +24,11 @@ try {
   const account = await api.createAccount(1_000_000);
   const startedMs = performance.now();
   const random = new Random(Number(values.seed));
-  const { tally, cuts } = await makeCutCalls(api, account, { calls, random });
+  const { tally, cuts, leftToExpire } = await makeCutCalls(api, account, { calls, random });
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   await proveBooks(api.env, { processor: false });
   process.stdout.write(
-    `${cuts} cuts in ${seconds} s; ${JSON.stringify(tally)}\n` +
+    `${cuts} cuts in ${seconds} s; ${JSON.stringify(tally)}; ${leftToExpire} holds are left to expire\n` +
       'No call was paid twice, none that failed was paid, none was free unless it may be; the books are whole.\n',
   );
   await api.stop();

@@ -96,9 +96,12 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
+      response.flushHeaders();
       response.write('{"found":', () => {
         found();
         response.end(Buffer.from('"otters"}'), () => {});
+        // A mistake, which must not send anything before the call is paid.
+        response.write('too late');
       });
     });
     return onNode(app);
