@@ -24,6 +24,7 @@ import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
+import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
@@ -67,6 +68,8 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: DATABASE_CONNECTIONS,
