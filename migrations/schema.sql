@@ -256,6 +256,7 @@ create table farebox.earnings_tail (
   charges integer not null
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
+alter table farebox.earnings_tail replica identity full;
 
 -- Every version of a file of migrations/functions that was applied. The last of a name is in force; an earlier
 -- release finds its own version here and knows that it was replaced.

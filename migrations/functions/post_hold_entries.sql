@@ -24,7 +24,7 @@ create or replace function farebox.post_hold_entries(
   remaining bigint, state smallint, placed_at timestamptz, expires_at timestamptz
 )
 language plpgsql volatile
--- A single plan of nested loops that probe indexes, as in post_charges.sql.
+-- A single plan of nested loops that probe indexes, for the reasons in post_charges.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -53,12 +53,11 @@ declare
   c int; h int;
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
-  -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Holds are
-  -- found by index probes, no matter how small the table was when the plan was made: through `= any (array[..])`
-  -- without further conditions here and in the update, and through `limit 1` elsewhere.
+  -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Sorted by an
+  -- expression: an index has the order of `ledger`, and the planner would read all of it for that.
   perform 1 from unnest(p_hold, p_developer) as a(id, developer)
     join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id])
-    order by x.ledger, x.id for update of x;
+    order by x.ledger + 0, x.id for update of x;
   select array_agg(x.id), array_agg(x.ledger), array_agg(x.consumer_id), array_agg(x.developer),
     array_agg(x.tool), array_agg(x.held_micros), array_agg(x.captured_micros), array_agg(x.captures),
     array_agg(case when x.state = 0 and x.expires_at <= now() then 3::smallint else x.state end),
@@ -75,9 +74,9 @@ begin
     select q.ledger, q.id from unnest(p_kind, p_ledger, p_consumer) as q(kind, ledger, id) where q.kind = 1
     union select q.ledger, q.id from unnest(h_ledger, h_consumer) as q(ledger, id)
   ) a;
-  perform 1 from farebox.consumers x
-    where (x.ledger, x.id) in (select * from unnest(c_ledgers, c_ids))
-    order by x.ledger, x.id for update;
+  perform 1 from unnest(c_ledgers, c_ids) as a(ledger, id)
+    join farebox.consumers x on x.ledger = any (array[a.ledger]) and x.id = any (array[a.id])
+    order by a.ledger, a.id for update of x;
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
     array_agg(x.auto_top_up_below_micros order by a.n), array_agg(0::bigint), array_agg(0::bigint),
@@ -85,7 +84,9 @@ begin
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
   into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
-  join farebox.consumers x on x.ledger = a.ledger and x.id = a.id;
+  cross join lateral (
+    select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
+  ) x;
 
   -- What the same keys did earlier. `limit 1` and the bounds on ids are those of post_charges.sql.
   select array_agg(p.is_same order by a.n), array_agg(p.id order by a.n), array_agg(p.amount order by a.n),
@@ -223,7 +224,7 @@ begin
       from unnest(c_ledgers, c_ids, c_add_spent, c_add_held, c_available, c_below, c_is_asked)
         as q(ledger, id, add_spent, add_held, available, below, is_asked)
     ) a
-    where x.ledger = a.ledger and x.id = a.id and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
+    where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id]) and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
     returning x.id, a.is_low
   )
   insert into farebox.outbox (topic, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;

@@ -50,10 +50,8 @@ interface DoctorOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('doctor')
-    .description('check the books against every row and against the payment processor')
+export function register(command: Command): void {
+  command
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
     .option('--no-processor', 'skip the payment processor and Temporal')

@@ -12,7 +12,6 @@ import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
-import { getPublicKeys } from './handlers/charges/receipts.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
@@ -30,7 +29,6 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
-    { method: 'get', path: '/v1/receipts/public-keys', middleware: getPublicKeys(api) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
     { method: 'get', path: '/pages.css', middleware: pagesStyle },

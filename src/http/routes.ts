@@ -18,7 +18,7 @@ import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
-import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
+import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
@@ -26,7 +26,7 @@ import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
-import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
@@ -45,7 +45,12 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
+import {
+  getPublicKeys,
+  getReceiptKeys,
+  postPublicReceipt,
+  verifyReceipt,
+} from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -211,6 +216,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     replies: { 200: ReceiptKeysReply },
     handle: getReceiptKeys,
+  }),
+  open('/v1/receipts/public-keys', {
+    operation: 'listPublicReceiptKeys',
+    replies: { 200: PublicKeysReply },
+    handle: getPublicKeys,
   }),
   // Consumers (section 4.1)
   get('/v1/balance', {

@@ -36,6 +36,7 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
+import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
@@ -65,6 +66,7 @@ export interface Running {
 export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
   const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });

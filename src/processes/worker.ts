@@ -25,6 +25,7 @@ import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
+import { checkServer } from '../store/check-server.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import {
   connectionSecurity,
@@ -77,6 +78,8 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: DATABASE_CONNECTIONS,

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -155,6 +156,12 @@ const sent = (role: Role, key: string) => {
 };
 let ownOrigin = '';
 
+function routesWhere(matches: (role: Endpoint['role']) => boolean): string[] {
+  return ENDPOINTS.filter(({ role }) => matches(role)).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path}`,
+  );
+}
+
 /** Headers that no route of the role accepts. */
 const REFUSED: Readonly<
   Record<
@@ -243,8 +250,15 @@ describe('tenancy', () => {
 
   it('has a row here for every route, and no row without a route', () => {
     assert.deepEqual(
-      ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted(),
+      routesWhere((role) => role !== 'public').toSorted(),
       Object.keys(ROUTES).toSorted(),
+    );
+  });
+
+  it('needs no key for the keys that are published, and for nothing else', () => {
+    assert.deepEqual(
+      routesWhere((role) => role === 'public'),
+      ['GET /v1/receipts/public-keys'],
     );
   });
 

@@ -23,6 +23,7 @@ export function errorCodesOf(
   endpoint: Contract & Pick<Endpoint, 'isWrite'>,
 ): ReadonlySet<ErrorCode> {
   const { query, body, errors = [], isIdempotent, isWrite, role } = endpoint;
+  if (role === 'public') return new Set(['invalid_request', 'internal_error', ...errors]);
   return new Set<ErrorCode>([
     'invalid_request',
     'invalid_idempotency_key',

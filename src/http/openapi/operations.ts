@@ -123,6 +123,13 @@ export const OPERATIONS = {
     summary: 'List your receipt keys',
     description: 'Returns the keys with which you can verify your receipts offline.',
   },
+  listPublicReceiptKeys: {
+    tag: 'Receipts',
+    summary: 'List the public receipt keys',
+    description:
+      'Returns the keys with which anybody can verify public receipts offline, as a JSON Web Key Set. Fetch ' +
+      'them again when a receipt names a key that you do not know.',
+  },
   getBalance: {
     tag: 'Balance',
     summary: 'Get your balance',
