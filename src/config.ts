@@ -134,7 +134,7 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
 
 export function readScheduleConfig(env: Environment): ScheduleConfig {
   return Object.freeze({
-    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
+    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 60, 1, 86_400),
     reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
   });
 }
