@@ -1,4 +1,4 @@
-/** Budgets and spend keys, for `FareboxConsumer`. */
+/** Budgets and the spend keys to hand out for them, as `FareboxConsumer.budgets` has them. */
 import type {
   BudgetBody,
   BudgetChanges,
@@ -24,9 +24,9 @@ type WithAmounts<Settings extends Pick<BudgetChanges, 'limit' | 'maxPerCall' | '
 };
 
 /**
- * Budgets, and spend keys to hand out: a key can be charged within its budget and every budget above, and do nothing
- * else. With a spend key in the place of the account's: its own budget, and what is below when it has `mayDelegate`.
- * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. What may have been made is not sent again.
+ * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
+ * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
+ * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A request that may have succeeded is not sent again.
  */
 export interface Budgets {
   create(request: WithAmounts<BudgetBody>, options?: CallOptions): Promise<BudgetReply>;
@@ -36,28 +36,28 @@ export interface Budgets {
     options?: CallOptions,
   ): List<BudgetReply, BudgetsReply>;
   get(id: string, options?: CallOptions): Promise<BudgetReply>;
-  /** Changes the members that are sent, and no others. */
+  /** Changes only the members that are given. */
   update(
     id: string,
     changes: WithAmounts<BudgetChanges>,
     options?: CallOptions,
   ): Promise<BudgetReply>;
-  /** Closes the budget with all budgets and keys below it. This cannot be undone. */
+  /** Closes the budget with all budgets and keys below it. It cannot be opened again. */
   close(id: string, options?: CallOptions): Promise<BudgetReply>;
-  /** The reply has the `key`, this once. */
+  /** Only this reply contains the `key`. */
   createKey(
     id: string,
     request?: { name?: string | undefined; expiresAt?: string | undefined },
     options?: CallOptions,
   ): Promise<NewKeyReply>;
-  /** Newest first, those that have ended too. */
+  /** Newest first, including keys that have ended. */
   keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
-  /** A new key in the place of this one, which ends at once or when the overlap is over. */
+  /** Replaces the key. The old one ends at once, or after the overlap. */
   rollKey(
     keyId: string,
     request?: { overlapSeconds?: number | undefined },
     options?: CallOptions,
   ): Promise<NewKeyReply>;
-  /** Everywhere within a second. */
+  /** Stops the key everywhere within a second. */
   revokeKey(keyId: string, options?: CallOptions): Promise<KeyReply>;
 }

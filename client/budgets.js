@@ -52,22 +52,20 @@ export class Budgets {
     return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, {}, CHANGE, options);
   }
 
-  /** Each that arrives makes or ends another one. */
+  /** A request that is sent twice would create or end a second one. */
   #once(path, body, deed, options) {
     return this.#calls.writeOnce({ method: 'POST', path, body }, deed, options);
   }
 }
 
-/** Null takes a limit away. */
-function limitToSend(limit) {
-  return limit === null ? null : amountToSend(limit);
-}
+/** Null removes a limit, so it is sent unchanged. */
+const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
 
 function withAmounts({ limit, maxPerCall, window, ...request }) {
   return {
     ...request,
-    limit: limitToSend(limit),
-    maxPerCall: limitToSend(maxPerCall),
+    limit: amountOf(limit),
+    maxPerCall: amountOf(maxPerCall),
     window: window && { ...window, limit: amountToSend(window.limit) },
   };
 }

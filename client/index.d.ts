@@ -49,6 +49,11 @@ interface ConnectionOptions {
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
+  /**
+   * Sends the requests, in place of the runtime's own: for proxies, and for tests (`FakeFarebox` of
+   * `@farebox/client/testing`).
+   */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
@@ -89,7 +94,7 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
   page(cursor?: string): Promise<Page>;
 }
 
-interface PageSize {
+export interface PageSize {
   /** Items per page, 1 to 100. Default 50. */
   limit?: number | undefined;
 }

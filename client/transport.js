@@ -3,6 +3,7 @@
  * lost. Never rejects. Uses node:http under Node, fetch elsewhere.
  */
 import { send } from '#send';
+import { sendBy } from './send-by.js';
 
 // The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
@@ -19,18 +20,20 @@ const LOOKS_UP = new Set([
 export class Transport {
   #baseUrl;
   #key;
+  #send;
   /** The request id of the last answer. */
   lastRequestId;
 
-  constructor(baseUrl, key) {
+  constructor(baseUrl, key, fetch) {
     this.#baseUrl = baseUrl;
     this.#key = key;
+    this.#send = fetch ? sendBy.bind(undefined, fetch) : send;
   }
 
   /** `{ status, header(name), json }`, or `{ cause, signal }` when there was no answer. */
   async request(path, { headers, ...options }) {
     try {
-      const { status, header, text } = await send(this.#baseUrl + path, {
+      const { status, header, text } = await this.#send(this.#baseUrl + path, {
         ...options,
         headers: { Authorization: `Bearer ${this.#key}`, ...headers },
       });

@@ -1,4 +1,4 @@
-/** The rows of the table of routes for budgets and their spend keys. */
+/** The rows of the table of routes for budgets and the spend keys that are handed out for them. */
 import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
 import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
 import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';

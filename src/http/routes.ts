@@ -301,6 +301,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+
   // Developers (section 4.2)
   get('/v1/earnings', {
     operation: 'getEarnings',
