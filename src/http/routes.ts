@@ -46,12 +46,8 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import {
-  getPublicKeys,
-  getReceiptKeys,
-  postPublicReceipt,
-  verifyReceipt,
-} from './handlers/charges/receipts.ts';
+import { getPublicKeys, getReceiptKeys } from './handlers/charges/receipts.ts';
+import { postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
