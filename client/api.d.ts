@@ -796,18 +796,6 @@ export interface PlacedHoldReply {
   /** The consumer's balance after the hold was placed. */
   balance: number;
 }
-export interface PublicKeysReply {
-  keys: {
-    kty: 'OKP';
-    crv: 'Ed25519';
-    alg: 'EdDSA';
-    use: 'sig';
-    /** The id of the key, as named in public receipts. */
-    kid: string;
-    /** The public key, in base64url. */
-    x: string;
-  }[];
-}
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;

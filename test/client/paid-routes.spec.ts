@@ -176,7 +176,7 @@ for (const [name, start] of Object.entries(SITES)) {
       });
     }
 
-    it('does not run when the balance is too low, and says what is needed', async () => {
+    it('does not run when the balance is too low, and states the requirement', async () => {
       ledger.balance = 0.2;
       const response = await site.ask('/ok', { headers });
       assert.equal(response.status, 402);

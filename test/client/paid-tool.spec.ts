@@ -153,7 +153,7 @@ for (const [generation, listen] of Object.entries(GENERATIONS)) {
       });
     }
 
-    it('tells the model what is needed when the balance is too low', async () => {
+    it('tells the model the price and where to top up when the balance is too low', async () => {
       ledger.balance = 0.2;
       const { isError, text, error } = await call('search');
       assert.equal(isError, true);

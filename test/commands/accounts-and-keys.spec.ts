@@ -129,7 +129,7 @@ describe('farebox account and key', () => {
     );
   });
 
-  it('shows one account, whatever it is named by, and what consent changes', async () => {
+  it('shows one account by any of its names, and the effect of a consent', async () => {
     const [made] = await json('account', 'create', '--email', 'show@example.com', '--balance', '3');
     const [consented] = await json('account', 'consent', 'show@example.com', '--ceiling', '20.5');
     assert.deepEqual(consented, { consumerId: made?.['consumerId'], consentCeiling: 20.5 });

@@ -118,7 +118,7 @@ describe('errors', () => {
 
   const malformed: Readonly<Record<string, string>> = {
     'is no HTTP': 'hello\r\n\r\n',
-    'has a method that there is not': 'CHARGE / HTTP/1.1\r\nHost: farebox\r\n\r\n',
+    'has an unknown method': 'CHARGE / HTTP/1.1\r\nHost: farebox\r\n\r\n',
     'has a NUL in a header': 'GET / HTTP/1.1\r\nHost: farebox\r\nX: a\0b\r\n\r\n',
     'has two lengths':
       'POST /v1/charges HTTP/1.1\r\nHost: f\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',

@@ -52,7 +52,7 @@ describe('a publication for all tables', () => {
     return url.href;
   }
 
-  it('lets charges, holds and rollups go on, and a subscriber gets all of them', async () => {
+  it('lets charges, holds and roll-ups continue, and a subscriber gets all of them', async () => {
     await publisher.query('create publication everything for all tables');
     const publisherUrl = asSuperuser(new URL(postgres.url).pathname);
     // A subscription in the same server would wait for itself if it made the slot.

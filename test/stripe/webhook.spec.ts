@@ -48,7 +48,7 @@ describe('the webhook of the payment processor', () => {
     await ledger.drop();
   });
 
-  it('stores an event once, however often it is sent', async () => {
+  it('stores an event once, though it is sent repeatedly', async () => {
     const body = event('evt_1', 'payment_intent.succeeded', {
       id: 'pi_1',
       object: 'payment_intent',

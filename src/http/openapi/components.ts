@@ -28,6 +28,9 @@ const ROOMS = [
   topUps,
 ];
 
+/** Not among the components: queries, whose parameters are written out, and the reply of a page outside the table. */
+const NOT_NAMED = /(Query|Envelope)$|^PublicKeysReply$/;
+
 /**
  * Bodies, replies and their shared parts, found by content, because an optional member is a copy of its schema.
  * Parameters are written out where they are used.
@@ -35,7 +38,7 @@ const ROOMS = [
 const NAMES: ReadonlyMap<string, string> = new Map(
   ROOMS.flatMap((room) =>
     Object.entries(room).flatMap(([name, value]): [string, string][] =>
-      isBody(value) && !/(Query|Envelope)$/.test(name) ? [[JSON.stringify(value), name]] : [],
+      isBody(value) && !NOT_NAMED.test(name) ? [[JSON.stringify(value), name]] : [],
     ),
   ),
 );

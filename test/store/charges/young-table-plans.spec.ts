@@ -1,6 +1,6 @@
 /**
  * A process keeps the plans of the charge and hold functions for days. Made while each table had one row, they must
- * still only probe indexes when the tables have grown, whatever was analyzed in between.
+ * still only probe indexes when the tables have grown, with any analyze in between.
  */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
