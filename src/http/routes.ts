@@ -311,7 +311,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: ToolBody,
     replies: { 201: ToolReply },
-    errors: ['invalid_amount', 'tool_exists'],
+    errors: ['invalid_amount', 'tool_exists', 'too_many_tools'],
     handle: postTool,
   }),
   get('/v1/tools', {
