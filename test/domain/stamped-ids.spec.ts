@@ -1,4 +1,4 @@
-/** The ids of charges: by Postgres' clock, in the order of a flush, whatever the clock of the process says. */
+/** The ids of charges: they have the time of Postgres' clock and the order of their flush. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { stampedUuid, uuidTimeMs } from '../../src/domain/ids.ts';

@@ -36,7 +36,7 @@ export interface EnsuredPartitions {
   readonly putOff: readonly string[];
   /**
    * Not created: the default partition holds too many rows of these months to move them beside traffic. It keeps these
-   * months for good, and only the pruning of old months is lost.
+   * months. They are read as before, only not pruned.
    */
   readonly kept: readonly string[];
 }

@@ -290,7 +290,7 @@ describe('a step of a top-up that is started by hand', function () {
     });
   }
 
-  it('makes a refund that an operator asked for once, however often it is started', async () => {
+  it('makes an operator’s refund once, under concurrent starts', async () => {
     const topUp = await creditedTopUp(await harness.newConsumer());
     await requestRefund(harness.database, topUp.id, asMicros(5_000_000));
     const id = wireId('topUp', topUp.id);
