@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { dollarsOf as inDollars, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../store/top-ups/consent.ts';
+import { changeConsent } from '../store/top-ups/consent.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { dollarsOf, payableDollarsOf, positiveDollarsOf } from './dollars.ts';
 import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
@@ -29,7 +29,7 @@ export function registerCard(account: Command): void {
       await withLedger(options.dataDir, async (database) => {
         const { consumerId } = await getAccount(database, who);
         const ceiling = options.ceiling === 0 ? null : options.ceiling;
-        await setConsentCeiling(database, consumerId, ceiling);
+        await changeConsent(database, consumerId, { ceiling, givenBy: 'operator' });
       });
     });
   account

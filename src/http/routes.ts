@@ -10,6 +10,7 @@ import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
 import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
+import { AutoTopUpBody, ConsentBody, ConsentReply, SavedCardReply } from '../schemas/consent.ts';
 import { DeveloperChanges, DeveloperReply } from '../schemas/developers.ts';
 import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';
@@ -49,6 +50,14 @@ import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/cha
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import {
+  getConsent,
+  getSavedCard,
+  postAutoTopUp,
+  postAutoTopUpOff,
+  postConsent,
+  postConsentWithdrawal,
+} from './handlers/top-ups/consent.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
@@ -372,6 +381,46 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'session',
     replies: { 200: SessionReply },
     handle: getSession,
+  }),
+  get('/v1/saved-card', {
+    operation: 'getSavedCard',
+    role: 'session',
+    replies: { 200: SavedCardReply },
+    handle: getSavedCard,
+  }),
+  get('/v1/consent', {
+    operation: 'getConsent',
+    role: 'session',
+    replies: { 200: ConsentReply },
+    handle: getConsent,
+  }),
+  post('/v1/consent', {
+    operation: 'giveConsent',
+    role: 'session',
+    body: ConsentBody,
+    replies: { 200: ConsentReply },
+    errors: ['invalid_amount'],
+    handle: postConsent,
+  }),
+  act('/v1/consent/withdraw', {
+    operation: 'withdrawConsent',
+    role: 'session',
+    replies: { 200: ConsentReply },
+    handle: postConsentWithdrawal,
+  }),
+  post('/v1/auto-top-up', {
+    operation: 'setAutoTopUp',
+    role: 'session',
+    body: AutoTopUpBody,
+    replies: { 200: ConsentReply },
+    errors: ['invalid_amount', 'consent_required'],
+    handle: postAutoTopUp,
+  }),
+  act('/v1/auto-top-up/off', {
+    operation: 'turnAutoTopUpOff',
+    role: 'session',
+    replies: { 200: ConsentReply },
+    handle: postAutoTopUpOff,
   }),
   get('/v1/keys', {
     operation: 'listKeys',

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
+import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
@@ -106,6 +107,18 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
   'GET /v1/session': { role: 'session' },
+  'GET /v1/saved-card': { role: 'session' },
+  'GET /v1/consent': { role: 'session' },
+  'POST /v1/consent': {
+    role: 'session',
+    body: () => ({ ceiling: 50, termsVersion: CONSENT_TERMS.version }),
+  },
+  'POST /v1/consent/withdraw': { role: 'session' },
+  'POST /v1/auto-top-up': {
+    role: 'session',
+    body: () => ({ threshold: 5, amount: 10, ceiling: 50 }),
+  },
+  'POST /v1/auto-top-up/off': { role: 'session' },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
   'POST /v1/keys/:id/roll': { role: 'session', body: () => ({}), names: 'key' },

@@ -207,6 +207,41 @@ export const OPERATIONS = {
     summary: 'Get who is signed in',
     description: 'Returns the account of the session.',
   },
+  getSavedCard: {
+    tag: 'Top-ups',
+    summary: 'Get your saved card',
+    description: 'Returns the card that direct and automatic top-ups charge. A checkout saves it.',
+  },
+  getConsent: {
+    tag: 'Top-ups',
+    summary: 'Get your consent',
+    description:
+      'Returns how much may be taken from the saved card in a month, the terms, and the automatic top-ups.',
+  },
+  giveConsent: {
+    tag: 'Top-ups',
+    summary: 'Allow payments from your saved card',
+    description:
+      'Direct and automatic top-ups may take up to `ceiling` in a UTC month. Farebox records the terms that you ' +
+      'agreed to. Send it again to change the ceiling.',
+  },
+  withdrawConsent: {
+    tag: 'Top-ups',
+    summary: 'Withdraw your consent',
+    description: 'From now on, no direct or automatic top-up starts.',
+  },
+  setAutoTopUp: {
+    tag: 'Top-ups',
+    summary: 'Turn automatic top-ups on',
+    description:
+      'A charge that leaves less than `threshold` starts a top-up from the saved card. A repeated call ' +
+      'replaces the settings and turns automatic top-ups on again after declines.',
+  },
+  turnAutoTopUpOff: {
+    tag: 'Top-ups',
+    summary: 'Turn automatic top-ups off',
+    description: 'From now on, no automatic top-up starts.',
+  },
   listKeys: {
     tag: 'Keys',
     summary: 'List your keys',
