@@ -7,6 +7,10 @@ export type {
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';
 export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
+export type {
+  ConsentReply as Consent,
+  SavedCardReply as SavedCard,
+} from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
 export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
 export type {
@@ -26,6 +30,7 @@ export type {
 export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
+  TopUpReply as PaidTopUp,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type Tools = ToolsReply;

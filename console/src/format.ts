@@ -16,6 +16,12 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
 }
 
+/** Whether this is typed dollars in whole cents, from `min` to what a card can pay. */
+export function isPayable(text: string, min: number): boolean {
+  const dollars = Number(text);
+  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= 999_999.99;
+}
+
 /** The decimals of a column, so that its points stand below each other. */
 export function decimalsOfAll(amounts: readonly number[]): number {
   return Math.max(2, ...amounts.map(decimalsOf));

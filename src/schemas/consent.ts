@@ -4,6 +4,10 @@ import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { Closed, Dollars, DollarsAsked, Text, TimeOf, Word } from './shapes.ts';
 
 export const SavedCardReply = Closed({
+  state: Word(
+    ['saved', 'none', 'unknown'],
+    'Whether a card is saved. `unknown`: the payment processor cannot be reached.',
+  ),
   card: Type.Union(
     [
       Closed({
@@ -14,7 +18,7 @@ export const SavedCardReply = Closed({
       Type.Null(),
     ],
     {
-      description: 'The card that a direct top-up would charge, or null: a checkout saves one.',
+      description: 'The card that a direct top-up would charge, or null. A checkout saves one.',
       examples: [null],
     },
   ),

@@ -59,10 +59,7 @@ export interface SavedCard {
 }
 
 /** The card that `findSavedCard` finds, as its owner knows it; null when none is saved. */
-export async function readSavedCard(
-  stripe: Stripe,
-  customerId: string,
-): Promise<SavedCard | null> {
+export async function readSavedCard(stripe: Stripe, customerId: string): Promise<SavedCard | null> {
   const cards = await stripe.paymentMethods.list({ customer: customerId, type: 'card', limit: 1 });
   const card = cards.data[0]?.card;
   if (!card) return null;

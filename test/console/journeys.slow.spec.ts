@@ -98,6 +98,39 @@ describe('the console', function () {
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
+  it('charges the saved card within the limit that its owner agreed to, and by itself when asked', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await page.getByText('Set up the saved card first').waitFor();
+    await button('Set up').click();
+    await page.getByLabel('Monthly limit in dollars').fill('40');
+    assert.equal(await button('Allow payments').isDisabled(), true);
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    await page.getByText('$0.00 of $40.00 used this month').waitFor();
+
+    await page.getByText('Test card', { exact: true }).click();
+    await button('Pay $25.00').click();
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await page.getByText('$25.00 of $40.00 used this month').waitFor();
+    await page.getByText('Visa •••• 4242').first().waitFor();
+    await button('Pay $25.00').click();
+    await page.getByText('This would pass the monthly ceiling').waitFor();
+
+    await page.getByLabel('When less is left than').fill('30');
+    await page.getByLabel('Add', { exact: true }).fill('10');
+    await page.getByLabel('At most a month').fill('20');
+    await button('Turn on').click();
+    await page.getByText('A charge that leaves less than $30.00 adds $10.00').waitFor();
+    await charge(harness.stack.api, account, { amount: 1 });
+    await seeMoney('$34.00');
+    await page.getByText('Automatic, saved card').waitFor();
+    await button('Turn off').click();
+    await button('Turn on').waitFor();
+    await button('Withdraw consent').click();
+    await page.getByText('Set up the saved card first').waitFor();
+  });
+
   it('shows a developer what was earned, while it is earned', async () => {
     const account = await harness.newAccount(100);
     await window.enter(account, '/developer');

@@ -185,7 +185,7 @@ function ToolForm({ tool, isArchived, onDone }: FormProps) {
     mutationFn: (archived: boolean) => {
       const fields = { description, price: price.trim() === '' ? null : Number(price) };
       return tool
-        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, 'PATCH')
+        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, { method: 'PATCH' })
         : write('/v1/tools', { name, ...fields });
     },
     onSuccess: async () => {

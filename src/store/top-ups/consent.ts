@@ -51,10 +51,7 @@ export async function readConsent(
   return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
 }
 
-async function sumTaken(
-  connection: Connection,
-  consumerId: string,
-): Promise<Static<typeof Taken>> {
+async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
   return connection.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"

@@ -36,7 +36,8 @@ describe('consent to payments from the saved card', () => {
   });
 
   const get = (path: string) => call(stack.api, 'GET', path, { headers });
-  const post = (path: string, body: object = {}) => call(stack.api, 'POST', path, { headers, body });
+  const post = (path: string, body: object = {}) =>
+    call(stack.api, 'POST', path, { headers, body });
   const consent = async () => bodyOf(await get('/v1/consent'), 200, ConsentReply);
   const topUp = (amount: number) => post('/v1/top-up', { amount });
   const recorded = async () => {
@@ -51,6 +52,8 @@ describe('consent to payments from the saved card', () => {
   it('is absent at first, and then nothing is taken', async () => {
     const { ceiling, agreedAt, autoTopUp, terms } = await consent();
     assert.deepEqual([ceiling, agreedAt, autoTopUp], [null, null, null]);
+    const saved = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
+    assert.deepEqual(saved, { state: 'none', card: null });
     assert.equal(terms.text, CONSENT_TERMS.text);
     assertError(await topUp(10), 403, 'consent_required', undefined, {
       topUpUrl: `${stack.api.url}/top-up`,
@@ -65,8 +68,8 @@ describe('consent to payments from the saved card', () => {
       left: 10,
       topUpUrl: `${stack.api.url}/top-up`,
     });
-    const { card } = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
-    assert.deepEqual([card?.brand, card?.lastFour], ['visa', '4242']);
+    const { state, card } = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
+    assert.deepEqual([state, card?.brand, card?.lastFour], ['saved', 'visa', '4242']);
     assert.match(card?.expiresOn ?? '', /^20\d\d-\d\d$/);
   });
 
@@ -108,6 +111,17 @@ describe('consent to payments from the saved card', () => {
     await until(async () => (await consent()).taken === 10);
     const off = bodyOf(await post('/v1/auto-top-up/off'), 200, ConsentReply);
     assert.equal(off.autoTopUp, null);
+  });
+
+  it('is shown while the processor is away, and the card is not', async () => {
+    const { rows } = await sql.query<{ id: string }>(
+      `update farebox.accounts set processor_customer_id = 'cus_not_there' where email = $1 returning id`,
+      [account.email],
+    );
+    assert.equal(rows.length, 1);
+    const saved = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
+    assert.deepEqual(saved, { state: 'unknown', card: null });
+    assert.equal((await consent()).ceiling, null);
   });
 
   it('takes no automatic top-up that could never be made', async () => {

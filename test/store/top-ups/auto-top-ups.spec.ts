@@ -116,7 +116,10 @@ describe('automatic top-ups in the database', () => {
       assert.deepEqual(await stateOf(payer), ['waiting', 'consent_required']);
       assert.ok((await waitMs(payer)) > HOUR_MS / 2);
 
-      await changeConsent(database, payer.consumerId, { ceiling: asMicros(20 * DOLLAR), givenBy: 'operator' });
+      await changeConsent(database, payer.consumerId, {
+        ceiling: asMicros(20 * DOLLAR),
+        givenBy: 'operator',
+      });
       await takeUp(await take(payer));
       assert.equal((await automatic(payer)).length, 1);
       assert.deepEqual(await stateOf(payer), ['on', null]);
@@ -140,7 +143,10 @@ describe('automatic top-ups in the database', () => {
 
     it('and direct ones take no more than the owner consented to, twenty at once and again', async () => {
       const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(1_000 * DOLLAR) });
-      await changeConsent(database, payer.consumerId, { ceiling: asMicros(110 * DOLLAR), givenBy: 'operator' });
+      await changeConsent(database, payer.consumerId, {
+        ceiling: asMicros(110 * DOLLAR),
+        givenBy: 'operator',
+      });
       const direct = { ...payer, method: 'direct', amountMicros: asMicros(20 * DOLLAR) } as const;
       const asked = await ask(payer);
       const [results] = await Promise.all([
@@ -210,7 +216,10 @@ describe('automatic top-ups in the database', () => {
   async function newAutoPayer(settings = SETTINGS): Promise<Payer> {
     const payer = await newPayer(database);
     await payer.topUp(15 * DOLLAR);
-    await changeConsent(database, payer.consumerId, { ceiling: asMicros(1_000 * DOLLAR), givenBy: 'operator' });
+    await changeConsent(database, payer.consumerId, {
+      ceiling: asMicros(1_000 * DOLLAR),
+      givenBy: 'operator',
+    });
     await setAutoTopUp(database, payer, settings);
     return payer;
   }

@@ -170,7 +170,10 @@ describe('top-ups in the database', () => {
 
   it('counts against the ceiling of a month what is pending or credited, not what ended in nothing', async () => {
     const consumer = await newConsumer();
-    await changeConsent(database, consumer.consumerId, { ceiling: 20_000_000 as Micros, givenBy: 'operator' });
+    await changeConsent(database, consumer.consumerId, {
+      ceiling: 20_000_000 as Micros,
+      givenBy: 'operator',
+    });
     const direct = { method: 'direct' as const };
     const [first, second] = [await admitted(consumer, direct), await admitted(consumer, direct)];
     assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');

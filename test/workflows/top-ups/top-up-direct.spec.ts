@@ -174,13 +174,19 @@ describe('a direct top-up', () => {
 
   it('needs the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
-    await changeConsent(harness.database, consumer.consumerId, { ceiling: null, givenBy: 'operator' });
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: null,
+      givenBy: 'operator',
+    });
     assert.deepEqual(await harness.requestDirect(consumer, 20), { kind: 'consent_required' });
   });
 
   it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
     const consumer = await withCard('pm_card_visa');
-    await changeConsent(harness.database, consumer.consumerId, { ceiling: 100_000_000 as Micros, givenBy: 'operator' });
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: 100_000_000 as Micros,
+      givenBy: 'operator',
+    });
     const results = await Promise.all(
       Array.from({ length: 6 }, () => harness.requestDirect(consumer, 30)),
     );

@@ -25,14 +25,14 @@ import { payableFrom } from './top-ups.ts';
 /** Asks Stripe, which alone knows the card. */
 export async function getSavedCard(api: Api, { caller }: Request): Promise<Reply<SavedCardReply>> {
   const customerId = await findProcessorCustomer(api.database, caller.accountId);
-  if (customerId === null) return { status: 200, body: { card: null } };
-  const card = await readSavedCard(api.webhooks.stripe, customerId).catch((error: unknown) => {
+  if (customerId === null) return { status: 200, body: { state: 'none', card: null } };
+  try {
+    const card = await readSavedCard(api.webhooks.stripe, customerId);
+    return { status: 200, body: { state: card ? 'saved' : 'none', card } };
+  } catch (error) {
     api.log.warn({ err: error }, 'could not read a saved card');
-    throw new ApiError('service_unavailable', 'The payment processor cannot be reached.', {
-      retryAfterSeconds: 5,
-    });
-  });
-  return { status: 200, body: { card } };
+    return { status: 200, body: { state: 'unknown', card: null } };
+  }
 }
 
 export async function getConsent(
@@ -65,9 +65,13 @@ export async function postConsent(
   { caller, body }: Request<ConsentBody>,
 ): Promise<Reply<ConsentReply>> {
   if (body.termsVersion !== CONSENT_TERMS.version) {
-    throw new ApiError('invalid_request', 'The terms have changed. Read and accept the new terms.', {
-      param: 'termsVersion',
-    });
+    throw new ApiError(
+      'invalid_request',
+      'The terms have changed. Read and accept the new terms.',
+      {
+        param: 'termsVersion',
+      },
+    );
   }
   const ceiling = amountOf('ceiling', body.ceiling, CEILING);
   await changeConsent(api.database, caller.consumerId, {
