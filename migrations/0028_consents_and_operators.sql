@@ -41,12 +41,11 @@ comment on table farebox.operator_actions is
   'Who changed whose balance in the console, and why. Written in the transaction of the change.';
 create index operator_actions_account on farebox.operator_actions (account_id, id);
 
--- The last result of each command that looks at all of the books, for the operators' page.
-create table farebox.inspections (
-  name text primary key,
+-- The last result of each part of `farebox doctor`, for the operators' page.
+create table farebox.examinations (
+  part text primary key,
   ended_at timestamptz not null,
-  is_ok boolean not null,
-  findings jsonb not null,
-  constraint inspections_name_known check (name in ('doctor', 'reconcile'))
+  findings jsonb not null
 );
-comment on column farebox.inspections.findings is 'The first hundred findings: [{"subject": ..., "detail": ...}].';
+comment on column farebox.examinations.findings is
+  'Its first findings: [{"check": ..., "subject": ..., "detail": ..., "offenders": ...}]. Empty: all checks passed.';

@@ -277,6 +277,15 @@ create table farebox.earnings_tail (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 
+create table farebox.examinations (
+  part text not null,
+  ended_at timestamp with time zone not null,
+  -- its first findings: [{"check": ..., "subject": ..., "detail": ..., "offenders": ...}]. empty: all checks
+  -- passed.
+  findings jsonb not null,
+  constraint examinations_pkey primary key (part)
+);
+
 -- Every version of a file of migrations/functions that was applied. The last of a name is in force; an earlier
 -- release finds its own version here and knows that it was replaced.
 create table farebox.functions (
@@ -376,16 +385,6 @@ create index holds_developer on only farebox.holds using btree (developer, id);
 create index holds_idempotency on only farebox.holds using btree (idempotency_hash) where (idempotency_hash is not null);
 
 create table farebox.holds_rest partition of farebox.holds default;
-
-create table farebox.inspections (
-  name text not null,
-  ended_at timestamp with time zone not null,
-  is_ok boolean not null,
-  -- the first hundred findings: [{"subject": ..., "detail": ...}].
-  findings jsonb not null,
-  constraint inspections_pkey primary key (name),
-  constraint inspections_name_known check (name = any (array['doctor', 'reconcile']))
-);
 
 create table farebox.invocations (
   id uuid not null,

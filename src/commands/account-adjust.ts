@@ -44,6 +44,7 @@ async function adjust(
         'Everything that was ever credited to the account would exceed 9,007,199,254.740991 dollars.',
       );
     }
+    if (result.kind === 'key_reused') throw new Error('a command has no idempotency key');
     return {
       consumerId: wireId('consumer', account.consumerId),
       amount: dollarsOf(amountMicros),

@@ -5,6 +5,7 @@ import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerCard } from './account-card.ts';
+import { registerPromote } from './account-promote.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { dollarsOf } from './dollars.ts';
@@ -33,6 +34,7 @@ export function register(program: Command): void {
     .action(create);
   registerCard(account);
   registerAdjust(account);
+  registerPromote(account);
   registerSignInLink(account);
 }
 

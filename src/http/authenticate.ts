@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
-import type { Console } from '../console/console.ts';
+import type { Console, SignedInOwner } from '../console/console.ts';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -20,9 +20,13 @@ export interface AuthenticationDeps extends KeyDeps {
   readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
-/** `session`: only the owner, signed in; no key may make or end keys. */
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
-type KeyRole = Exclude<Role, 'session'>;
+/**
+ * `session`: only the owner, signed in; no key may make or end keys. `operator`: such an owner whose account was promoted
+ * and who uses two-factor authentication.
+ */
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | SessionRole;
+type SessionRole = 'session' | 'operator';
+type KeyRole = Exclude<Role, SessionRole>;
 
 /**
  * The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another
@@ -34,7 +38,8 @@ export function authenticate(
   role: Role,
 ): MaybePromise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
-  if (role === 'session' || (key === undefined && isBySession(deps, request, role))) {
+  if (role === 'session' || role === 'operator') return sessionOwner(deps, request, role);
+  if (key === undefined && isBySession(deps, request, role)) {
     return sessionOwner(deps, request, role);
   }
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
@@ -99,7 +104,17 @@ async function sessionOwner(
     ? await console.findCaller(request, isDeveloper ? 'developer' : 'consumer')
     : undefined;
   if (!owner) throw new ApiError('session_required', 'Your session has ended. Sign in again.');
+  if (role === 'operator') demandOperator(owner);
   return owner;
+}
+
+function demandOperator({ isOperator, hasSecondFactor }: SignedInOwner): void {
+  if (!isOperator) throw new ApiError('operator_required', 'Your account is not an operator.');
+  if (hasSecondFactor) return;
+  throw new ApiError(
+    'second_factor_required',
+    'Operators need two-factor authentication. Turn it on under Security.',
+  );
 }
 
 /** `?as=developer`: a session is of both roles, and some reads are of either. */

@@ -19,6 +19,11 @@ import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
+import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
+import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../schemas/operators.ts';
+import { OperatorChargesReply, OperatorHoldsReply } from '../schemas/operators.ts';
+import { OperatorStatusReply, OperatorTopUpsReply } from '../schemas/operators.ts';
+import { TopUpRefundBody, TopUpRefundReply } from '../schemas/operators.ts';
 import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
@@ -51,6 +56,16 @@ import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import {
+  getAccount,
+  getAccounts,
+  getChargesOfAccount,
+  getHoldsOfAccount,
+  getMovements,
+  getTopUpsOfAccount,
+} from './handlers/operators/accounts.ts';
+import { postAdjustment, postTopUpRefund } from './handlers/operators/actions.ts';
+import { getOperatorStatus } from './handlers/operators/status.ts';
+import {
   getConsent,
   getSavedCard,
   postAutoTopUp,
@@ -61,6 +76,7 @@ import {
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
+const accountParams = { id: Id('account', 'The id of the account.') };
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
@@ -451,6 +467,84 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: KeyReply },
     errors: ['not_found'],
     handle: postKeyRevocation,
+  }),
+  // Operators
+  get('/v1/operator/status', {
+    operation: 'getOperatorStatus',
+    role: 'operator',
+    replies: { 200: OperatorStatusReply },
+    handle: getOperatorStatus,
+  }),
+  get('/v1/operator/accounts', {
+    operation: 'findAccounts',
+    role: 'operator',
+    query: AccountsQuery,
+    replies: { 200: AccountsReply },
+    handle: getAccounts,
+  }),
+  get('/v1/operator/accounts/:id', {
+    operation: 'getAccount',
+    role: 'operator',
+    params: accountParams,
+    replies: { 200: AccountReply },
+    errors: ['not_found'],
+    handle: getAccount,
+  }),
+  get('/v1/operator/accounts/:id/movements', {
+    operation: 'listMovements',
+    role: 'operator',
+    params: accountParams,
+    query: PageQuery,
+    replies: { 200: MovementsReply },
+    errors: ['not_found'],
+    handle: getMovements,
+  }),
+  get('/v1/operator/accounts/:id/top-ups', {
+    operation: 'listTopUpsOfAccount',
+    role: 'operator',
+    params: accountParams,
+    query: PageQuery,
+    replies: { 200: OperatorTopUpsReply },
+    errors: ['not_found'],
+    handle: getTopUpsOfAccount,
+  }),
+  get('/v1/operator/accounts/:id/charges', {
+    operation: 'listChargesOfAccount',
+    role: 'operator',
+    params: accountParams,
+    query: PageQuery,
+    replies: { 200: OperatorChargesReply },
+    errors: ['not_found'],
+    handle: getChargesOfAccount,
+  }),
+  get('/v1/operator/accounts/:id/holds', {
+    operation: 'listHoldsOfAccount',
+    role: 'operator',
+    params: accountParams,
+    query: PageQuery,
+    replies: { 200: OperatorHoldsReply },
+    errors: ['not_found'],
+    handle: getHoldsOfAccount,
+  }),
+  post('/v1/operator/accounts/:id/adjustments', {
+    operation: 'adjustBalance',
+    role: 'operator',
+    params: accountParams,
+    body: AdjustmentBody,
+    replies: { 201: AdjustmentReply },
+    errors: ['not_found', 'invalid_amount', 'insufficient_balance'],
+    isIdempotent: true,
+    handle: postAdjustment,
+  }),
+  post('/v1/operator/top-ups/:id/refund', {
+    operation: 'refundTopUp',
+    role: 'operator',
+    params: topUpParams,
+    body: TopUpRefundBody,
+    replies: { 201: TopUpRefundReply },
+    errors: ['not_found', 'invalid_amount', 'top_up_not_refundable'],
+    isIdempotent: true,
+    handle: postTopUpRefund,
   }),
   // Agents, legacy (section 4.4)
   post('/register', {

@@ -56,6 +56,10 @@ export const SessionReply = Closed({
   consumerId: Id('consumer', 'Your consumer id.'),
   developerId: Id('developer', 'Your developer id.'),
   keyPrefix: Text('What every key begins with.', 'fare'),
+  operator: Type.Boolean({
+    description: 'Whether you are an operator. /v1/operator also asks for two-factor authentication.',
+    examples: [false],
+  }),
   simulated: Type.Boolean({
     description: 'Whether payments are simulated, so that no money moves.',
     examples: [false],

@@ -9,6 +9,7 @@ const KEYS: Readonly<Record<Role, string>> = {
   either: 'consumer key or developer secret key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the session of the console',
+  operator: 'operator, signed in to the console',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

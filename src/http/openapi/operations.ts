@@ -9,6 +9,7 @@ export const TAGS = {
   'Top-ups': 'Add money to a balance.',
   Earnings: "A developer's earnings, tools and statements.",
   Keys: 'The keys of an account, for its owner in the console.',
+  Operators: 'Look into accounts and mend them, for operators in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
   'Agents (legacy)':
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
@@ -241,6 +242,58 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Turn automatic top-ups off',
     description: 'From now on, no automatic top-up starts.',
+  },
+  getOperatorStatus: {
+    tag: 'Operators',
+    summary: 'Get the state of the service',
+    description:
+      'Returns which parts answer, what waits or is stuck, what differs from the books of the payment processor, and ' +
+      'the last results of `farebox doctor`.',
+  },
+  findAccounts: {
+    tag: 'Operators',
+    summary: 'Find accounts',
+    description: 'Returns at most 20 accounts, by email address.',
+  },
+  getAccount: {
+    tag: 'Operators',
+    summary: 'Get an account',
+    description:
+      'Returns the balance and all that it adds up from: `credited` less `spent` less what is held.',
+  },
+  listMovements: {
+    tag: 'Operators',
+    summary: "List an account's movements",
+    description: 'Returns every change of `credited`, newest first.',
+  },
+  listTopUpsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's top-ups",
+    description: 'Returns them newest first, with links to the Temporal UI and to Stripe.',
+  },
+  listChargesOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's charges",
+    description: 'Returns the charges that the account paid, newest first.',
+  },
+  listHoldsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's holds",
+    description: 'Returns the holds on the balance of the account, newest first.',
+  },
+  adjustBalance: {
+    tag: 'Operators',
+    summary: 'Adjust a balance',
+    description:
+      'Adds to a balance or takes from it, and stores the reason and who did it. Send an `Idempotency-Key`: the ' +
+      'same key and body change the balance once.',
+  },
+  refundTopUp: {
+    tag: 'Operators',
+    summary: 'Refund a top-up',
+    description:
+      'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
+      'If Stripe refuses, it is credited again. Send an `Idempotency-Key` to be able to retry.',
   },
   listKeys: {
     tag: 'Keys',

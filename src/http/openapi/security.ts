@@ -28,4 +28,5 @@ export const SECURITY: Readonly<
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
   session: [{ session: [] }],
+  operator: [{ session: [] }],
 };
