@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { setOperator } from '../store/accounts/operator-actions.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withLedger } from './ledger-command.ts';
+import { getAccount, withDatabase } from './database-command.ts';
 
 interface PromoteOptions {
   readonly off: boolean;
@@ -12,14 +12,16 @@ interface PromoteOptions {
 export function registerPromote(account: Command): void {
   account
     .command('promote <account>')
-    .description('make its owner an operator: sees every account, adjusts balances, refunds top-ups')
+    .description(
+      'make its owner an operator: sees every account, adjusts balances, refunds top-ups',
+    )
     .option('--off', 'end that', false)
     .addOption(dataDirOption())
     .action(promote);
 }
 
 async function promote(who: string, { off, dataDir }: PromoteOptions): Promise<void> {
-  const email = await withLedger(dataDir, async (database) => {
+  const email = await withDatabase(dataDir, async (database) => {
     const found = await getAccount(database, who);
     await setOperator(database, found.id, !off);
     return found.email;

@@ -1,6 +1,6 @@
 /**
- * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 when they differ, with 2 when it
- * could not look.
+ * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
+ * not check.
  */
 import type { Command } from 'commander';
 import { readTemporalConfig } from '../config.ts';
@@ -10,15 +10,15 @@ import { dollarsOf } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
 import { createTemporalClient } from '../temporal/client.ts';
-import { reconcileNow } from '../temporal/reconciliation.ts';
+import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withLedger } from './ledger-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
-/** A process that has just started connects first, on a busy machine for seconds. */
+/** A process that has just started must connect first, which takes seconds on a busy machine. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 interface ReconcileOptions {
@@ -59,7 +59,7 @@ type Comparison = Awaited<ReturnType<typeof compareNow>>;
 
 async function compareNow(dataDir: string) {
   const { looked, nudged } = await runNow(dataDir);
-  const found = await withLedger(dataDir, (database) => listDifferences(database));
+  const found = await withDatabase(dataDir, (database) => listDifferences(database));
   const differences = found.map(({ topUpId, processorMicros, ledgerMicros, ...rest }) => ({
     topUpId: wireId('topUp', topUpId),
     processor: dollarsOf(processorMicros),
@@ -89,12 +89,12 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
-      throw new CommandError('Temporal does not answer.');
+      throw new CommandError('Temporal did not respond.');
     return await reconcileNow(temporal, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CommandError(
-      `Still running after ${TIMEOUT_MS / 60_000} minutes. It continues by itself. Is a worker running?`,
+      `Still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
     );
   } finally {
     await temporal.close();

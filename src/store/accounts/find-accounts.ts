@@ -53,4 +53,3 @@ function matching(clue: AccountClue) {
       return sql.fragment`starts_with(a.email, ${clue.start.toLowerCase()})`;
   }
 }
-

@@ -23,10 +23,7 @@ const LATE = sql.fragment`now() - interval '15 minutes'`;
 const ATTEMPTS = 3;
 
 /** The oldest of each kind, at most `limit` of each. */
-export async function listStuck(
-  connection: Connection,
-  limit: number,
-): Promise<readonly Stuck[]> {
+export async function listStuck(connection: Connection, limit: number): Promise<readonly Stuck[]> {
   return connection.any(sql.type(stuckRow)`
     (
       select 'top_up' as kind, t.method as detail, t.id as "subjectId", t.account_id as "accountId",

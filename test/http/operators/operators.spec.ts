@@ -157,9 +157,15 @@ describe('operators', () => {
       ],
     );
     const charges = bodyOf(await get(`/accounts/${accountId}/charges`), 200, OperatorChargesReply);
-    assert.deepEqual(charges.charges.map(({ amount }) => amount), [2.5]);
+    assert.deepEqual(
+      charges.charges.map(({ amount }) => amount),
+      [2.5],
+    );
     const holds = bodyOf(await get(`/accounts/${accountId}/holds`), 200, OperatorHoldsReply);
-    assert.deepEqual(holds.holds.map(({ amount }) => amount), [3]);
+    assert.deepEqual(
+      holds.holds.map(({ amount }) => amount),
+      [3],
+    );
   });
 
   it('adjust a balance once for a key, however often it is sent at once, with reason and author', async () => {
@@ -180,9 +186,15 @@ describe('operators', () => {
   });
 
   it('never take a balance below zero, nor adjust by nothing, too much, or without a reason', async () => {
-    assertError(await adjust({ amount: -20.000001, reason: 'r' }), 402, 'insufficient_balance', undefined, {
-      balance: 20,
-    });
+    assertError(
+      await adjust({ amount: -20.000001, reason: 'r' }),
+      402,
+      'insufficient_balance',
+      undefined,
+      {
+        balance: 20,
+      },
+    );
     for (const amount of [0, 0.0000001, 10_000_001, '1e3', '', null, true, {}]) {
       assertError(await adjust({ amount, reason: 'r' }), 400, 'invalid_amount', 'amount');
     }
@@ -249,20 +261,22 @@ describe('operators', () => {
     await farebox(['doctor', '--only', 'balances,delivery'], stack);
     const seen = await status();
     assert.deepEqual(
-      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose }) => [kind, detail, id, whose]),
+      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose }) => [
+        kind,
+        detail,
+        id,
+        whose,
+      ]),
       [['notice', 'payment_reported', topUpId, accountId]],
     );
     assert.deepEqual(
       seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),
       [[topUpId, 20, 10]],
     );
-    assert.deepEqual(
-      seen.examinations.map(({ part, findings }) => [part, findings]).toSorted(),
-      [
-        ['balances', []],
-        ['delivery', []],
-      ],
-    );
+    assert.deepEqual(seen.examinations.map(({ part, findings }) => [part, findings]).toSorted(), [
+      ['balances', []],
+      ['delivery', []],
+    ]);
     await sql.query('delete from farebox.differences');
     await sql.query('delete from farebox.outbox where attempts = 9');
   });

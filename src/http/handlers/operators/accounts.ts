@@ -35,14 +35,16 @@ export async function getAccounts(
 ): Promise<Reply<AccountsReply>> {
   const clue = clueOf(query.query.trim());
   const found = await findAccounts(api.database, clue, FOUND_MAX);
-  const accounts = found.map(({ id, email, consumerId, developerId, balanceMicros, createdAt }) => ({
-    id: wireId('account', id),
-    email,
-    consumerId: wireId('consumer', consumerId),
-    developerId: wireId('developer', developerId),
-    balance: dollarsOf(asMicros(balanceMicros)),
-    createdAt,
-  }));
+  const accounts = found.map(
+    ({ id, email, consumerId, developerId, balanceMicros, createdAt }) => ({
+      id: wireId('account', id),
+      email,
+      consumerId: wireId('consumer', consumerId),
+      developerId: wireId('developer', developerId),
+      balance: dollarsOf(asMicros(balanceMicros)),
+      createdAt,
+    }),
+  );
   return { status: 200, body: { accounts } };
 }
 
@@ -71,9 +73,7 @@ export async function getAccount(api: Api, { params }: Request): Promise<Reply<A
       consumerId: wireId('consumer', account.consumerId),
       developerId: wireId('developer', account.developerId),
       createdAt: account.createdAt,
-      balance: dollarsOf(
-        asMicros(books.creditedMicros - books.spentMicros - books.heldMicros),
-      ),
+      balance: dollarsOf(asMicros(books.creditedMicros - books.spentMicros - books.heldMicros)),
       debt: dollarsOf(books.debtMicros),
       credited: dollarsOf(books.creditedMicros),
       spent: dollarsOf(books.spentMicros),

@@ -52,9 +52,13 @@ export async function postAdjustment(
         { facts: { balance: dollarsOf(result.balance) } },
       );
     case 'too_much_credited':
-      throw new ApiError('invalid_amount', 'The account would exceed what can be counted exactly.', {
-        param: 'amount',
-      });
+      throw new ApiError(
+        'invalid_amount',
+        'The account would exceed what can be counted exactly.',
+        {
+          param: 'amount',
+        },
+      );
     case 'key_reused':
       throw keyReused();
   }

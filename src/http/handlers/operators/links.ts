@@ -33,4 +33,3 @@ export function customerUrlOf({ config }: Api, customerId: string | null): strin
   const dashboard = dashboardUrlOf(config.stripe);
   return dashboard === null || customerId === null ? null : `${dashboard}/customers/${customerId}`;
 }
-

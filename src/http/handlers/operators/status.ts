@@ -16,14 +16,16 @@ const LISTED_MAX = 50;
 
 export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusReply>> {
   const { database } = api;
-  const [readiness, backlog, stuck, differences, reconciledUntil, examinations] = await Promise.all([
-    api.readiness.check(),
-    readBacklog(database),
-    listStuck(database, LISTED_MAX),
-    listDifferences(database),
-    findWalkedUntil(database),
-    listExaminations(database),
-  ]);
+  const [readiness, backlog, stuck, differences, reconciledUntil, examinations] = await Promise.all(
+    [
+      api.readiness.check(),
+      readBacklog(database),
+      listStuck(database, LISTED_MAX),
+      listDifferences(database),
+      findWalkedUntil(database),
+      listExaminations(database),
+    ],
+  );
   return {
     status: 200,
     body: {

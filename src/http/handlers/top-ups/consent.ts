@@ -14,7 +14,7 @@ import type {
 } from '../../../schemas/consent.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { findAutoTopUp, setAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
-import { changeConsent, readConsent } from '../../../store/top-ups/consent.ts';
+import { changeConsent, readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
 import { readSavedCard } from '../../../stripe/calls.ts';
 import { amountOf, invalidAmount, type AmountRule } from '../../amounts.ts';
