@@ -20,6 +20,15 @@ export type {
   SessionReply as Session,
 } from '../../src/schemas/keys.ts';
 export type {
+  AccountReply as OperatorAccount,
+  AccountsReply as OperatorAccounts,
+  MovementsReply as OperatorMovements,
+  OperatorChargesReply as OperatorCharges,
+  OperatorHoldsReply as OperatorHolds,
+  OperatorStatusReply as OperatorStatus,
+  OperatorTopUpsReply as OperatorTopUps,
+} from '../../src/schemas/operators.ts';
+export type {
   ReceiptKeysReply as ReceiptKeys,
   VerifyReply as Verified,
 } from '../../src/schemas/receipts.ts';

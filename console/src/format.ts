@@ -71,6 +71,14 @@ export function ago(iso: string, now = Date.now()): string {
   return 'just now';
 }
 
+/** `42 s`, `17 min`, `3 h`, `12 days`. */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
 function isThisYear(iso: string): boolean {
   return new Date(iso).getFullYear() === new Date().getFullYear();
 }
@@ -90,4 +98,7 @@ export const statusText: Readonly<Record<string, string>> = {
   refunded: 'Refunded',
   disputed: 'Disputed',
   charged_back: 'Charged back',
+  open: 'Open',
+  captured: 'Captured',
+  released: 'Released',
 };

@@ -1,10 +1,10 @@
 /** Signing in against those who are not who they say: addresses, passwords, links, cookies, sign-ups. */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call, type Answer } from '../support/http.ts';
 import { signIn, signInLink } from '../support/sessions.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -253,21 +253,4 @@ describe('signing in to the console', function () {
 /** better-auth writes its content type in another way than we do. */
 function bodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
-}
-
-/** RFC 6238: the six digits of this half minute. */
-function totp(base32: string): string {
-  const bits = base32
-    .replace(/=+$/, '')
-    .split('')
-    .map((letter) =>
-      'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
-    )
-    .join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const digest = createHmac('sha1', key).update(counter).digest();
-  const at = (digest.at(-1) ?? 0) & 15;
-  return String((digest.readUInt32BE(at) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
 }

@@ -93,6 +93,8 @@ function EmailInput({ value, onChange }: EmailProps) {
 
 const REASONS: Readonly<Record<string, string>> = {
   ended: 'Your session has ended. Sign in to continue where you left off.',
+  'two-factor':
+    'This account uses two-factor authentication. Sign in with your password and a code.',
   link: 'This sign-in link has expired or was already used.',
 };
 
