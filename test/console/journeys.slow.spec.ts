@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
-import { until } from '../support/stack.ts';
+import { farebox, until } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -240,6 +241,67 @@ describe('the console', function () {
     await page.getByText('Earnings', { exact: true }).click();
     await lines.getByText('Earned in total').waitFor();
     assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
+  });
+
+  it('lets an operator find out why a balance is what it is, adjust it and refund a top-up', async () => {
+    await signUp('ops@example.com');
+    await farebox(['account', 'promote', 'ops@example.com'], harness.stack);
+    await window.go('/operator');
+    await page.getByText('Turn on two-factor authentication first').waitFor();
+    await page.getByRole('link', { name: 'Go to Security' }).click();
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    await button('Copy secret').click();
+    const secret = await page.evaluate<string>('navigator.clipboard.readText()');
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+
+    const payer = await harness.newAccount(20);
+    const { consumerKey: key, email } = payer;
+    await farebox(['account', 'consent', payer.consumerId, '--ceiling', '100'], harness.stack);
+    await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
+    await charge(harness.stack.api, payer, { amount: 0.000125 });
+    await page.getByRole('link', { name: 'Service' }).click();
+    await page.getByText('Nothing is stuck.').waitFor();
+    await page.getByText('No differences.').waitFor();
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByLabel('Email, id, top-up or Stripe id').fill(email.slice(0, -4));
+    await button('Find').click();
+    await page.getByRole('link', { name: email }).click();
+    await heading(email).waitFor();
+    const books = page.getByRole('region', { name: 'Balance' });
+    assert.match(
+      await books.innerText(),
+      /Top-ups \(2\)\s+\$30\.000000\s+Charges\s+−\$0\.000125\s+[^]*Balance\s+\$29\.999875/,
+    );
+
+    await button('Adjust balance').click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Amount in dollars').fill('-100');
+    await form.getByLabel('Reason').fill('Charged twice');
+    await form.getByRole('button', { name: 'Adjust by −$100.00' }).click();
+    await form.getByText('never goes below zero').waitFor();
+    await form.getByLabel('Amount in dollars').fill('-1.5');
+    await form.getByRole('button', { name: 'Adjust by −$1.50' }).click();
+    await page.getByText('Adjusted by −$1.50.').waitFor();
+    await books.getByText('$28.499875').waitFor();
+    await page.getByText(/ops@example.com adjusted by .* Charged twice/).waitFor();
+
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    await button('Refund').click();
+    await form.getByLabel('Amount in dollars').fill('4');
+    await form.getByLabel('Reason').fill('Asked for it');
+    await form.getByRole('button', { name: 'Refund' }).click();
+    await books.getByText('$24.499875').waitFor();
+    await page.getByText('Partially refunded').waitFor();
+  });
+
+  it('shows nobody else the pages of operators', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account, '/operator');
+    await page.getByText('Your account is not an operator.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
   });
 
   it('ends another session, which is then asked to sign in again', async () => {

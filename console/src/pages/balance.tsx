@@ -10,7 +10,7 @@ import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
 import { TopUpForm } from '../parts/top-up-form.tsx';

@@ -1,4 +1,4 @@
-/** Finds an account by whatever an operator has at hand. */
+/** Finds an account by an email address, or by an id of ours or of Stripe. */
 import { Anchor, Button, Group, Table, Text, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';

@@ -8,7 +8,7 @@ import { newIdempotencyKey, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { Failed } from './states.tsx';
 
-/** A change that is sent again under its key, whatever became of the first answer, happens once. */
+/** A repeated request has the same key, so the change happens once. */
 function useCorrection(
   path: string,
   message: (done: { amount: number }) => string,

@@ -83,7 +83,7 @@ export function TopUpForm() {
             <SegmentedControl
               aria-label="Pay with"
               value={method}
-              onChange={(value) => setMethod(value as typeof method)}
+              onChange={(value) => setMethod(value)}
               data={[
                 { value: 'checkout', label: 'Checkout' },
                 { value: 'direct', label: nameOfCard(card.data?.card) },

@@ -24,7 +24,7 @@ interface Asked extends OperatorRequest {
   readonly kind: 'adjustment' | 'refund';
   readonly topUpId?: string;
   readonly reason: string;
-  /** Null: whatever the amount was. */
+  /** Null: any amount. */
   readonly amountMicros: Micros | null;
 }
 

@@ -65,6 +65,7 @@ describe('operators', () => {
   const read = async () => bodyOf(await get(`/accounts/${accountId}`), 200, AccountReply);
   const adjust = (body: object, key?: string) =>
     post(`/accounts/${accountId}/adjustments`, body, key);
+  const status = async () => bodyOf(await get('/status'), 200, OperatorStatusReply);
   const topUp = async (amount: number) => {
     const body = { amount };
     const answer = await call(stack.api, 'POST', '/v1/top-up', { key: account.consumerKey, body });
@@ -243,7 +244,6 @@ describe('operators', () => {
 
   it('see which parts answer, what is stuck, what differs, and what doctor found last', async () => {
     const topUpId = await topUp(10);
-    const status = async () => bodyOf(await get('/status'), 200, OperatorStatusReply);
     const before = await status();
     assert.deepEqual([before.postgres, before.temporal], ['up', 'up']);
     assert.deepEqual([before.stuck, before.differences], [[], []]);
@@ -273,10 +273,8 @@ describe('operators', () => {
       seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),
       [[topUpId, 20, 10]],
     );
-    assert.deepEqual(seen.examinations.map(({ part, findings }) => [part, findings]).toSorted(), [
-      ['balances', []],
-      ['delivery', []],
-    ]);
+    const examined = seen.examinations.map(({ part, findings }) => `${part}: ${findings.length}`);
+    assert.deepEqual(examined.toSorted(), ['balances: 0', 'delivery: 0']);
     await sql.query('delete from farebox.differences');
     await sql.query('delete from farebox.outbox where attempts = 9');
   });
