@@ -524,6 +524,23 @@ create table farebox.reconciliation (
   constraint reconciliation_has_one_row check (is_only)
 );
 
+-- Kept for 30 days. An API process adds at most a hundred rows for a developer and an hour.
+create table farebox.refusals (
+  developer_id uuid not null,
+  hour timestamp with time zone not null,
+  code text not null,
+  -- empty: the refusal concerns no registered tool.
+  tool text not null,
+  count bigint not null,
+  last_at timestamp with time zone not null,
+  -- of the last ones, the newest first.
+  request_ids text[] not null,
+  constraint refusals_pkey primary key (developer_id, hour, code, tool),
+  constraint refusals_count_positive check (count > 0),
+  constraint refusals_few_request_ids check (cardinality(request_ids) >= 1 and cardinality(request_ids) <= 5)
+);
+create index refusals_hour on farebox.refusals using btree (hour);
+
 create table farebox.reversals (
   id uuid not null,
   ledger smallint not null,

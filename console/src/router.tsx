@@ -109,6 +109,12 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/developer/refusals',
+      component: lazyRouteComponent(() => import('./pages/refusals.tsx'), 'RefusalsPage'),
+      validateSearch: words('hours'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/developer/settings',
       component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
     }),

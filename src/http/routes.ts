@@ -18,6 +18,7 @@ import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
+import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
@@ -45,6 +46,7 @@ import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/cha
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 import { CONSOLE_ENDPOINTS } from './console-routes.ts';
@@ -330,6 +332,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: PageQuery,
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
+  }),
+  get('/v1/refusals', {
+    operation: 'listRefusals',
+    role: 'developer',
+    query: RefusalsQuery,
+    replies: { 200: RefusalsReply },
+    handle: getRefusals,
   }),
   get('/v1/developer', {
     operation: 'getDeveloper',

@@ -14,6 +14,7 @@ const PAGES = [
   '/security',
   '/developer',
   '/developer/charges',
+  '/developer/refusals',
   '/developer/tools',
   '/developer/top-ups',
   '/developer/settings',

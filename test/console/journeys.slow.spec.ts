@@ -150,6 +150,18 @@ describe('the console', function () {
     assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
   });
 
+  it('shows a developer what callers were refused, with the request id to quote', async () => {
+    const account = await harness.newAccount(1);
+    await window.enter(account, '/developer/refusals');
+    await page.getByText('No refused calls').waitFor();
+    const refused = await charge(harness.stack.api, account, { tool: 'search', amount: 5 });
+    await page.getByText('insufficient_balance').waitFor();
+    await page.getByText(refused.headers.get('x-request-id') ?? '').waitFor();
+    await page.getByText('7 days').click();
+    await page.waitForURL('**/developer/refusals?hours=168');
+    await page.getByText('insufficient_balance').waitFor();
+  });
+
   it('registers, prices and archives a tool, which then charges by its price', async () => {
     const account = await harness.newAccount(5);
     await window.enter(account, '/developer/tools');

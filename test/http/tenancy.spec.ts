@@ -105,6 +105,7 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/tools/:id': { role: 'developer', names: 'tool' },
   'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
   'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
+  'GET /v1/refusals': { role: 'developer' },
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
   'GET /v1/session': { role: 'session' },

@@ -17,6 +17,7 @@ import { useDisclosure } from '@mantine/hooks';
 import {
   IconBuildingStore,
   IconChartBar,
+  IconCircleX,
   IconCoins,
   IconFileText,
   IconHeartbeat,
@@ -55,6 +56,7 @@ const CONSUMER: readonly Entry[] = [
 const DEVELOPER: readonly Entry[] = [
   { to: '/developer', label: 'Developer Dashboard', icon: IconChartBar },
   { to: '/developer/charges', label: 'Charges', icon: IconCoins },
+  { to: '/developer/refusals', label: 'Refused calls', icon: IconCircleX },
   { to: '/developer/tools', label: 'Tools', icon: IconTool },
   { to: '/developer/top-ups', label: 'Top-ups', icon: IconBuildingStore },
   { to: '/developer/settings', label: 'Developer Settings', icon: IconSettings },

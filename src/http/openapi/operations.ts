@@ -203,6 +203,13 @@ export const OPERATIONS = {
     description:
       'Returns the amount spent on each UTC day from `from` to today. `from` is the beginning of a UTC day, at most 100 days ago.',
   },
+  listRefusals: {
+    tag: 'Charges',
+    summary: 'List refused requests',
+    description:
+      'Returns how often your requests were refused, by error code and tool, with the ids of the last ones. ' +
+      'Kept for 30 days; up to a few seconds old.',
+  },
   getSession: {
     tag: 'Keys',
     summary: 'Get the session',
