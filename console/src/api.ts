@@ -86,7 +86,8 @@ function sentenceOfSilence(
 }
 
 function sentenceOf(response: Response, error: Record<string, unknown>): string {
-  if (response.status === 429) return 'Too many attempts. Wait a minute, then try again.';
+  if (response.status === 429 && typeof error['code'] !== 'string')
+    return 'Too many attempts. Wait a minute, then try again.';
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   return message.endsWith('.') ? message : `${message}.`;
 }

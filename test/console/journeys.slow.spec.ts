@@ -24,6 +24,9 @@ describe('the console', function () {
     ({ page } = window);
   });
   afterEach(async function () {
+    if (this.currentTest?.state !== 'passed') {
+      await page.screenshot({ path: '/tmp/fail.png', fullPage: true });
+      console.log(window.problems);
     const problems = window.problems.filter((text) => !/status of 4\d\d/.test(text));
     const { api, simulator } = harness.stack;
     const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
@@ -160,6 +163,24 @@ describe('the console', function () {
     await page.getByText('7 days').click();
     await page.waitForURL('**/developer/refusals?hours=168');
     await page.getByText('insufficient_balance').waitFor();
+  });
+
+  it('charges from the page what the snippet would charge, and ticks the first steps off', async () => {
+    const account = await harness.newAccount(1);
+    const body = { name: "it's mine", price: 0.25 };
+    await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
+    await window.enter(account, '/developer');
+    await page.getByText('2 of 3 done').waitFor();
+    await page.getByRole('tab', { name: 'curl' }).click();
+    await page.getByText(`it'\\''s mine`).waitFor();
+    await page.getByLabel('Consumer key', { exact: true }).fill('fare_ck_live_wrong');
+    await button('Charge $0.25').click();
+    await page.getByText('apiKey must be an active consumer key').waitFor();
+    await page.getByLabel('Consumer key', { exact: true }).fill(account.consumerKey);
+    await button('Charge $0.25').click();
+    await page.getByLabel('Response').getByText('"balance": 0.75').waitFor();
+    await page.getByText('Charge for your first tool').waitFor({ state: 'detached' });
+    await page.getByText('$0.25', { exact: true }).first().waitFor();
   });
 
   it('registers, prices and archives a tool, which then charges by its price', async () => {

@@ -74,7 +74,7 @@ function Lines({ lines }: { readonly lines: readonly Line[] }) {
   return (
     <ScrollTable
       label="Statement"
-      minWidth={340}
+      minWidth={260}
       head={
         <>
           <Table.Th>Entry</Table.Th>
