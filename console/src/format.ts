@@ -79,6 +79,10 @@ export function duration(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
+export function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 function isThisYear(iso: string): boolean {
   return new Date(iso).getFullYear() === new Date().getFullYear();
 }

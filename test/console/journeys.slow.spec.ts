@@ -24,9 +24,6 @@ describe('the console', function () {
     ({ page } = window);
   });
   afterEach(async function () {
-    if (this.currentTest?.state !== 'passed') {
-      await page.screenshot({ path: '/tmp/fail.png', fullPage: true });
-      console.log(window.problems);
     const problems = window.problems.filter((text) => !/status of 4\d\d/.test(text));
     const { api, simulator } = harness.stack;
     const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
