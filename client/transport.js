@@ -1,32 +1,39 @@
 /**
- * One HTTP request to Farebox, and what its answer means: done, did nothing, or unknown because it was
- * lost. Never rejects. Under Node it goes by node:http, elsewhere by fetch.
+ * Sends one HTTP request to Farebox and interprets its answer: done, nothing done, or unknown because the answer was
+ * lost. Never rejects. Uses node:http under Node, fetch elsewhere.
  */
 import { send } from '#send';
+import { sendBy } from './send-by.js';
 
-// The connection was never made, so the request was never sent. After any other network error it may
-// have been.
+// The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
-// Any other 409 says that the first request with this key is still running.
-const REFUSES_409 = new Set(['hold_closed', 'tool_exists']);
-const LOOKS_UP = new Set(['hold_closed', 'refund_exceeds_charge']);
+// Any other 409 means that the first request with this key is still running.
+const REFUSES_409 = new Set(['budget_closed', 'hold_closed', 'tool_exists']);
+const LOOKS_UP = new Set([
+  'developer_not_allowed',
+  'hold_closed',
+  'refund_exceeds_charge',
+  'tool_not_allowed',
+]);
 
 export class Transport {
   #baseUrl;
   #key;
-  /** Of the last answer that came. */
+  #send;
+  /** The request id of the last answer. */
   lastRequestId;
 
-  constructor(baseUrl, key) {
+  constructor(baseUrl, key, fetch) {
     this.#baseUrl = baseUrl;
     this.#key = key;
+    this.#send = fetch ? sendBy.bind(undefined, fetch) : send;
   }
 
   /** `{ status, header(name), json }`, or `{ cause, signal }` when there was no answer. */
   async request(path, { headers, ...options }) {
     try {
-      const { status, header, text } = await send(this.#baseUrl + path, {
+      const { status, header, text } = await this.#send(this.#baseUrl + path, {
         ...options,
         headers: { Authorization: `Bearer ${this.#key}`, ...headers },
       });
@@ -39,8 +46,8 @@ export class Transport {
 }
 
 /**
- * What an answer other than the one asked for means, or none. Only a body in Farebox's own shape counts
- * as Farebox speaking. A member of a batch has no headers.
+ * Interprets an unsuccessful answer, or no answer. Only a body in Farebox's own shape counts as Farebox's answer. A
+ * member of a batch has no headers.
  */
 export function failureOf({ status, header, json, cause, signal }) {
   if (signal?.aborted) return aborted(signal, true);
@@ -55,7 +62,7 @@ export function failureOf({ status, header, json, cause, signal }) {
     status,
     error,
     unknown,
-    // The service looked for what the idempotency key had made before. A revoked key is refused before that.
+    // The service looked up the idempotency key. A revoked key is refused before that.
     looksUp: status === 402 || status === 422 || LOOKS_UP.has(error?.code),
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
@@ -75,7 +82,7 @@ function reasonOf(cause) {
   return codeOf(cause) ?? cause.cause?.message ?? cause.message;
 }
 
-/** fetch wraps what went wrong, node:http does not. */
+/** fetch wraps the cause of a failure, node:http does not. */
 function codeOf(cause) {
   return cause.cause?.code ?? cause.code;
 }

@@ -5,6 +5,8 @@
  */
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
+import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
+import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 
 /** The progress of a reconciliation: its result, and what a run passes to the next one. */
 export interface Reconciliation {
@@ -17,19 +19,31 @@ export interface Reconciliation {
   readonly nudged: number;
   /** Top-ups that still differ. */
   readonly differing: number;
+  /** When to look again at what differs. Histories that were recorded earlier do not have it. */
+  readonly reviewAfterMs?: readonly number[];
 }
 
-const activities = (summary: string) =>
+const STEP = {
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '5s',
+  // A run that gives up shows as failed, and the next scheduled run continues its work.
+  retry: {
+    initialInterval: '1s',
+    backoffCoefficient: 2,
+    maximumInterval: '1m',
+    maximumAttempts: 10,
+  },
+} as const;
+
+const inPostgres = (summary: string) =>
+  proxyActivities<ReconciliationActivities>({ ...STEP, summary });
+
+/** In the paced queue, after the steps of payments that somebody waits for. */
+const atProcessor = (summary: string) =>
   proxyActivities<ReconciliationActivities>({
-    startToCloseTimeout: '2m',
-    heartbeatTimeout: '5s',
-    // A run that gives up shows as failed, and the next scheduled run continues its work.
-    retry: {
-      initialInterval: '1s',
-      backoffCoefficient: 2,
-      maximumInterval: '1m',
-      maximumAttempts: 10,
-    },
+    ...STEP,
+    taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
+    priority: { priorityKey: 5 },
     summary,
   });
 
@@ -38,20 +52,17 @@ type Stage = (progress: Reconciliation) => Promise<Part>;
 const walking =
   (list: 'balanceTransactions' | 'refunds' | 'disputes'): Stage =>
   ({ since, until, after }) =>
-    activities(`Read the processor's ${list}`).walkPage({ list, since, until, after });
+    atProcessor(`Read the processor's ${list}`).walkPage({ list, since, until, after });
 
 const STAGES: readonly Stage[] = [
-  ({ after }) => activities('Check unfinished top-ups').examineUnsettled(after),
+  ({ after }) => atProcessor('Check unfinished top-ups').examineUnsettled(after),
   walking('balanceTransactions'),
   walking('refunds'),
   walking('disputes'),
 ];
 
-/** A nudged workflow finishes within seconds. After each of these delays, the differences are checked again. */
-const REVIEW_AFTER_MS = [2_000, 5_000, 15_000];
-
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
-  const plan = begun ?? (await activities('Plan the comparison').planWalk());
+  const plan = begun ?? (await inPostgres('Plan the comparison').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
   let progress: Reconciliation = begun ?? { ...start, ...plan };
   for (let stage = STAGES[progress.stage]; stage; stage = STAGES[progress.stage]) {
@@ -67,14 +78,17 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
       nudged: progress.nudged + part.nudged,
     };
   }
-  await activities('Record how far the comparison got').endWalk(progress.until);
-  return { ...progress, differing: await review(progress.nudged > 0) };
+  await inPostgres('Record how far the comparison got').endWalk(progress.until);
+  return { ...progress, differing: await review(progress) };
 }
 
 /** The number of top-ups that still differ, after the nudged workflows had time to finish. */
-async function review(isMending: boolean): Promise<number> {
+async function review({
+  nudged,
+  reviewAfterMs = REVIEW_AFTER_MS,
+}: Reconciliation): Promise<number> {
   let differing = 0;
-  for (const waitMs of isMending ? REVIEW_AFTER_MS : [0]) {
+  for (const waitMs of nudged > 0 ? reviewAfterMs : [0]) {
     if (waitMs > 0) await sleep(waitMs, { summary: 'Give the nudged workflows time' });
     differing = await reviewOnce();
     if (differing === 0) break;
@@ -83,7 +97,7 @@ async function review(isMending: boolean): Promise<number> {
 }
 
 async function reviewOnce(): Promise<number> {
-  const { reviewDifferences } = activities('Check the differences again');
+  const { reviewDifferences } = atProcessor('Check the differences again');
   let differing = 0;
   let part: Part | undefined;
   do {

@@ -1,9 +1,10 @@
--- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every
--- case; post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
--- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one
--- consumer are decided in the order of the arrays; one refusal never touches its neighbours.
+-- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every case;
+-- post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
+-- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one consumer are
+-- decided in the order of the arrays; a refusal never affects other charges.
 -- Requires: no idempotency key twice in one call.
--- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. A replay is read from the row of the first charge.
+-- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. A replay returns the values in the row of the first
+-- charge.
 create or replace function farebox.post_charges(
   p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer int[], p_tool text[],
   p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[],
@@ -12,19 +13,22 @@ create or replace function farebox.post_charges(
   ord int, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint
 )
 language plpgsql volatile
--- One plan forever, which only probes indexes, whatever the statistics were when it was made: a
--- process keeps it for days, and a table that was empty when it started is not empty any more.
+-- A single plan that only probes indexes, regardless of the statistics when it was made: a process keeps it for days,
+-- and a table that was empty at the start does not stay empty. The planner reads a whole index only in an order that it
+-- can use, for a merge join or a sort. So locks and updates, here and in the other functions, join by
+-- `= any (array[...])`, which has no order, and sort by the arguments. Reads are look-ups through `lateral` and
+-- `limit 1`, which does not change the result.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 begin
-  -- The locks first, in one order everywhere. The next statement has a new snapshot, so it sees what
-  -- committed while this one waited; one statement for both would look in the past and charge twice.
-  perform 1 from farebox.consumers c
-    where (c.ledger, c.id) in (select * from unnest(p_ledger, p_consumer))
-    order by c.ledger, c.id for update;
+  -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
+  -- this one waited; a single statement for both would use an old snapshot and charge twice.
+  perform 1 from (select distinct q.ledger, q.id from unnest(p_ledger, p_consumer) as q(ledger, id)) a
+    join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
+    order by a.ledger, a.id for update of c;
 
   return query
   with asked as (
@@ -32,10 +36,9 @@ begin
       p_fingerprint, p_metadata) with ordinality
       as r(ledger, consumer, id, developer, tool, amount, idempotency, fingerprint, metadata, ord)
   ),
-  -- Charges made earlier with the same key. The hash names consumer and developer too; asking for
-  -- these again would let the planner read all of a consumer's charges instead of probing the hash.
-  -- `limit 1` changes no answer: it keeps the planner, which takes a young table for a small one, from
-  -- reading all charges of the period at once. The bounds on ids exclude the partitions of other times.
+  -- Charges made earlier with the same key. The hash names consumer and developer too; asking for these again would let
+  -- the planner read all of a consumer's charges instead of probing the hash. The bounds on ids exclude the partitions
+  -- of other times.
   prior as (
     select a.ord, a.fingerprint = h.request_fingerprint as same, h.id, h.amount_micros,
       h.balance_micros, h.receipt_key
@@ -50,10 +53,12 @@ begin
   fresh as (
     select a.*, c.credited_micros - c.spent_micros - c.held_micros as available, c.spent_micros as spent,
       c.auto_top_up_below_micros as below
-    from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer
+    from asked a cross join lateral (
+      select * from farebox.consumers where ledger = a.ledger and id = a.consumer limit 1
+    ) c
     where not exists (select from prior p where p.ord = a.ord)
   ),
-  -- Running totals decide who fits: accepted is where the total grows.
+  -- Running totals decide which charges fit: a charge is accepted where the total grows.
   totals as (
     select *, farebox.accepted_sum(amount, available) over (partition by consumer order by ord) as total
     from fresh
@@ -71,7 +76,7 @@ begin
           or (min(below) is not null and bool_or(not accepted)) as is_low
       from decided group by 1, 2
     ) d
-    where c.ledger = d.ledger and c.id = d.consumer and (d.total > 0 or d.is_low)
+    where c.ledger = any (array[d.ledger]) and c.id = any (array[d.consumer]) and (d.total > 0 or d.is_low)
     returning c.id, d.is_low
   ),
   low as (

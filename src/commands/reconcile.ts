@@ -26,15 +26,8 @@ interface ReconcileOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('reconcile')
-    .description(
-      'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
-    )
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(reconcile);
+export function register(command: Command): void {
+  command.option('--json', 'print JSON', false).addOption(dataDirOption()).action(reconcile);
 }
 
 async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {

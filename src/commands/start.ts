@@ -3,10 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { start } from '../embedded/start.ts';
 import { dataDirOption } from './data-dir-option.ts';
 
-export function register(program: Command): void {
-  program
-    .command('start')
-    .description('start PostgreSQL, Temporal, the payment simulator, a worker and the API')
+export function register(command: Command): void {
+  command
     .addOption(
       new Option('--port <number>', 'port of the API').env('PORT').default(8080).argParser(portOf),
     )

@@ -192,12 +192,14 @@ export const TopUpRefundReply = Closed({
 });
 export type TopUpRefundReply = Static<typeof TopUpRefundReply>;
 
-const State = Word(['up', 'down'], 'Whether it answers.');
 const differenceKinds = Object.keys(DIFFERENCES) as (keyof typeof DIFFERENCES)[];
 
 export const OperatorStatusReply = Closed({
-  postgres: State,
-  temporal: State,
+  postgres: Word(
+    ['up', 'read_only', 'not_durable', 'down'],
+    'Whether it answers, and whether charges can be taken: only when it is `up`.',
+  ),
+  temporal: Word(['up', 'down'], 'Whether it answers.'),
   waiting: Type.Array(
     Closed({
       what: Text('What waits.', 'outbox'),

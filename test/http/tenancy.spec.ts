@@ -1,15 +1,18 @@
 /**
- * Every route against every key that it is not for, and every read against what belongs to somebody else.
- * A route that is added without a row here fails.
+ * Every route against every key that it does not accept, and every read against another account's data.
+ * A new route without a row here fails.
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
+import { BudgetReply } from '../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
+import { NewKeyReply } from '../../src/schemas/keys.ts';
 import { ToolsReply } from '../../src/schemas/tools.ts';
 import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
@@ -22,15 +25,15 @@ import { makeOperator, signIn } from '../support/sessions.ts';
 
 interface Row {
   readonly role: Role;
-  /** A body that is good, so that nothing but the key can be at fault. */
+  /** A valid body, so that only the key can be at fault. */
   readonly body?: (account: TestAccount) => object;
-  /** What the route must be asked with. */
+  /** The key that the route requires. */
   readonly query?: string;
-  /** What the id or the cursor of the path names. */
+  /** The object that the id or the cursor of the path names. */
   readonly names?: keyof Owned;
 }
 
-/** What the owner has; a stranger must never see it. */
+/** The owner's data, which a stranger must never see. */
 interface Owned {
   readonly charge: string;
   readonly hold: string;
@@ -40,6 +43,8 @@ interface Owned {
   readonly tool: string;
   readonly key: string;
   readonly account: string;
+  readonly budget: string;
+  readonly spendKey: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -123,8 +128,15 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'POST /v1/auto-top-up/off': { role: 'session' },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
-  'POST /v1/keys/:id/roll': { role: 'session', body: () => ({}), names: 'key' },
-  'POST /v1/keys/:id/revoke': { role: 'session', names: 'key' },
+  'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },
+  'POST /v1/keys/:id/revoke': { role: 'payer', names: 'spendKey' },
+  'POST /v1/budgets': { role: 'payer', body: () => ({ name: 'new' }) },
+  'GET /v1/budgets': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
+  'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
+  'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
+  'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
+  'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
   'GET /v1/operator/status': { role: 'operator' },
   'GET /v1/operator/accounts': { role: 'operator', query: '?query=nobody' },
   'GET /v1/operator/accounts/:id': { role: 'operator', names: 'account' },
@@ -160,18 +172,20 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   consumer: ({ consumerKey }) => consumerKey,
   developer: ({ developerKey }) => developerKey,
   either: ({ consumerKey }) => consumerKey,
+  payer: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
   session: ({ email }) => cookies.get(email) ?? '',
   operator: ({ email }) => cookies.get(email) ?? '',
 };
 
-/** The session cookies of the accounts, by their addresses. */
+/** The session cookies of the accounts, by email address. */
 const cookies = new Map<string, string>();
 
 const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
   consumer: 'invalid_api_key',
   developer: 'invalid_secret_key',
   either: 'invalid_api_key',
+  payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
   operator: 'session_required',
@@ -179,8 +193,8 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const serviceKey = (key: string) => ({ 'x-service-key': key });
-/** As the route takes it. */
 const isOfSession = (role: Role) => role === 'session' || role === 'operator';
+/** In the form that the route accepts. */
 const sent = (role: Role, key: string) => {
   if (isOfSession(role)) {
     const cookie = key.startsWith('farebox.') ? key : `farebox.session_token=${key}`;
@@ -190,7 +204,13 @@ const sent = (role: Role, key: string) => {
 };
 let ownOrigin = '';
 
-/** Headers that no route of the role lets in. */
+function routesWhere(matches: (role: Endpoint['role']) => boolean): string[] {
+  return ENDPOINTS.filter(({ role }) => matches(role)).map(
+    ({ method, path }) => `${method.toUpperCase()} ${path}`,
+  );
+}
+
+/** Headers that no route of the role accepts. */
 const REFUSED: Readonly<
   Record<
     string,
@@ -203,7 +223,7 @@ const REFUSED: Readonly<
     const { consumerKey, developerKey, legacyKey } = owner;
     if (role === 'either') return bearer(legacyKey);
     if (isOfSession(role)) return bearer(developerKey);
-    return sent(role, role === 'consumer' ? developerKey : consumerKey);
+    return sent(role, role === 'consumer' || role === 'payer' ? developerKey : consumerKey);
   },
   'a key of a third kind': (role, owner) =>
     isOfSession(role)
@@ -214,7 +234,11 @@ const REFUSED: Readonly<
       role,
       composeKey(
         'fare',
-        role === 'consumer' || role === 'legacy' ? role : 'developer',
+        role === 'payer'
+          ? 'consumer'
+          : role === 'consumer' || role === 'legacy'
+            ? role
+            : 'developer',
         new Uint8Array(32),
       ),
     ),
@@ -223,7 +247,7 @@ const REFUSED: Readonly<
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
-/** An error, but for the id of its request. */
+/** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
   return { ...(body as { error: object }).error, requestId: '' };
 }
@@ -234,6 +258,7 @@ describe('tenancy', () => {
   let revoked: TestAccount;
   let stranger: TestAccount;
   let owned: Owned;
+  let spendKey: string;
 
   before(async () => {
     api = await startTestApi();
@@ -259,6 +284,7 @@ describe('tenancy', () => {
       topUp: `tu_${topUps.rows[0]?.id}`,
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
+      ...(await makeBudget()),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -278,10 +304,17 @@ describe('tenancy', () => {
   });
   after(() => api.stop());
 
-  it('has a row here for every route, and none for a route that is gone', () => {
+  it('has a row here for every route, and no row without a route', () => {
     assert.deepEqual(
-      ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted(),
+      routesWhere((role) => role !== 'public').toSorted(),
       Object.keys(ROUTES).toSorted(),
+    );
+  });
+
+  it('needs no key for the keys that are published, and for nothing else', () => {
+    assert.deepEqual(
+      routesWhere((role) => role === 'public'),
+      ['GET /v1/receipts/public-keys'],
     );
   });
 
@@ -293,6 +326,18 @@ describe('tenancy', () => {
       const headers = sent(role, KEY_OF[role](who));
       return call(api, method, path.replace(':id', id) + query, { headers });
     };
+
+    if (role !== 'payer') {
+      it(`${route} refuses a spend key, and does nothing`, async () => {
+        const answer = await api.changingNothing(() =>
+          call(api, method, path.replace(':id', owned[names ?? 'charge']), {
+            headers: sent(role, spendKey),
+            ...(body ? { body: body(owner) } : {}),
+          }),
+        );
+        assertError(answer, 401, CODE_OF[role]);
+      });
+    }
 
     for (const [what, headersOf] of Object.entries(REFUSED)) {
       it(`${route} refuses ${what}, and does nothing`, async () => {
@@ -307,12 +352,12 @@ describe('tenancy', () => {
     }
 
     if (method === 'GET') {
-      it(`${route} shows the owner what is its own, and a stranger nothing of it`, async () => {
+      it(`${route} shows owners their own data, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
         if (role === 'operator') {
           assertError(answer, 403, 'operator_required');
-        } else if (path.endsWith('/:id')) {
+        } else if (path.includes('/:id')) {
           assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
@@ -327,14 +372,14 @@ describe('tenancy', () => {
         });
 
       if (method === 'GET') {
-        it(`${route} shows the session of a stranger nothing`, async () => {
+        it(`${route} shows a stranger’s session nothing`, async () => {
           const answer = await bySession(stranger, {});
           const expected = role === 'operator' ? [403] : [200, 404];
           assert.ok(expected.includes(answer.status), JSON.stringify(answer.body));
           assertShowsNothingOwned(answer);
         });
       } else {
-        it(`${route} takes no change from a page that is not ours`, async () => {
+        it(`${route} accepts no change from a page of another origin`, async () => {
           for (const origin of ['https://elsewhere.example', 'null', `${api.url}.example`, '']) {
             const answer = await api.changingNothing(() => bySession(owner, { origin }));
             assertError(answer, 403, 'foreign_origin');
@@ -344,8 +389,8 @@ describe('tenancy', () => {
     }
 
     if (names !== undefined && !path.includes(':id')) {
-      it(`${route} shows a stranger nothing behind the owner’s cursor`, async () => {
-        // The largest id there is, so that everything lies behind it.
+      it(`${route} shows a stranger nothing by the owner’s cursor`, async () => {
+        // The largest possible id, so that everything lies behind it.
         const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
         for (const cursor of [owned[names], last]) {
           const answer = await read(stranger, `?cursor=${cursor}`);
@@ -356,7 +401,23 @@ describe('tenancy', () => {
     }
   }
 
-  /** There is no workflow to call the agent, so that its answer is written by hand. */
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+    const key = owner.consumerKey;
+    const budget = bodyOf(
+      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      201,
+      BudgetReply,
+    ).id;
+    const made = bodyOf(
+      await call(api, 'POST', `/v1/budgets/${budget}/keys`, { key, body: {} }),
+      201,
+      NewKeyReply,
+    );
+    spendKey = made.key;
+    return { budget, spendKey: made.id };
+  }
+
+  /** No workflow calls the agent, so its answer is written by hand. */
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
       call(api, 'POST', path, { headers: serviceKey(owner.legacyKey), body });
@@ -374,7 +435,7 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned caller', 'owned capability'];
+    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }
@@ -395,7 +456,7 @@ describe('tenancy', () => {
     assert.deepEqual([status, uses], ['active', 1]);
   });
 
-  it('answers a stranger’s id and an id of nothing with the same words', async () => {
+  it('answers a stranger’s id and an unknown id in the same words', async () => {
     const nothing = `chg_${'0'.repeat(32)}`;
     const [theirs, none] = await Promise.all(
       [owned.charge, nothing].map((id) =>

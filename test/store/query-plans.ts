@@ -1,4 +1,4 @@
-/** How Postgres runs what a function of the store asks: each statement again, as it was sent, explained. */
+/** How Postgres runs the queries of a store function: each statement again, as it was sent, explained. */
 import type { Client } from 'pg';
 import type { Connection, Database } from '../../src/store/database.ts';
 
@@ -6,6 +6,7 @@ export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -14,7 +15,7 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-interface Query {
+export interface Query {
   readonly sql: string;
   readonly values: readonly unknown[];
 }

@@ -1,5 +1,5 @@
 /**
- * Servers that a test may kill: the run's own are everybody's. Each comes back on its port, with its data.
+ * Servers that a test may kill, unlike the run's shared ones. Each comes back on its port, with its data.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,16 +13,18 @@ import { migrate } from '../../src/store/migrations.ts';
 
 export interface OwnServer {
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when it is gone. Nothing is handed on in good order. */
+  /** Resolves when it is gone. Nothing is shut down in order. */
   crash(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again after its end; resolves when it takes calls. */
+  /** Starts it again after its end; resolves when it accepts calls. */
   restart(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-/** At the newest schema, with a database of its own. */
-export async function startOwnPostgres(): Promise<OwnServer & { readonly url: string }> {
+/** At the newest schema, with its own database. `more` are settings of the server. */
+export async function startOwnPostgres(
+  more: Readonly<Record<string, string>> = {},
+): Promise<OwnServer & { readonly url: string; readonly superuserUrl: string }> {
   const folder = await newFolder();
   const options = {
     dataDir: join(folder, 'postgres'),
@@ -30,12 +32,13 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     env: process.env,
     port: await choosePort(),
     passwords: randomPasswords(),
-    // What is killed here is processes, not the machine: what they wrote survives without fsync.
-    settings: { fsync: 'off' },
+    // Processes are killed here, not the machine: what they wrote survives without fsync.
+    settings: { fsync: 'off', ...more },
   };
   const first = await startPostgres(options);
   await migrate(first.url);
-  return { url: first.url, ...ownServer(folder, first, () => startPostgres(options)) };
+  const { url, superuserUrl } = first;
+  return { url, superuserUrl, ...ownServer(folder, first, () => startPostgres(options)) };
 }
 
 /** Its `default` namespace has our search attributes. */

@@ -1,4 +1,4 @@
-/** Signing in to the console without a browser: by a link that an operator would make. */
+/** Signing in to the console without a browser: by an operator's sign-in link. */
 import assert from 'node:assert/strict';
 import type { Client } from 'pg';
 import { createDatabase } from '../../src/store/database.ts';
@@ -32,7 +32,7 @@ export async function makeOperator(
   ]);
 }
 
-/** Gives the cookie of a new session, as a request sends it. */
+/** Returns the cookie of a new session, in the form of a request header. */
 export async function signIn(
   server: { readonly url: string },
   databaseUrl: string,

@@ -45,8 +45,8 @@ function Status({ status }: { readonly status: OperatorStatus }) {
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
-        <PartState name="PostgreSQL" isUp={postgres === 'up'} />
-        <PartState name="Temporal" isUp={temporal === 'up'} />
+        <PartState name="PostgreSQL" state={postgres} />
+        <PartState name="Temporal" state={temporal} />
         <Card>
           <Text c="dimmed">Compared with Stripe</Text>
           <Text fz={22} fw={650}>
@@ -84,12 +84,19 @@ function Status({ status }: { readonly status: OperatorStatus }) {
   );
 }
 
-function PartState({ name, isUp }: { readonly name: string; readonly isUp: boolean }) {
+const STATES: Readonly<Record<string, string>> = {
+  up: 'Up',
+  down: 'Does not answer',
+  read_only: 'Read-only',
+  not_durable: 'Not durable',
+};
+
+function PartState({ name, state }: { readonly name: string; readonly state: string }) {
   return (
     <Card>
       <Text c="dimmed">{name}</Text>
-      <Text fz={22} fw={650} {...(isUp ? {} : { c: 'red' })}>
-        {isUp ? 'Answers' : 'Does not answer'}
+      <Text fz={22} fw={650} {...(state === 'up' ? {} : { c: 'red' })}>
+        {STATES[state] ?? state}
       </Text>
     </Card>
   );

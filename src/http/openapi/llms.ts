@@ -3,13 +3,15 @@ import type { Endpoint } from '../endpoint.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
 
-const KEYS: Readonly<Record<Role, string>> = {
+const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
+  payer: 'consumer key or spend key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
   operator: 'the console session of an operator',
+  public: 'no key',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

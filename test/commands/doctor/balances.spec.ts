@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a balance, its movements or its lots. */
+/** Doctor reports faults of a balance, its movements or its lots. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
@@ -10,7 +10,7 @@ const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger
 const ORDER = 'lots are in the order of their credits';
 const SIZE = 'a lot equals its credit less the amounts taken from it';
 
-/** Of the consumer's lots by their movement. */
+/** The consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>
   `update farebox.lots set ${assignments} where movement_id = ':${movement}'`;
 const move = (id: string, kind: string, micros: number, topUp: string, reason: string) =>
@@ -69,7 +69,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'two adjustments that add up to nothing, made up',
+    what: 'two invented adjustments that add up to zero',
     statements: [
       move('firstCharge', 'adjustment', 1, 'null', `'a test'`),
       move('lastCharge', 'adjustment', -1, 'null', `'a test'`),
@@ -153,7 +153,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[SIZE, `top-up ${checkout}`]],
   },
   {
-    what: 'lots after a refund, as they are to be',
+    what: 'correct lots after a refund',
     statements: [
       move('firstCharge', 'refund', -3_000_000, `':checkout'`, 'null'),
       setConsumer('credited_micros = 32000000'),
@@ -216,7 +216,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only balances', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);

@@ -1,4 +1,4 @@
-/** What a caller is told when the database fails under a charge: never more than what is certain. */
+/** Answers when the database fails during a charge: never more than is certain. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { until } from '../../support/stack.ts';
+import { createTestDatabase, farebox, startApi, startWorker, until } from '../../support/stack.ts';
 
 describe('POST /v1/charges when the database fails', () => {
   let api: TestApi;
@@ -19,7 +19,7 @@ describe('POST /v1/charges when the database fails', () => {
   });
   after(() => api.stop());
 
-  it('answers outcome_unknown when the line breaks while it waits, and the same key resolves it', async () => {
+  it('answers outcome_unknown when the connection breaks meanwhile, and the same key resolves it', async () => {
     const headers = { 'idempotency-key': 'resolve me' };
     const unlock = await lockConsumer();
     const asked = charge(api, account, {}, headers);
@@ -34,7 +34,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(again.headers.get('idempotency-replayed'), null);
   });
 
-  it('never makes a charge whose client has gone before it was sent', async () => {
+  it('never makes a charge whose client disconnected before it was sent', async () => {
     const unlock = await lockConsumer();
     const first = charge(api, account);
     await until(api.waitingBackend);
@@ -52,7 +52,7 @@ describe('POST /v1/charges when the database fails', () => {
         body,
       ].join('\r\n'),
     );
-    // Its tool is noted just before it queues.
+    // Its tool is recorded just before it queues.
     await until(async () => (await countOf('farebox.tools', 'name', 'abandoned')) === 1);
     await call(api, 'GET', '/healthz');
     socket.resetAndDestroy();
@@ -64,7 +64,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(await countOf('farebox.charges', 'tool', 'abandoned'), 0);
   });
 
-  it('answers service_unavailable while there is no database, and charges when it is back', async () => {
+  it('answers service_unavailable while the database is down, and charges when it is back', async () => {
     await charge(api, account);
     const admin = new Client({ connectionString: adminUrl() });
     await admin.connect();
@@ -86,7 +86,7 @@ describe('POST /v1/charges when the database fails', () => {
           const read = await call(api, 'GET', path, { key: account.consumerKey });
           assertError(read, 503, 'service_unavailable');
         }
-        // Readiness is as of at most a second ago.
+        // Readiness is at most a second old.
         await until(async () => (await call(api, 'GET', '/readyz')).status === 503);
         assert.equal((await call(api, 'GET', '/healthz')).status, 200);
       });
@@ -96,6 +96,62 @@ describe('POST /v1/charges when the database fails', () => {
     }
     await until(async () => (await charge(api, account)).status === 201);
     await until(async () => (await call(api, 'GET', '/readyz')).status === 200);
+  });
+
+  it('answers service_unavailable while Postgres is read-only, and is not ready then', async () => {
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    const name = new URL(api.databaseUrl).pathname.slice(1);
+    // Settings of a database hold for new connections.
+    const set = async (setting: string) => {
+      await admin.query(`alter database ${name} ${setting}`);
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2`,
+        [name, await ownBackend()],
+      );
+    };
+    const readiness = async (status: number, postgres: string) => {
+      const answer = await until(async () => {
+        const each = await call(api, 'GET', '/readyz');
+        return (
+          (each.body as { dependencies: { postgres: string } }).dependencies.postgres ===
+            postgres && each
+        );
+      });
+      assert.equal(answer.status, status);
+    };
+    try {
+      await set('set default_transaction_read_only = on');
+      await api.changingNothing(async () => {
+        await readiness(503, 'read_only');
+        assertError(await charge(api, account), 503, 'service_unavailable');
+      });
+      await set('reset default_transaction_read_only');
+      await set('set synchronous_commit = off');
+      await readiness(503, 'not_durable');
+    } finally {
+      await set('reset all');
+      await admin.end();
+    }
+    await readiness(200, 'up');
+    bodyOf(await charge(api, account), 201, ChargeReply);
+  });
+
+  it('is not started on a PostgreSQL that is read-only', async () => {
+    const database = await createTestDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    try {
+      await admin.query(`alter database ${name} set default_transaction_read_only = on`);
+      const env = { ...api.env, DATABASE_URL: database.url };
+      await assert.rejects(startApi({ env }), /Postgres is read-only/);
+      await assert.rejects(startWorker({ env }), /Postgres is read-only/);
+      await assert.rejects(farebox(['migrate'], { env }), /Postgres is read-only/);
+    } finally {
+      await admin.end();
+      await database.drop();
+    }
   });
 
   function adminUrl(): string {
@@ -109,7 +165,7 @@ describe('POST /v1/charges when the database fails', () => {
     return rows[0]?.pid ?? 0;
   }
 
-  /** Holds the consumer's row until the function that it gives is called. */
+  /** Locks the consumer's row until the returned function is called. */
   async function lockConsumer(): Promise<() => Promise<void>> {
     const client = new Client({ connectionString: api.databaseUrl });
     await client.connect();

@@ -1,4 +1,4 @@
-/** Months of charges: made ahead, without getting in the way of traffic, and read only where they must be. */
+/** Months of charges: created ahead, without disturbing traffic, and read only where necessary. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidFloor } from '../../../src/domain/ids.ts';
@@ -15,7 +15,7 @@ import { newConsumers, newDraft, post, type Consumer } from '../../support/charg
 import { blocksOf, partitionsRead, plansOf } from '../query-plans.ts';
 
 const NOVEMBER = Date.UTC(2026, 10, 21);
-/** Of the first account that there is. */
+/** Of the first account. */
 const DEVELOPER = { developerNumber: 1 };
 
 describe('the partitions of charges', () => {
@@ -47,7 +47,7 @@ describe('the partitions of charges', () => {
   };
   const MONTHS = ['2026_11', '2026_12', '2027_01', '2027_02'];
   const AHEAD = MONTHS.map((month) => `charges_${month}`);
-  /** In the order in which they are made. */
+  /** In the order of creation. */
   const BOTH = MONTHS.flatMap((month) => [`charges_${month}`, `holds_${month}`]);
 
   /** Charges at these times, oldest first. */
@@ -76,7 +76,7 @@ describe('the partitions of charges', () => {
     assert.equal(rows[0]?.bound, `FOR VALUES FROM ('${from}') TO ('${to}')`);
   });
 
-  it('are made once, by however many at once', async () => {
+  it('are created once, under concurrent attempts', async () => {
     const results = await Promise.all(Array.from({ length: 6 }, () => ensure()));
     assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), BOTH.toSorted());
     assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
@@ -180,13 +180,13 @@ describe('the partitions of charges', () => {
       assert.deepEqual(partitionsRead(plan), ['charges_2026_11', 'charges_2026_12']);
     });
 
-    it('cost a dormant consumer’s first page a probe each, whatever the others did', async () => {
+    it('cost a dormant consumer’s first page one probe each, under any traffic of others', async () => {
       const [plan] = await plansOf(database, client, (connection) =>
         listConsumerCharges(connection, dormant, {}, { limit: 51 }),
       );
       assert.ok(plan);
       assert.equal(plan['Actual Rows'], 2);
-      // Of a small index one block, of a large one its height: four blocks.
+      // One block of a small index, the height of a large one: four blocks.
       assert.ok(blocksOf(plan) <= 4 * (THREE_YEARS + 1), `${blocksOf(plan)} blocks`);
       const startedAt = performance.now();
       await listConsumerCharges(database, dormant, {}, { limit: 51 });

@@ -29,8 +29,8 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
   return {
     status: 200,
     body: {
-      postgres: readiness.isPostgresUp ? 'up' : 'down',
-      temporal: readiness.isTemporalUp ? 'up' : 'down',
+      postgres: readiness.postgres,
+      temporal: readiness.temporal,
       waiting: backlog.waiting.map(({ what, count, ageSeconds }) => ({ what, count, ageSeconds })),
       stuck: stuck.map((each) => wireStuck(api, each)),
       differences: differences.slice(0, LISTED_MAX).map((difference) => ({
