@@ -68,7 +68,7 @@ export const ConsentReply = Closed({
       version: Text('Send it back as `termsVersion`.', '2026-11-22'),
       text: Text('What the owner agrees to.', 'You allow this service to charge your saved card.'),
     },
-    { description: 'The terms in force.' },
+    { description: 'The current terms.' },
   ),
   autoTopUp: Type.Union([AutoTopUp, Type.Null()], {
     description: 'What the owner set for automatic top-ups, or null.',

@@ -173,7 +173,7 @@ describe('signing in to the console', function () {
       assert.equal((await from(place, 'no-one@example.com', 'guess')).status, 401);
     }
     assert.equal((await from(40, 'no-one@example.com', 'guess')).status, 429);
-    // A mailed link proves the owner, who goes on at once.
+    // A link in a mail proves the owner, who can sign in at once.
     await member('target@example.com');
     assert.equal((await from(41, 'target@example.com', PASSWORD)).status, 200);
     await api.sql.query(`update console.rate_limits set last_request = last_request - 900001`);

@@ -1,6 +1,6 @@
 /**
  * Why a balance is what it is: the sums of all that moved it. All of them come from one snapshot, so that they add up
- * while charges go on.
+ * during charges.
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';

@@ -55,7 +55,7 @@ export async function requestRefund(
     if (found.method === 'manual') return { kind: 'no_payment' };
     const owner = await lockOwner(tx, topUpId);
     if (by) {
-      // Asked for again without an amount, it is whatever was refunded then.
+      // A repeated request without an amount gets the answer of the first one.
       const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
       const known = await findRepeated(tx, asked);
       if (known === 'other') return KEY_REUSED;

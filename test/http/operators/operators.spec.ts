@@ -169,7 +169,7 @@ describe('operators', () => {
     );
   });
 
-  it('adjust a balance once for a key, however often it is sent at once, with reason and author', async () => {
+  it('adjust a balance once per key under concurrency, and store the reason and the author', async () => {
     const key = randomUUID();
     const body = { amount: 5, reason: 'Goodwill' };
     const answers = await Promise.all(Array.from({ length: 6 }, () => adjust(body, key)));

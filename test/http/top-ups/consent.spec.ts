@@ -90,7 +90,7 @@ describe('consent to payments from the saved card', () => {
     });
   });
 
-  it('is given to the terms in force only, and to amounts', async () => {
+  it('accepts the current terms only, and only amounts', async () => {
     const old = await post('/v1/consent', { ceiling: 30, termsVersion: '2020-01-01' });
     assertError(old, 400, 'invalid_request', 'termsVersion');
     assertError(await post('/v1/consent', { ceiling: 30 }), 400, 'invalid_request', 'termsVersion');

@@ -1,4 +1,4 @@
-/** Where operators go on: the workflow in the Temporal UI, and what Stripe shows of a payment. */
+/** Links for operators: to the workflow in the Temporal UI, and to the payment in Stripe's dashboard. */
 import { dashboardUrlOf } from '../../../stripe/dashboard.ts';
 import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import type { Api } from '../../services.ts';

@@ -82,7 +82,7 @@ export async function postConsent(
   return getConsent(api, { caller });
 }
 
-/** What is under way is not called off; nothing is taken after it. */
+/** A payment that has started goes on; no other one starts. */
 export async function postConsentWithdrawal(
   api: Api,
   { caller }: Request,
