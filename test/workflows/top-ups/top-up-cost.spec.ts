@@ -73,7 +73,9 @@ describe('a top-up costs', () => {
 function questionsInADay(): number {
   let questions = 0;
   let afterMs = 0;
-  for (let waitMs = FIRST_ASK_MS; (afterMs += waitMs) < DAY_MS; waitMs *= ASK_FACTOR)
+  for (let waitMs = FIRST_ASK_MS; afterMs + waitMs < DAY_MS; waitMs *= ASK_FACTOR) {
+    afterMs += waitMs;
     questions += 1;
+  }
   return questions;
 }
