@@ -32,11 +32,8 @@ import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-sett
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
-import {
-  getInvocation,
-  INVOCATION_BYTES_MAX,
-  postInvocation,
-} from './handlers/agents/invocations.ts';
+import { getInvocation, postInvocation } from './handlers/agents/invocations.ts';
+import { INVOCATION_BYTES_MAX } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
@@ -44,12 +41,8 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import {
-  getPublicKeys,
-  getReceiptKeys,
-  postPublicReceipt,
-  verifyReceipt,
-} from './handlers/charges/receipts.ts';
+import { getPublicKeys, getReceiptKeys } from './handlers/charges/receipts.ts';
+import { postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -320,7 +313,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: ToolBody,
     replies: { 201: ToolReply },
-    errors: ['invalid_amount', 'tool_exists'],
+    errors: ['invalid_amount', 'tool_exists', 'too_many_tools'],
     handle: postTool,
   }),
   get('/v1/tools', {

@@ -92,7 +92,7 @@ describe('refused requests of a developer', () => {
     assert.deepEqual(await list(), []);
   });
 
-  it('take little room however many tools are named, and are deleted after 30 days', async () => {
+  it('take little room, no matter how many tools are named, and are deleted after 30 days', async () => {
     const developerId = await developerUuid();
     const recorder = new RefusalRecorder(database, rethrow);
     const old = Date.now() - 31 * 24 * HOUR_MS;

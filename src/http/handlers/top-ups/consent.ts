@@ -82,7 +82,7 @@ export async function postConsent(
   return getConsent(api, { caller });
 }
 
-/** A payment that has started goes on; no other one starts. */
+/** A payment that has started continues; no other one starts. */
 export async function postConsentWithdrawal(
   api: Api,
   { caller }: Request,
