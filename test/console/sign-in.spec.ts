@@ -40,6 +40,9 @@ describe('signing in to the console', function () {
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
 
+  const from = (place: number, email: string, password: string) =>
+    auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
+
   async function mailTo(email: string): Promise<string | undefined> {
     const { rows } = await api.sql.query<{ body: string }>(
       'select body from console.mails where recipient = $1 order by id desc limit 1',
@@ -154,13 +157,6 @@ describe('signing in to the console', function () {
   it('stops guessing the password of an address from many places, and not of others', async () => {
     await member('target@example.com');
     await member('other@example.com');
-    const from = (place: number, email: string, password: string) =>
-      auth(
-        '/sign-in/email',
-        { email, password },
-        { 'x-client': `198.51.100.${place}` },
-        behindProxy,
-      );
     const statuses: number[] = [];
     for (let place = 1; place <= 12; place += 1) {
       statuses.push((await from(place, 'target@example.com', `guess ${place}`)).status);
