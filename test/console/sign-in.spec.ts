@@ -42,6 +42,9 @@ describe('signing in to the console', function () {
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
 
+  const from = (place: number, email: string, password: string) =>
+    auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
+
   async function mailTo(email: string): Promise<string | undefined> {
     const { rows } = await api.sql.query<{ body: string }>(
       'select body from console.mails where recipient = $1 order by id desc limit 1',
