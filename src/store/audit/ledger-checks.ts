@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
+import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS } from './delivery-checks.ts';
@@ -19,6 +20,7 @@ export const LEDGER_PARTS = [
   'balances',
   'top-ups',
   'delivery',
+  'audit-log',
   'holds',
   'charges',
   'earnings',
@@ -50,6 +52,7 @@ const QUERIES = {
   balances: BALANCE_CHECKS,
   'top-ups': TOP_UP_CHECKS,
   delivery: DELIVERY_CHECKS,
+  'audit-log': AUDIT_LOG_CHECKS,
   holds: HOLD_CHECKS,
   charges: CHARGE_CHECKS,
   earnings: EARNINGS_CHECKS,
