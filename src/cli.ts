@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
+import { withSecretFiles } from './secret-files.ts';
 
 interface Listed {
   readonly description: string;
@@ -97,6 +98,7 @@ for (const [name, { description, load }] of Object.entries(COMMANDS)) {
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
   process.env['PGAPPNAME'] = pathOf(command);
+  useSecretFiles();
 });
 
 // A parent process that opened an IPC channel is expected to stop us. If it is gone, nothing else will.
@@ -114,6 +116,13 @@ try {
 
 function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+}
+
+/** Everything reads the environment after this, and a process started from here gets no file that was already read. */
+function useSecretFiles(): void {
+  const env = withSecretFiles(process.env);
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
 }
 
 /** Commander has printed what it has to say. */
