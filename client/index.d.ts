@@ -22,10 +22,12 @@ import type {
   UsageReply,
 } from './api.js';
 
+import type { Budgets } from './budgets.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
+export type { Budgets } from './budgets.js';
 export {
   FareboxError,
   InsufficientBalanceError,
@@ -47,6 +49,11 @@ interface ConnectionOptions {
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
+  /**
+   * Sends the requests, in place of the runtime's own: for proxies, and for tests (`FakeFarebox` of
+   * `@farebox/client/testing`).
+   */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
@@ -87,7 +94,7 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
   page(cursor?: string): Promise<Page>;
 }
 
-interface PageSize {
+export interface PageSize {
   /** Items per page, 1 to 100. Default 50. */
   limit?: number | undefined;
 }
@@ -453,6 +460,7 @@ export declare class FareboxConsumer {
   checkout(request: TopUpRequest, options?: CallOptions): Promise<CheckoutReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
+  readonly budgets: Budgets;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }

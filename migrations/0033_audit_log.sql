@@ -54,6 +54,16 @@ create constraint trigger api_keys_audit_revoke after update of revoked_at on fa
   deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at)
   execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
 
+create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys
+  deferrable initially deferred for each row
+  execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
+create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys
+  deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at)
+  execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
+create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys
+  deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at)
+  execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
+
 create constraint trigger auto_top_ups_audit_insert after insert on farebox.auto_top_ups
   deferrable initially deferred for each row
   execute function farebox.audit_change('auto_top_up.set', 'consumer_id', 'threshold_micros', 'amount_micros', 'ceiling_micros');

@@ -16,6 +16,9 @@ const SUBJECTS: Readonly<Record<string, IdKind>> = {
   'key.created': 'key',
   'key.expiry_set': 'key',
   'key.revoked': 'key',
+  'spend_key.created': 'key',
+  'spend_key.expiry_set': 'key',
+  'spend_key.revoked': 'key',
   'balance.opened': 'topUp',
   'refund.requested': 'topUpRefund',
 };

@@ -26,6 +26,7 @@ import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
@@ -79,6 +80,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -141,6 +145,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -170,6 +177,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'invalid_amount',
       'exceeds_hold',
       'insufficient_balance',
+      'spend_limit_reached',
       'hold_not_found',
       'hold_closed',
     ],
@@ -292,6 +300,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     isIdempotent: true,
     handle: postCheckout,
   }),
+  ...BUDGET_ENDPOINTS,
+
   // Developers (section 4.2)
   get('/v1/earnings', {
     operation: 'getEarnings',
@@ -398,16 +408,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/keys/:id/roll', {
     operation: 'rollKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     body: RollBody,
     replies: { 201: NewKeyReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'budget_closed'],
     handle: postKeyRoll,
   }),
   act('/v1/keys/:id/revoke', {
     operation: 'revokeKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     replies: { 200: KeyReply },
     errors: ['not_found'],

@@ -38,6 +38,7 @@ describe('the webhook of the payment processor', () => {
         apiBase: undefined,
         webhookSecrets: [],
         timeoutMs: 10_000,
+        stepsPerSecond: 10,
       }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
       isLive: false,

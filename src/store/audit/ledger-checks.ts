@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
+import { BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
@@ -14,7 +15,7 @@ import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
-/** From cheapest to most expensive: the last three read every charge. */
+/** From cheapest to most expensive: the last four read every charge. */
 export const LEDGER_PARTS = [
   'schema',
   'balances',
@@ -22,6 +23,7 @@ export const LEDGER_PARTS = [
   'delivery',
   'audit-log',
   'holds',
+  'budgets',
   'charges',
   'earnings',
 ] as const;
@@ -54,6 +56,7 @@ const QUERIES = {
   delivery: DELIVERY_CHECKS,
   'audit-log': AUDIT_LOG_CHECKS,
   holds: HOLD_CHECKS,
+  budgets: BUDGET_CHECKS,
   charges: CHARGE_CHECKS,
   earnings: EARNINGS_CHECKS,
 } as const;
