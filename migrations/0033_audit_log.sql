@@ -86,6 +86,13 @@ create constraint trigger reversals_audit_request after insert on farebox.revers
   deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested')
   execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
 
+create constraint trigger operator_actions_audit_insert after insert on farebox.operator_actions
+  deferrable initially deferred for each row
+  execute function farebox.audit_change('operator.acted', 'account_id', 'operator_account_id', 'kind', 'amount_micros', 'top_up_id', 'reason');
+create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts
+  deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since)
+  execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
+
 create constraint trigger users_audit_account after update of account_id on console.users
   deferrable initially deferred for each row when (old.account_id is distinct from new.account_id)
   execute function farebox.audit_change('account.claimed', 'account_id');

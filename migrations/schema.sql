@@ -31,6 +31,7 @@ create table farebox.accounts (
 );
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
 -- errors are compared with these. Much smaller than `agents`.
@@ -584,6 +585,7 @@ create table farebox.operator_actions (
   constraint operator_actions_refund_names_top_up check ((kind = 'refund') = (top_up_id is not null))
 );
 create index operator_actions_account on farebox.operator_actions using btree (account_id, id);
+create constraint trigger operator_actions_audit_insert after insert on farebox.operator_actions deferrable initially deferred for each row execute function farebox.audit_change('operator.acted', 'account_id', 'operator_account_id', 'kind', 'amount_micros', 'top_up_id', 'reason');
 
 -- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert
 -- wakes the relays (functions/wake_relays.sql).

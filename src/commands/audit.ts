@@ -88,7 +88,10 @@ function inWireForm(details: Readonly<Record<string, unknown>>): Record<string, 
   return Object.fromEntries(
     Object.entries(details).map(([column, value]) => {
       if (column === 'before') return [column, inWireForm(value as Record<string, unknown>)];
-      if (column === 'top_up_id') return ['topUpId', wireId('topUp', String(value))];
+      if (column === 'top_up_id') return ['topUpId', value && wireId('topUp', String(value))];
+      if (column === 'operator_account_id') {
+        return ['operatorAccountId', wireId('account', String(value))];
+      }
       const isMicros = column.endsWith('_micros') && typeof value === 'number';
       return [
         camelCase(column.replace(/_micros$/, '')),

@@ -89,7 +89,7 @@ describe('deploy/kubernetes', () => {
       metrics: Number(settings['METRICS_PORT']),
     };
     const served = {
-      http: read('src/http/routes.ts'),
+      http: read('src/http/app.ts'),
       metrics: read('src/metrics/serve-metrics.ts'),
     };
     for (const { spec } of pods.values()) {

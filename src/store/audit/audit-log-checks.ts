@@ -29,6 +29,7 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'key.revoked', id, revoked_at from farebox.api_keys
       union all select 'spend_key.created', id, created_at from farebox.spend_keys
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
+      union all select 'operator.acted', id, created_at from farebox.operator_actions
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
       union all select 'session.started', id, created_at from console.sessions
