@@ -20,7 +20,8 @@ const TIMEOUT_MS = 10_000;
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
-export function createStripe(config: Config['stripe']): Stripe {
+/** `maxNetworkRetries` for callers that Temporal does not repeat. */
+export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): Stripe {
   const { secretKey, apiBase } = config;
   return new Stripe(secretKey, {
     ...(apiBase && {
@@ -29,7 +30,7 @@ export function createStripe(config: Config['stripe']): Stripe {
       port: apiBase.port || (apiBase.protocol === 'http:' ? 80 : 443),
     }),
     timeout: TIMEOUT_MS,
-    maxNetworkRetries: 0,
+    maxNetworkRetries,
     telemetry: false,
   });
 }

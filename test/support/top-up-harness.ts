@@ -38,6 +38,7 @@ import {
   until,
   type Environment,
   type Server,
+  type TestDatabase,
 } from './stack.ts';
 import { control, forgetFaults } from './payments.ts';
 
@@ -56,12 +57,16 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 
 const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
 
-/** Webhooks that `isLost` says yes to are taken and forgotten, as if they had never come. */
+/**
+ * Webhooks that `isLost` says yes to are taken and forgotten, as if they had never come. On a database of its own,
+ * unless one is given.
+ */
 export async function openTopUpHarness(
   extra: Environment = {},
   isLost: (webhook: string) => boolean = () => false,
+  given?: TestDatabase,
 ) {
-  const testDatabase = await createTestDatabase();
+  const testDatabase = given ?? (await createTestDatabase());
   const port = await choosePort();
   const simulator = await startSimulator({ apiPort: port });
   const env: Environment = {
@@ -85,6 +90,7 @@ export async function openTopUpHarness(
         const { kind } = await recordWebhook(webhooks, body, signature);
         return kind === 'stored' ? 200 : 400;
       })
+      .catch(() => 503) // the database is away
       .then((status) => response.writeHead(status).end());
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));

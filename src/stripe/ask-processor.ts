@@ -1,0 +1,62 @@
+/**
+ * Reads at the payment processor how a top-up stands, and writes what is final into its row as evidence: the steps
+ * that credit, fail or expire it believe that, and never their caller.
+ */
+import type { Stripe } from 'stripe';
+import type { Verdict } from '../domain/verdict.ts';
+import type { Database } from '../store/database.ts';
+import { recordSeen } from '../store/top-ups/payment-evidence.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
+import { expireSession, readIntent, readSession } from './calls.ts';
+import { recall } from './recall.ts';
+import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from './verdict.ts';
+
+export interface AskDeps {
+  readonly database: Database;
+  readonly stripe: Stripe;
+}
+
+export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
+  const topUp = await recall(deps, asked);
+  const verdict = await seen(deps, topUp, await read(deps, topUp));
+  if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
+  // Refunds and disputes are reported by payment intent alone: what was reported until now was about a payment
+  // that nobody knew, so this looks once more.
+  return read(deps, topUp);
+}
+
+async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
+  const { sessionId, paymentIntentId, status } = topUp;
+  if (paymentIntentId !== null) {
+    const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
+    if (verdict.kind !== 'paid' && sessionId !== null)
+      return readFromSession(stripe, topUp, sessionId);
+    // Reconciliation found this payment, made in an earlier session: the later one must not be paid as well.
+    if (sessionId !== null && status === 'pending') await expireSession(stripe, sessionId);
+    return verdict;
+  }
+  return sessionId === null ? { kind: 'open' } : readFromSession(stripe, topUp, sessionId);
+}
+
+async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string): Promise<Verdict> {
+  return verdictOfSession(await readSession(stripe, sessionId), topUp);
+}
+
+/** The verdict, once it is in the row. */
+export async function seen(
+  { database }: AskDeps,
+  { id }: Pick<TopUp, 'id'>,
+  verdict: Verdict,
+): Promise<Verdict> {
+  switch (verdict.kind) {
+    case 'open':
+      return verdict;
+    case 'paid':
+    case 'expired':
+      if (await recordSeen(database, id, verdict)) return verdict;
+      throw new PaymentMismatchError('the payment is not the one that the top-up names');
+    case 'failed':
+      await recordSeen(database, id, { kind: 'failed', code: verdict.failure.code });
+      return verdict;
+  }
+}
