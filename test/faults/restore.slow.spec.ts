@@ -72,6 +72,7 @@ describe('a restored database', function () {
         ...{ direct: 5, checkout: 5, first: 0, open: 0 },
         ...{ refunded: 10, disputed: 10, later: 5, automatic: 5 },
       });
+      assert.equal(await inFlight(), 3);
       if (forgets) await aWeekPasses();
 
       const { entered, credited, differences } = await takeOver();
