@@ -1,11 +1,11 @@
-/** What a grant's workflow does in Postgres. May run twice: the row's own conditions decide. */
+/** The step of a grant's workflow. It may run twice: conditions on the row decide. */
 import { ApplicationFailure } from '@temporalio/activity';
 import type { GrantStatus, GrantType } from '../src/domain/grant.ts';
 import type { Database } from '../src/store/database.ts';
 import { expireGrant } from '../src/store/agents/grants.ts';
 import { rowIdOf } from './row-id.ts';
 
-/** What a workflow needs to know of a grant; no personal data, since histories keep it. */
+/** The state of a grant for its workflow. No personal data, since histories keep it. */
 export interface SeenGrant {
   readonly type: GrantType;
   readonly status: GrantStatus;
@@ -17,10 +17,10 @@ export type GrantActivities = ReturnType<typeof createGrantActivities>;
 
 export function createGrantActivities({ database }: { readonly database: Database }) {
   return {
-    /** Looks at the grant, and writes down that it has expired if it has. */
+    /** Reads the grant, and records its expiry if it has expired. */
     async settleGrant(grantId: string): Promise<SeenGrant> {
       const grant = await expireGrant(database, rowIdOf('grant', grantId));
-      if (!grant) throw ApplicationFailure.nonRetryable(`there is no ${grantId}`, 'not_found');
+      if (!grant) throw ApplicationFailure.nonRetryable(`${grantId} not found`, 'not_found');
       const { type, status, uses, expiresInMs } = grant;
       return { type, status, uses, expiresInMs };
     },

@@ -1,4 +1,4 @@
-/** The step that gives back what expired holds reserve: bounded, and safe to run twice or at once. */
+/** The step that releases expired holds. Bounded, and safe to repeat or run concurrently. */
 import type { Database } from '../src/store/database.ts';
 import { expireHolds, type Expired } from '../src/store/holds/expire-holds.ts';
 

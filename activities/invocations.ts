@@ -16,15 +16,15 @@ import { rowIdOf } from './row-id.ts';
 
 export interface InvocationDeps {
   readonly database: Database;
-  /** How long after it was made an invocation is given up. */
+  /** How long after its creation an invocation is given up. */
   readonly deadlineMs: number;
   /** How long one attempt may take. */
   readonly attemptTimeoutMs: number;
 }
 
-/** What a workflow needs to know of an invocation; no personal data, since histories keep it. */
+/** The state of an invocation for its workflow. No personal data, since histories keep it. */
 export interface BegunInvocation extends InvocationView {
-  /** Until it is given up; negative when that is due. */
+  /** Time left until it is given up; negative when overdue. */
   readonly deadlineInMs: number;
   readonly attemptTimeoutMs: number;
 }
@@ -46,8 +46,8 @@ export function createInvocationActivities(deps: InvocationDeps) {
     },
 
     /**
-     * Ends it as failed, unless it has ended, and says how it has. Its deadline is looked up here: the caller's word
-     * for it is not enough. An operator's cancellation has no other witness than the caller.
+     * Ends the invocation as failed unless it has already ended, and returns its state. Checks the deadline itself
+     * instead of trusting the caller. An operator's cancellation has no other evidence than the caller.
      */
     async giveUpInvocation(
       invocationId: string,
@@ -56,10 +56,10 @@ export function createInvocationActivities(deps: InvocationDeps) {
       const id = rowIdOf('invocation', invocationId);
       const invocation = await findInvocation(database, id);
       if (code !== 'canceled' && deadlineInMsOf(invocation) > 0) {
-        throw ApplicationFailure.retryable('its time is not over', 'not_due');
+        throw ApplicationFailure.retryable('the deadline has not passed', 'not_due');
       }
       const last = invocation?.errorMessage;
-      const met = last ? ` The last attempt met: ${last}` : '';
+      const met = last ? ` The last attempt failed: ${last}` : '';
       const ended = code === 'canceled' ? code : 'deadline_exceeded';
       await failInvocation(database, id, {
         code: ended,
@@ -70,10 +70,9 @@ export function createInvocationActivities(deps: InvocationDeps) {
   };
 }
 
-/** Without the words of the agent, which histories must not keep. */
+/** Without the agent's own error message, which histories must not keep. */
 export function viewOf(invocation: Invocation | null): InvocationView {
-  if (!invocation)
-    throw ApplicationFailure.nonRetryable('there is no such invocation', 'not_found');
+  if (!invocation) throw ApplicationFailure.nonRetryable('invocation not found', 'not_found');
   const { status, attempts, errorCode } = invocation;
   const error = errorCode && { code: errorCode, message: INVOCATION_ERRORS[errorCode] };
   return { status, attempts, error };

@@ -1,14 +1,15 @@
-/** The step that makes partitions ahead: it makes what is missing, so it is safe to run twice or at once. */
+/** The step that creates partitions ahead of time. It creates missing ones only, so it is safe to repeat or run concurrently. */
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 
 export type PartitionActivities = ReturnType<typeof createPartitionActivities>;
 
 export function createPartitionActivities({ databaseUrl }: { readonly databaseUrl: string }) {
   return {
-    /** The names of those that it made. */
+    /** Returns the names of the partitions that it created. */
     async ensurePartitions(): Promise<readonly string[]> {
       const { made, putOff } = await ensureChargePartitions(databaseUrl, Date.now());
-      if (putOff.length > 0) throw new Error(`waiting for a quiet moment: ${putOff.join(', ')}`);
+      if (putOff.length > 0)
+        throw new Error(`could not create partitions under load: ${putOff.join(', ')}`);
       return made;
     },
   };

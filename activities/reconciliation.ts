@@ -1,6 +1,6 @@
 /**
- * The steps of a reconciliation, each a bounded part of it and safe to run twice: what differs is written down
- * as it is now, and a workflow that is nudged asks for itself.
+ * The steps of a reconciliation. Each is bounded and safe to repeat: it records the current differences, and a nudged
+ * workflow asks the processor itself.
  */
 import { ApplicationFailure } from '@temporalio/activity';
 import { examine, readPage, type Books, type Suspect, type Walk } from '../src/stripe/reconcile.ts';
@@ -13,11 +13,11 @@ import {
 import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
-  /** Have the workflow of a top-up look again; start it where it is gone. */
+  /** Make the workflow of a top-up check again; start it if it has ended. */
   readonly nudges: Readonly<Record<'payment' | 'reversal', (topUp: TopUp) => Promise<void>>>;
 }
 
-/** A part that is done, and where the next one begins; null when there is none. */
+/** The result of one part. `after` is where the next part begins, or null at the end. */
 export interface Part {
   readonly after: string | null;
   readonly looked: number;
@@ -27,7 +27,7 @@ export interface Part {
 
 export type ReconciliationActivities = ReturnType<typeof createReconciliationActivities>;
 
-/** Each is a few calls to the processor. */
+/** Each top-up takes a few calls to the processor. */
 const TOP_UPS_PER_PART = 20;
 const LISTS: ReadonlySet<Walk['list']> = new Set(['balanceTransactions', 'refunds', 'disputes']);
 const NIL = '00000000-0000-0000-0000-000000000000';
@@ -53,7 +53,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     after: ids.length < TOP_UPS_PER_PART ? null : (ids.at(-1) ?? null),
   });
   return {
-    /** The time that is to be walked, in Unix seconds. */
+    /** The time range to compare, in Unix seconds. */
     async planWalk(): Promise<{ readonly since: number; readonly until: number }> {
       const since = Date.parse(await getWalkStart(database));
       return { since: Math.floor(since / 1_000), until: Math.floor(Date.now() / 1_000) };
@@ -65,18 +65,19 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     },
 
     async walkPage(walk: Walk): Promise<Part> {
-      if (!LISTS.has(walk.list)) throw ApplicationFailure.nonRetryable('no such list', 'not_found');
+      if (!LISTS.has(walk.list))
+        throw ApplicationFailure.nonRetryable('list not found', 'not_found');
       const { suspects, after } = await readPage(deps, walk);
       return { ...(await examineAll(suspects)), after };
     },
 
-    /** Looks again at what differs, or differed. */
+    /** Compares top-ups with recorded differences again. */
     async reviewDifferences(afterId: string | null): Promise<Part> {
       const page = { afterId: afterId ?? NIL, limit: TOP_UPS_PER_PART };
       return examineIds(await listDiffering(database, page));
     },
 
-    /** A walk cannot have come further than now, whatever its caller says. */
+    /** Records how far the comparison got, at most until now, whatever the caller says. */
     async endWalk(until: number): Promise<void> {
       await recordWalk(database, new Date(Math.min(until * 1_000, Date.now())).toISOString());
     },

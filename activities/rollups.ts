@@ -1,4 +1,4 @@
-/** The step that moves earnings from the tails into sums: bounded, and safe to run twice or at once. */
+/** The step that moves earnings from the tails into sums. Bounded, and safe to repeat or run concurrently. */
 import type { Database } from '../src/store/database.ts';
 import { rollUp, type RollupStep } from '../src/store/earnings/rollups.ts';
 

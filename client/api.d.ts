@@ -61,7 +61,9 @@ export interface AgentReply {
 export interface BalanceReply {
   /** Dollars that can be spent now. */
   balance: number;
-  /** Dollars that refunds and disputes took after they were spent. The next credits pay them. */
+  /**
+   * Dollars that refunds and disputes took back after they were spent. The next credits repay them.
+   */
   debt: number;
   /** Your consumer id. */
   consumerId: string;
@@ -76,12 +78,12 @@ export interface BalanceReply {
   };
 }
 export interface BatchedCharge {
-  /** The consumer's key. Without a valid one the charge is refused. */
+  /** The consumer's key. Without a valid key, the charge is refused. */
   apiKey?: string;
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
@@ -93,7 +95,7 @@ export interface BatchedCharge {
 }
 export interface CaptureBody {
   /**
-   * Dollars to charge. Default: all that the hold has left. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /** Whether to release the rest. Default: true. False leaves the hold open. */
@@ -116,7 +118,7 @@ export interface CaptureReply {
   amount: number;
   /** The developer who made the charge. */
   developerId: string;
-  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -133,11 +135,11 @@ export interface HoldReply {
   id: string;
   /** The name of the tool. */
   tool: string;
-  /** Dollars that were reserved. */
+  /** Dollars reserved. */
   amount: number;
-  /** Dollars that its captures charged so far. */
+  /** Dollars charged so far by its captures. */
   captured: number;
-  /** Dollars that are still reserved. 0 once the hold is closed. */
+  /** Dollars still reserved. 0 once the hold is closed. */
   remaining: number;
   /** The state of the hold. */
   status: 'open' | 'captured' | 'released' | 'expired';
@@ -145,7 +147,7 @@ export interface HoldReply {
   expiresAt: string;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** The consumer whose balance it is on. */
+  /** The consumer whose balance is reserved. */
   consumerId: string;
   /** The developer who placed the hold. */
   developerId: string;
@@ -153,15 +155,17 @@ export interface HoldReply {
 export interface ChangedToolReply {
   /** The id of the tool. */
   id: string;
-  /** The name by which it is charged. */
+  /** The name used in charges. */
   name: string;
   /** What it does. */
   description: string;
-  /** Dollars per call. With null, each charge names its amount. */
+  /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** Whether the tool is archived: not listed, and its price not in force. */
+  /**
+   * Whether the tool is archived. An archived tool is not listed, and its price does not apply.
+   */
   archived: boolean;
 }
 export interface ChargeBatchBody {
@@ -176,7 +180,7 @@ export interface ChargeBatchReply {
   results: (
     | {
         status: 201;
-        /** The idempotency key had made this charge before. */
+        /** The idempotency key had already made this charge. */
         replayed?: true;
         /** The id of the charge. */
         id: string;
@@ -186,7 +190,7 @@ export interface ChargeBatchReply {
         amount: number;
         /** The developer who made the charge. */
         developerId: string;
-        /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+        /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
         receipt: string;
         /** When it was made, in UTC. */
         createdAt: string;
@@ -246,9 +250,9 @@ export interface ChargeBatchReply {
             | 'internal_error'
             | 'outcome_unknown'
             | 'service_unavailable';
-          /** What went wrong, in a sentence for people. */
+          /** What went wrong, as a sentence for people. */
           message: string;
-          /** The field of the request at fault, such as `amount`. */
+          /** The field that caused the error, such as `amount`. */
           param?: string;
           /** The page that explains the code. */
           docUrl: string;
@@ -256,9 +260,9 @@ export interface ChargeBatchReply {
           requestId: string;
           /** With `insufficient_balance`: the consumer's balance. */
           balance?: number;
-          /** With `insufficient_balance`: the dollars that were needed. */
+          /** With `insufficient_balance`: the dollars needed. */
           required?: number;
-          /** With `insufficient_balance`: the dollars that are missing. */
+          /** With `insufficient_balance`: the dollars missing. */
           shortfall?: number;
           /** A page where the consumer can top up. */
           topUpUrl?: string;
@@ -266,9 +270,9 @@ export interface ChargeBatchReply {
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
           left?: number;
-          /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
+          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
           refundable?: number;
-          /** With `exceeds_hold`: the dollars that the hold has left. */
+          /** With `exceeds_hold`: the dollars left in the hold. */
           remaining?: number;
           /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
           status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
@@ -279,12 +283,12 @@ export interface ChargeBatchReply {
   )[];
 }
 export interface ChargeBody {
-  /** The consumer's key. Without a valid one the charge is refused. */
+  /** The consumer's key. Without a valid key, the charge is refused. */
   apiKey?: string;
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
@@ -301,7 +305,7 @@ export interface ChargeReply {
   amount: number;
   /** The developer who made the charge. */
   developerId: string;
-  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -326,13 +330,13 @@ export interface DeveloperChargeReply {
   amount: number;
   /** The developer who made the charge. */
   developerId: string;
-  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** Dollars of the charge that were refunded so far. */
+  /** Dollars of the charge refunded so far. */
   refunded: number;
-  /** The hold that the charge was captured from, if there was one. */
+  /** The hold from which the charge was captured, if any. */
   holdId?: string;
   /** The consumer who was charged. */
   consumerId: string;
@@ -358,25 +362,25 @@ export interface CheckoutReply {
     | 'charged_back';
 }
 export interface ConsumerStatementReply {
-  /** A month in UTC: this one or one before. */
+  /** A UTC month: the current or an earlier one. */
   month: string;
   /** The beginning of the month. */
   from: string;
   /** The beginning of the next month. */
   to: string;
   /**
-   * False until a minute after the end of the month: this is the statement so far. A complete one never changes.
+   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes.
    */
   complete: boolean;
   /** Your consumer id. */
   consumerId: string;
-  /** The balance when the month began, disputed money included. */
+  /** The balance at the beginning of the month, including disputed money. */
   openingBalance: number;
-  /** Everything but charges that changed the balance. */
+  /** All changes of the balance except charges. */
   movements: {
     /** `top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ... */
     kind: string;
-    /** Dollars. Negative when they were taken from the balance. */
+    /** Dollars. Negative when taken from the balance. */
     amount: number;
     /** The top-up that it belongs to, or null. */
     topUpId: string | null;
@@ -385,7 +389,7 @@ export interface ConsumerStatementReply {
     /** When it was made, in UTC. */
     createdAt: string;
   }[];
-  /** What was spent, by tool. */
+  /** Dollars spent, by tool. */
   charges: {
     /** The name of the tool. */
     tool: string;
@@ -394,25 +398,25 @@ export interface ConsumerStatementReply {
     /** Dollars spent. */
     amount: number;
   }[];
-  /** The opening balance and the movements, less the charges. */
+  /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
 }
 export interface DeveloperStatementReply {
-  /** A month in UTC: this one or one before. */
+  /** A UTC month: the current or an earlier one. */
   month: string;
   /** The beginning of the month. */
   from: string;
   /** The beginning of the next month. */
   to: string;
   /**
-   * False until a minute after the end of the month: this is the statement so far. A complete one never changes.
+   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes.
    */
   complete: boolean;
   /** Your developer id. */
   developerId: string;
   /** Dollars earned before the month. */
   openingEarnings: number;
-  /** What was charged, by day and tool. */
+  /** Dollars charged, by day and tool. */
   earned: {
     /** The UTC day. */
     day: string;
@@ -423,7 +427,7 @@ export interface DeveloperStatementReply {
     /** Dollars charged, refunded or not. */
     amount: number;
   }[];
-  /** What was refunded, by day and tool. */
+  /** Dollars refunded, by day and tool. */
   refunds: {
     /** The UTC day on which the refunds were made. */
     day: string;
@@ -434,7 +438,7 @@ export interface DeveloperStatementReply {
     /** Dollars refunded. */
     amount: number;
   }[];
-  /** The opening earnings and what was earned, less refunds. */
+  /** The opening earnings plus the dollars earned, less refunds. */
   closingEarnings: number;
 }
 export interface DeveloperTopUpsReply {
@@ -443,7 +447,7 @@ export interface DeveloperTopUpsReply {
     id: string;
     /** The consumer who topped up. */
     consumerId: string;
-    /** Dollars of the whole top-up. */
+    /** Dollars of the complete top-up. */
     amount: number;
     /** The state of the top-up. */
     status:
@@ -457,7 +461,7 @@ export interface DeveloperTopUpsReply {
       | 'charged_back';
     /** When it was made, in UTC. */
     createdAt: string;
-    /** Dollars of it that were spent on your tools. */
+    /** Dollars of it spent on your tools. */
     charged: number;
     /** How many charges of your tools it paid for. */
     charges: number;
@@ -470,16 +474,16 @@ export interface DeveloperTopUpsReply {
 export interface EarningsReply {
   /** Your developer id. */
   developerId: string;
-  /** Dollars earned from `from` to `to`, by default in all time. */
+  /** Dollars earned from `from` to `to`, or in total by default. */
   totalEarnings: number;
   /** Dollars earned since 00:00 UTC. */
   todayEarnings: number;
-  /** Dollars earned by each tool from `from` to `to`, by default in all time. */
+  /** Dollars earned by each tool from `from` to `to`, or in total by default. */
   byTool: {
     /** Dollars. */
     [k: string]: number;
   };
-  /** With `interval`: every hour or day since `from`, the empty ones included. */
+  /** With `interval`: every hour or day since `from`, including empty ones. */
   series?: {
     /** The beginning of the interval. */
     from: string;
@@ -539,9 +543,9 @@ export interface ErrorReply {
       | 'internal_error'
       | 'outcome_unknown'
       | 'service_unavailable';
-    /** What went wrong, in a sentence for people. */
+    /** What went wrong, as a sentence for people. */
     message: string;
-    /** The field of the request at fault, such as `amount`. */
+    /** The field that caused the error, such as `amount`. */
     param?: string;
     /** The page that explains the code. */
     docUrl: string;
@@ -549,9 +553,9 @@ export interface ErrorReply {
     requestId: string;
     /** With `insufficient_balance`: the consumer's balance. */
     balance?: number;
-    /** With `insufficient_balance`: the dollars that were needed. */
+    /** With `insufficient_balance`: the dollars needed. */
     required?: number;
-    /** With `insufficient_balance`: the dollars that are missing. */
+    /** With `insufficient_balance`: the dollars missing. */
     shortfall?: number;
     /** A page where the consumer can top up. */
     topUpUrl?: string;
@@ -559,9 +563,9 @@ export interface ErrorReply {
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
     left?: number;
-    /** With `refund_exceeds_charge`: the dollars of the charge that can be refunded. */
+    /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
     refundable?: number;
-    /** With `exceeds_hold`: the dollars that the hold has left. */
+    /** With `exceeds_hold`: the dollars left in the hold. */
     remaining?: number;
     /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
     status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
@@ -580,10 +584,12 @@ export interface GrantBody {
   /** How often the grant can be used. */
   type: 'one_time' | 'session' | 'limited';
   /**
-   * When it expires, in ISO 8601: at most 30 days ahead. Default: a day ahead. A `session` needs it.
+   * When it expires, in ISO 8601: at most 30 days ahead. Default: in one day. Required for a `session`.
    */
   expiresAt?: string;
-  /** How many invocations may use it. Only a `limited` grant takes it, and needs it. */
+  /**
+   * How many invocations may use it. Required for a `limited` grant, and not allowed for others.
+   */
   maxUses?: number;
 }
 export interface GrantReply {
@@ -607,12 +613,12 @@ export interface GrantReply {
   maxUses?: number;
 }
 export interface HoldBody {
-  /** The consumer's key. Without a valid one the charge is refused. */
+  /** The consumer's key. Without a valid key, the charge is refused. */
   apiKey?: string;
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
@@ -634,11 +640,11 @@ export interface ListedHold {
   id: string;
   /** The name of the tool. */
   tool: string;
-  /** Dollars that were reserved. */
+  /** Dollars reserved. */
   amount: number;
-  /** Dollars that its captures charged so far. */
+  /** Dollars charged so far by its captures. */
   captured: number;
-  /** Dollars that are still reserved. 0 once the hold is closed. */
+  /** Dollars still reserved. 0 once the hold is closed. */
   remaining: number;
   /** The state of the hold. */
   status: 'open' | 'captured' | 'released' | 'expired';
@@ -646,7 +652,7 @@ export interface ListedHold {
   expiresAt: string;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** The consumer whose balance it is on. */
+  /** The consumer whose balance is reserved. */
   consumerId: string;
   /** The developer who placed the hold. */
   developerId: string;
@@ -662,10 +668,10 @@ export interface IntentBody {
 export interface IntentReply {
   intent: {
     /**
-     * The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.
+     * The registered intent or capability that matches the query best, or `unknown` when none shares a word with it.
      */
     name: string;
-    /** 0 for `unknown`, 1 for the same words. */
+    /** From 0 for `unknown` to 1 for identical words. */
     confidence: number;
   };
 }
@@ -675,7 +681,7 @@ export interface InvocationBody {
   grantId: string;
   /** Printable text of 1 to 200 characters, not all blank. */
   capability: string;
-  /** What the capability takes. The agent receives it unchanged. */
+  /** The input of the capability. The agent receives it unchanged. */
   payload: {
     [k: string]: unknown;
   };
@@ -683,11 +689,11 @@ export interface InvocationBody {
 export interface InvocationReceiptReply {
   /** The id of the invocation. */
   invocationId: string;
-  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
   receipt: string;
-  /** The account that invoked; its key signs. */
+  /** The account that invoked the agent. Its key signs the receipt. */
   developerId: string;
-  /** The caller, as the grant names it. */
+  /** The caller named in the grant. */
   callerId: string;
   /** The agent. */
   targetAgentId: string;
@@ -698,10 +704,10 @@ export interface InvocationReceiptReply {
   /** How it ended. */
   status: 'succeeded' | 'failed';
   /**
-   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.
+   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without whitespace.
    */
   requestSha256: string;
-  /** SHA-256 of the JSON of `result`, without blanks. Null when it failed. */
+  /** SHA-256 of the JSON of `result`, without whitespace. Null when it failed. */
   resultSha256: string | null;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -721,7 +727,7 @@ export interface InvocationReply {
   capability: string;
   /** How many times the agent was called. */
   attempts: number;
-  /** What the agent answered, once it has `succeeded`. */
+  /** The agent's answer, once the invocation has `succeeded`. */
   result?: {
     [k: string]: unknown;
   };
@@ -734,7 +740,7 @@ export interface InvocationReply {
     /** The reason, for people. */
     message: string;
   };
-  /** What went wrong at the last attempt, while it goes on. */
+  /** The error of the last attempt, while the invocation continues. */
   lastError?: {
     /**
      * One of agent_unavailable, agent_refused, agent_error, invalid_answer, answer_too_large, endpoint_not_allowed, protocol_not_supported, deadline_exceeded, canceled.
@@ -757,13 +763,13 @@ export interface ListedCharge {
   amount: number;
   /** The developer who made the charge. */
   developerId: string;
-  /** The signed receipt. `POST /v1/receipts/verify` checks it. */
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
   receipt: string;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** Dollars of the charge that were refunded so far. */
+  /** Dollars of the charge refunded so far. */
   refunded: number;
-  /** The hold that the charge was captured from, if there was one. */
+  /** The hold from which the charge was captured, if any. */
   holdId?: string;
 }
 export interface PlacedHoldReply {
@@ -771,11 +777,11 @@ export interface PlacedHoldReply {
   id: string;
   /** The name of the tool. */
   tool: string;
-  /** Dollars that were reserved. */
+  /** Dollars reserved. */
   amount: number;
-  /** Dollars that its captures charged so far. */
+  /** Dollars charged so far by its captures. */
   captured: number;
-  /** Dollars that are still reserved. 0 once the hold is closed. */
+  /** Dollars still reserved. 0 once the hold is closed. */
   remaining: number;
   /** The state of the hold. */
   status: 'open' | 'captured' | 'released' | 'expired';
@@ -783,7 +789,7 @@ export interface PlacedHoldReply {
   expiresAt: string;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** The consumer whose balance it is on. */
+  /** The consumer whose balance is reserved. */
   consumerId: string;
   /** The developer who placed the hold. */
   developerId: string;
@@ -796,19 +802,19 @@ export interface PublicKeysReply {
     crv: 'Ed25519';
     alg: 'EdDSA';
     use: 'sig';
-    /** The id of the key, as public receipts name it. */
+    /** The id of the key, as named in public receipts. */
     kid: string;
     /** The public key, in base64url. */
     x: string;
   }[];
 }
 export interface PublicReceiptReply {
-  /** The same words, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
+  /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;
 }
 export interface ReceiptKeysReply {
   keys: {
-    /** The id of the key, as receipts name it. */
+    /** The id of the key, as named in receipts. */
     id: string;
     /** The HMAC-SHA-256 key, in base64url. It signs as well as it verifies: keep it secret. */
     key: string;
@@ -816,7 +822,7 @@ export interface ReceiptKeysReply {
 }
 export interface RefundBody {
   /**
-   * Dollars to give back. Default: all of the charge that is not refunded yet. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to refund. Default: all of the charge that has not been refunded. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
 }
@@ -825,9 +831,9 @@ export interface RefundReply {
   id: string;
   /** The charge that was refunded. */
   chargeId: string;
-  /** Dollars that this refund gave back. */
+  /** Dollars refunded by this refund. */
   amount: number;
-  /** Dollars that all refunds of the charge gave back so far. */
+  /** Dollars refunded so far by all refunds of the charge. */
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -840,7 +846,7 @@ export interface ResolveBody {
 }
 export interface ResolveReply {
   /**
-   * The best first.
+   * Best match first.
    *
    * @maxItems 50
    */
@@ -854,19 +860,19 @@ export interface ResolveReply {
   }[];
   intent: {
     /**
-     * The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.
+     * The registered intent or capability that matches the query best, or `unknown` when none shares a word with it.
      */
     name: string;
-    /** 0 for `unknown`, 1 for the same words. */
+    /** From 0 for `unknown` to 1 for identical words. */
     confidence: number;
   };
 }
 export interface SignedInvocation {
   /** The id of the invocation. */
   id: string;
-  /** The account that invoked; its key signs. */
+  /** The account that invoked the agent. Its key signs the receipt. */
   developerId: string;
-  /** The caller, as the grant names it. */
+  /** The caller named in the grant. */
   callerId: string;
   /** The agent. */
   targetAgentId: string;
@@ -877,10 +883,10 @@ export interface SignedInvocation {
   /** How it ended. */
   status: 'succeeded' | 'failed';
   /**
-   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.
+   * SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without whitespace.
    */
   requestSha256: string;
-  /** SHA-256 of the JSON of `result`, without blanks. Null when it failed. */
+  /** SHA-256 of the JSON of `result`, without whitespace. Null when it failed. */
   resultSha256: string | null;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -892,14 +898,14 @@ export interface ToolBody {
   name: string;
   description?: string;
   /**
-   * Dollars per call, as a number or a decimal string. With null, each charge names its amount.
+   * Dollars per call, as a number or a decimal string. If null, each charge must state its amount.
    */
   price?: (number | string) | null;
 }
 export interface ToolChanges {
   description?: string;
   /**
-   * Dollars per call, as a number or a decimal string. With null, each charge names its amount.
+   * Dollars per call, as a number or a decimal string. If null, each charge must state its amount.
    */
   price?: (number | string) | null;
   /** True archives the tool, false restores it. */
@@ -908,11 +914,11 @@ export interface ToolChanges {
 export interface ToolReply {
   /** The id of the tool. */
   id: string;
-  /** The name by which it is charged. */
+  /** The name used in charges. */
   name: string;
   /** What it does. */
   description: string;
-  /** Dollars per call. With null, each charge names its amount. */
+  /** Dollars per call. If null, each charge must state its amount. */
   price: number | null;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -921,21 +927,21 @@ export interface ToolsReply {
   tools: {
     /** The id of the tool. */
     id: string;
-    /** The name by which it is charged. */
+    /** The name used in charges. */
     name: string;
     /** What it does. */
     description: string;
-    /** Dollars per call. With null, each charge names its amount. */
+    /** Dollars per call. If null, each charge must state its amount. */
     price: number | null;
-    /** How many charges it has had. */
+    /** How many times it has been charged. */
     totalCharges: number;
-    /** Dollars that it has earned, less refunds. */
+    /** Dollars it has earned, less refunds. */
     totalRevenue: number;
   }[];
 }
 export interface TopUpBody {
   /**
-   * Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount: number | string;
 }
@@ -956,7 +962,7 @@ export interface TopUpRecord {
     | 'charged_back';
   /** How it is paid. */
   method: 'checkout' | 'direct' | 'manual';
-  /** Whether a charge started it, rather than a request. */
+  /** Whether a charge triggered it, rather than a request. */
   automatic: boolean;
   /** When it was made, in UTC. */
   createdAt: string;
@@ -969,7 +975,7 @@ export interface TopUpRecord {
     /** The reason, for people. */
     message: string;
   } | null;
-  /** Where the consumer can pay. Present while it can be paid. */
+  /** Where the consumer can pay. Present only while payment is possible. */
   sessionUrl?: string;
 }
 export interface TopUpReply {
@@ -1007,7 +1013,9 @@ export interface UsageByDayReply {
 }
 export interface UsageReply {
   charges: ListedCharge[];
-  /** Dollars of all charges that match, on every page, less the refunds made in the same time. */
+  /**
+   * Dollars of all matching charges, not only this page, less the refunds made in the same period.
+   */
   total: number;
   /** Whether another page follows. */
   hasMore: boolean;
@@ -1015,15 +1023,15 @@ export interface UsageReply {
   nextCursor: string | null;
 }
 export interface VerifyBody {
-  /** The receipt, as a charge or an invocation returned it, or a public one. */
+  /** A receipt returned by a charge or an invocation, or a public receipt. */
   receipt: string;
 }
 export interface VerifyReply {
-  /** Whether the signature is right and the ledger has what the receipt says. */
+  /** Whether the signature is valid and the ledger confirms the contents. */
   valid: boolean;
-  /** Whether the ledger has what the receipt says, to the byte. */
+  /** Whether the ledger confirms the contents, to the byte. */
   recorded: boolean;
-  /** The key that signed it. Null when the signature is not right. */
+  /** The key that signed it. Null when the signature is invalid. */
   keyId: string | null;
   /** The charge that it is for. Null when the receipt is not valid. */
   charge?: {

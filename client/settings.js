@@ -64,8 +64,8 @@ export function checkPrice(tool, price) {
   const dollars = Number(exactly(price));
   if (dollars > 0 && dollars <= CHARGE_DOLLARS_MAX) return;
   throw new RangeError(
-    `Farebox: the price of "${tool}" is ${String(price)}. It must be more than 0 and at most ` +
-      '1,000,000 dollars, with at most six decimals',
+    `Farebox: the price of "${tool}" is ${String(price)}. It must be more than $0 and at most ` +
+      '$1,000,000, with at most six decimals',
   );
 }
 

@@ -1,4 +1,4 @@
-/** Builds the console into `.dist`, each file beside its brotli twin, which the API serves as they are. */
+/** Builds the console into `.dist`, with a Brotli copy beside each file. The API serves both unchanged. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';

@@ -1,4 +1,4 @@
--- Roles and databases of docker-compose.yml, run by psql as superuser at each start: makes what is missing, and sets the
+-- Roles and databases of docker-compose.yml. psql runs this as superuser at each start: it creates missing ones and sets the
 -- passwords. Neither role can connect to the other's databases.
 \getenv farebox_password FAREBOX_PASSWORD
 \getenv temporal_password TEMPORAL_PASSWORD

@@ -5,12 +5,12 @@
 import { microsOfDollars, type Micros } from './domain/money.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 
-/** What concerns the ledger alone: enough for the commands that only need Postgres. */
+/** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
   readonly databaseUrl: string;
   readonly keyPrefix: string;
   readonly ledgerCount: number;
-  /** What a new account consents to have taken from its card in a UTC month; none with real money. */
+  /** The monthly amount (UTC) that a new account consents to have charged to its card. None with real money. */
   readonly consentCeiling: Micros | undefined;
   readonly logLevel: string;
 }
@@ -25,14 +25,14 @@ export interface TemporalConfig {
 
 export interface StripeConfig {
   readonly secretKey: string;
-  /** Where the API is, when it is not Stripe's own: the simulator, a test double. */
+  /** The API's address when it is not Stripe's own, such as the simulator or a test double. */
   readonly apiBase: URL | undefined;
-  /** Every secret whose signature is good: more than one during a rotation. */
+  /** All accepted signing secrets: more than one during a rotation. */
   readonly webhookSecrets: readonly string[];
 }
 
 export interface MailConfig {
-  /** Undefined: mails are kept or dropped. */
+  /** If undefined, mails are kept or dropped. */
   readonly smtpUrl: string | undefined;
   readonly from: string;
   /** Whether mails are kept and shown at /dev/mail instead of being sent: in development, never in public. */
@@ -44,37 +44,37 @@ export type SignUp = 'open' | 'invited' | 'closed';
 export interface ScheduleConfig {
   /** How often earnings are moved from the tails into sums. */
   readonly rollUpEverySeconds: number;
-  /** How often the processor's books are compared with ours. */
+  /** How often our records are compared with Stripe's. */
   readonly reconcileEverySeconds: number;
 }
 
 export interface Config extends LedgerConfig, ScheduleConfig {
   readonly host: string;
   readonly port: number;
-  /** Where Prometheus reads this process's metrics; undefined: nowhere. */
+  /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
-  /** Whether other API processes listen on the port too; the kernel spreads connections over them. */
+  /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
-  /** What clients use to reach the API; links in answers are built from it, never from a Host header. */
+  /** The address that clients use to reach the API. Links in replies are built from it, never from a Host header. */
   readonly baseUrl: string;
-  /** Secrets that receipts' keys are derived from, by number; the highest signs, all verify. */
+  /** The secrets from which receipt keys are derived, by number. The highest number signs; all verify. */
   readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
   readonly stripe: StripeConfig;
   readonly mail: MailConfig;
-  /** Who may sign up in the console: everybody, the owners of accounts that an operator made, nobody. */
+  /** Who may sign up in the console: everybody, only the owners of accounts created by an operator, or nobody. */
   readonly signUp: SignUp;
   /** The header in which a proxy names the client, in lower case; undefined: clients connect directly. */
   readonly clientAddressHeader: string | undefined;
-  /** Whether a direct top-up without a saved card saves the processor's test card first. */
+  /** Whether a direct top-up without a saved card first saves Stripe's test card. */
   readonly savesTestCard: boolean;
-  /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
+  /** How long after a session opens the workflow first asks, unprompted, whether it was paid. */
   readonly firstAskMs: number;
   /** How long a checkout can be paid. */
   readonly checkoutMinutes: number;
-  /** How long an automatic top-up leaves a card alone that was declined once. */
+  /** How long automatic top-ups wait after the card was declined once. */
   readonly autoTopUpRetryMs: number;
-  /** Rate limits of an API process; 0 failed keys: no limit, for what stands behind a proxy. */
+  /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
     readonly refundsPerSecond: number;
@@ -84,7 +84,7 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
-  /** How long after it was made an invocation is given up. */
+  /** How long after its creation an invocation is given up. */
   readonly invocationDeadlineMs: number;
 }
 
@@ -172,7 +172,7 @@ export function readConfig(env: Environment): Config {
   });
 }
 
-/** What is fine for a trial and must not meet real money. */
+/** Refuses settings that are fine for a trial but unsafe with real money. */
 function refuseUnsafe(env: Environment): void {
   const baseUrl = URL.parse(env['BASE_URL'] ?? '');
   if (baseUrl?.protocol !== 'https:') {
@@ -203,7 +203,7 @@ function refuseUnsafe(env: Environment): void {
   }
 }
 
-/** Text from an example, or a key pressed for a while: 64 random hex digits have 16 different ones. */
+/** Detects text from an example, or a repeated character: 64 random hex digits contain nearly all 16. */
 function isPlaceholder(secret: string): boolean {
   return (
     /change.?me|example|default|password|your.?secret/i.test(secret) || new Set(secret).size < 10

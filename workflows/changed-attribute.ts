@@ -1,10 +1,10 @@
-/** Each upsert of search attributes is an event in the history, so only what has changed is sent. */
+/** Each upsert of search attributes is a history event, so only changed attributes are sent. */
 import { workflowInfo } from '@temporalio/workflow';
 import type { SearchAttributeName } from '../src/domain/search-attributes.ts';
 
 type Value<T> = T extends 'KEYWORD' ? string : T extends 'DOUBLE' ? number : boolean;
 
-/** For `upsertSearchAttributes`: one, or none when it is shown already. Undefined takes it away. */
+/** For `upsertSearchAttributes`: the attribute, or nothing if it already has the value. Undefined removes it. */
 export function changedAttribute<T extends 'KEYWORD' | 'DOUBLE' | 'BOOL'>(
   name: SearchAttributeName,
   type: T,

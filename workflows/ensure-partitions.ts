@@ -1,12 +1,12 @@
-/** Makes the partitions of the coming months, so that no month begins without one. A schedule starts it. */
+/** Creates the partitions of the coming months, so that no month begins without one. Started by a schedule. */
 import { proxyActivities } from '@temporalio/workflow';
 import type { PartitionActivities } from '../activities/partitions.ts';
 
-// Without end: while traffic does not let a month be made, the UI shows which.
+// Retries without limit: while traffic keeps a partition from being created, the UI shows its month.
 const { ensurePartitions: ensure } = proxyActivities<PartitionActivities>({
   startToCloseTimeout: '1m',
   retry: { initialInterval: '1m', backoffCoefficient: 2, maximumInterval: '1h' },
-  summary: 'Make the partitions that are missing',
+  summary: 'Create missing partitions',
 });
 
 export async function ensurePartitions(): Promise<readonly string[]> {

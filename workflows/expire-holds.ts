@@ -1,16 +1,16 @@
 /**
- * A net under the sweep of holds that each worker runs every second. A schedule starts it once a minute; it usually
+ * A fallback for the sweep of holds that each worker runs every second. A schedule starts it once a minute; it usually
  * finds nothing to do.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { HoldActivities } from '../activities/holds.ts';
 
-// Without end: while a step fails no other run begins, and the UI shows what it met.
+// Retries without limit: while a step fails no other run starts, and the UI shows the error.
 const { sweepHolds } = proxyActivities<HoldActivities>({
   startToCloseTimeout: '15s',
   heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
-  summary: 'Give back what expired holds reserve',
+  summary: 'Release expired holds',
 });
 
 /** Six events of history each. */

@@ -1,6 +1,6 @@
 /**
- * What operators see of an invocation in the Temporal UI: search attributes to filter by, and details in
- * Markdown. No payload and no words of the agent in either.
+ * What operators see of an invocation in the Temporal UI: search attributes to filter by, and details in Markdown.
+ * Neither contains the payload or the agent's answer.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { changedAttribute } from './changed-attribute.ts';
@@ -26,18 +26,18 @@ function detailsOf({ view, waitingFor, stuck, ended }: Displayed): string {
   const attempts = view.attempts === 1 ? '1 attempt' : `${view.attempts} attempts`;
   if (ended) {
     const why = view.error === null ? '' : ` (${view.error.code}: ${view.error.message})`;
-    return `Ended after ${attempts}: **${view.status}**${why}. Nothing to do.`;
+    return `Ended after ${attempts}: **${view.status}**${why}. No action needed.`;
   }
   if (stuck !== null) {
     return [
       `**Stuck** since ${stuck.since}: the step \`${stuck.step}\` keeps failing; ${attempts} so far.`,
       `> ${stuck.message}`,
-      'It tries again by itself, at growing intervals up to a minute. To do: mend the cause, or tell the' +
-        ' owner of the agent; the update `retry` tries now, "Request Cancellation" ends it as failed.',
+      'It retries automatically, at growing intervals up to a minute. To do: fix the cause, or tell the owner of' +
+        ' the agent. The update `retry` tries again now; "Request Cancellation" ends the invocation as failed.',
     ].join('\n\n');
   }
   if (view.error !== null) {
-    return `${attempts} so far. The last one met:\n\n> ${view.error.message}`;
+    return `${attempts} so far. Last error:\n\n> ${view.error.message}`;
   }
   return `Waiting for the ${waitingFor ?? 'worker'}.`;
 }

@@ -1,7 +1,7 @@
 /**
- * An invocation, until the agent has answered or its time is over. The attempts are made here and not by
- * Temporal's retries, so that an operator sees what each one met, and can have the next one now. What the
- * agent answers goes straight into Postgres, which also decides how the invocation has ended.
+ * An invocation, until the agent answers or the deadline passes. The attempts are made here and not by Temporal's
+ * retries, so that an operator sees each error and can start the next attempt now. The agent's answer goes straight
+ * into Postgres, which also decides how the invocation ended.
  */
 import {
   ActivityFailure,
@@ -12,7 +12,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { AgentActivities } from '../activities/agents.ts';
+import type { InvocationAttemptActivities } from '../activities/invocation-attempts.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
 import {
   agentTaskQueue,
@@ -35,7 +35,7 @@ interface Run {
 
 /** About 15 seconds of failing. */
 const STUCK_AFTER = 5;
-/** Further attempts come later than any caller waits. */
+/** Later attempts start after every caller has stopped waiting. */
 const ANSWERS_AFTER = 2;
 
 export async function invocation(input: InvocationInput): Promise<InvocationView> {
@@ -45,7 +45,7 @@ export async function invocation(input: InvocationInput): Promise<InvocationView
   return steps.orderly(async () => {
     await steps.take('begin', () => begin(run));
     if (run.view.status === 'running') {
-      // Those of earlier runs count: it is the agent that has failed so often.
+      // Attempts of earlier runs count too, since they all measure the agent.
       steps.failures = run.view.attempts;
       steps.waitingFor = 'agent';
       steps.display();
@@ -57,7 +57,7 @@ export async function invocation(input: InvocationInput): Promise<InvocationView
 }
 
 async function begin(run: Run): Promise<void> {
-  const begun = await inPostgres('Take up the invocation').beginInvocation(run.invocationId);
+  const begun = await inPostgres('Claim the invocation').beginInvocation(run.invocationId);
   const { status, attempts, error } = begun;
   run.view = { status, attempts, error };
   run.deadlineAtMs = Date.now() + begun.deadlineInMs;
@@ -93,7 +93,9 @@ function noteFailedAttempt(run: Run, error: unknown): void {
 async function giveUp(run: Run): Promise<void> {
   const { cancelAsked } = run.steps;
   const code = cancelAsked ? 'canceled' : 'deadline_exceeded';
-  const summary = cancelAsked ? 'End it, as an operator asked' : 'Give up: its time is over';
+  const summary = cancelAsked
+    ? 'End it at the request of an operator'
+    : 'Give up: the deadline has passed';
   run.view = await inPostgres(summary).giveUpInvocation(run.invocationId, code);
 }
 
@@ -108,8 +110,8 @@ function inPostgres(summary: string): InvocationActivities {
   });
 }
 
-function toAgent(run: Run): AgentActivities {
-  return proxyActivities<AgentActivities>({
+function toAgent(run: Run): InvocationAttemptActivities {
+  return proxyActivities<InvocationAttemptActivities>({
     taskQueue: agentTaskQueue(workflowInfo().taskQueue),
     startToCloseTimeout: run.attemptTimeoutMs + 15_000,
     heartbeatTimeout: '10s',
@@ -118,7 +120,7 @@ function toAgent(run: Run): AgentActivities {
   });
 }
 
-/** Until the next attempt is due, or asked for, or the invocation's time is over. */
+/** Waits until the next attempt is due or requested, or the deadline passes. */
 async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Promise<void> {
   const { steps } = run;
   const isCall = step === 'call';
@@ -139,7 +141,7 @@ function listen(run: Run): void {
       await condition(() => steps.ended || steps.failures >= ANSWERS_AFTER);
       return run.view;
     },
-    { description: 'Answers when the invocation has ended, or will not soon.' },
+    { description: 'Returns when the invocation has ended, or will not end soon.' },
   );
   setHandler(
     messages.invocationRetry,
@@ -147,10 +149,10 @@ function listen(run: Run): void {
       await steps.isHeeded('woken');
       return progressOf(run);
     },
-    { description: 'For operators: makes the next attempt now.' },
+    { description: 'For operators: starts the next attempt now.' },
   );
   setHandler(messages.invocationStatus, () => progressOf(run), {
-    description: 'The status, how many attempts there were, and what the last one met.',
+    description: 'The status, the number of attempts and the last error.',
   });
 }
 

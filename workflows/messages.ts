@@ -1,7 +1,7 @@
 /**
- * Names and shapes of what can be said to our workflows. To `topUp` by the API and the relay (`sessionUrl`,
- * `outcome`, `paymentReported`, `reversalReported`) and by operators in the Temporal UI (`retry`, `cancel`,
- * `status`); those of `grant` and `invocation` are below.
+ * The messages that our workflows accept, and their types. The API and the relay send `topUp` `sessionUrl`, `outcome`,
+ * `paymentReported` and `reversalReported`; operators send it `retry`, `cancel` and `status` in the Temporal UI. The
+ * messages of `grant` and `invocation` are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { GrantStatus } from '../src/domain/grant.ts';
@@ -11,47 +11,47 @@ import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
 export interface TopUpInput {
   /** `tu_…` */
   readonly topUpId: string;
-  /** The run before this one was told of a refund or dispute, and had not settled it. */
+  /** A refund or dispute was reported to the previous run, which had not synced it. */
   readonly reversalReported?: boolean;
 }
 
 export interface TopUpView {
-  /** `withdrawn`: the request took it back before the workflow began, and nothing was done. */
+  /** `withdrawn`: the request withdrew the top-up before the workflow claimed it, and nothing was done. */
   readonly status: TopUpStatus | 'withdrawn';
   readonly sessionUrl: string | null;
   readonly failure: TopUpFailure | null;
 }
 
-/** Who has to act next. After a failure: the party that failed, `worker` when its process ended in the middle. */
+/** Who has to act next. After a failure, the party that failed; `worker` if its process ended during the step. */
 export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator' | 'agent' | 'worker';
 
 export interface TopUpProgress extends TopUpView {
-  /** Of its refunds and disputes: what they hold, and what they are owed. */
+  /** The amounts that its refunds and disputes hold, and that the consumer owes for them. */
   readonly heldDollars: number;
   readonly debtDollars: number;
-  /** The processor's own ids, as far as they are known: `cs_…`, `pi_…`. */
+  /** The processor's ids, once known: `cs_…`, `pi_…`. */
   readonly sessionId: string | null;
   readonly paymentIntentId: string | null;
   readonly waitingFor: WaitingFor | null;
   readonly stuck: Stuck | null;
 }
 
-/** A step has used up its attempts. It is tried again at growing intervals, or by `retry`. */
+/** A step has used up its attempts. It is retried at growing intervals, or by `retry`. */
 export interface Stuck {
   readonly step: string;
   readonly since: string;
   readonly message: string;
 }
 
-/** Updates rather than signals: the caller waits for the answer, in the round trip that starts it. */
+/** Updates rather than signals: the caller waits for the answer, in the round trip that starts the workflow. */
 export const sessionUrl = defineUpdate<TopUpView>('sessionUrl');
 export const outcome = defineUpdate<TopUpView>('outcome');
 export const retry = defineUpdate<TopUpProgress>('retry');
 export const cancel = defineUpdate<TopUpProgress>('cancel');
 
-/** A nudge: something was reported about this payment. Carries nothing, since nothing in it is believed. */
+/** A nudge: an event about this payment arrived. It has no payload, because the workflow would not trust one. */
 export const paymentReported = defineSignal('paymentReported');
-/** A nudge too: about a refund or dispute, by the processor or because one was asked for. */
+/** A nudge about a refund or dispute: the processor reported one, or a refund was requested. */
 export const reversalReported = defineSignal('reversalReported');
 
 export const status = defineQuery<TopUpProgress>('status');
@@ -66,7 +66,7 @@ export interface GrantView {
   readonly uses: number;
 }
 
-/** Nudges, as above: the grant's row says what is so. */
+/** Nudges, as above: the grant's row has the facts. */
 export const grantUsed = defineSignal('used');
 export const grantRevoked = defineSignal('revoked');
 export const grantStatus = defineQuery<GrantView>('status');

@@ -1,16 +1,16 @@
 /**
- * Holds the processor's books against ours, part by part: our own top-ups that are not settled, then all that the
- * processor booked since the last time. What it meets it has mended by the top-ups' own workflows; what then
- * still differs stays written down. A schedule starts it; one that ends early is followed by one from the same point.
+ * Compares the processor's books with ours, part by part: our unfinished top-ups, then everything that the processor
+ * booked since the last run. It nudges the workflows of top-ups that differ, which correct what they can, and records
+ * the remaining differences. Started by a schedule; if a run ends early, the next one starts from the same point.
  */
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
 
-/** How far it is: the answer when it has ended, and what a run hands to the next one. */
+/** The progress of a reconciliation: its result, and what a run passes to the next one. */
 export interface Reconciliation {
   readonly since: number;
   readonly until: number;
-  /** What comes next: a stage, and where in it. */
+  /** The next part: its stage, and where in that stage it starts. */
   readonly stage: number;
   readonly after: string | null;
   readonly looked: number;
@@ -23,7 +23,7 @@ const activities = (summary: string) =>
   proxyActivities<ReconciliationActivities>({
     startToCloseTimeout: '2m',
     heartbeatTimeout: '5s',
-    // A run that gives up is seen as failed, and the schedule's next one takes up its work.
+    // A run that gives up shows as failed, and the next scheduled run continues its work.
     retry: {
       initialInterval: '1s',
       backoffCoefficient: 2,
@@ -38,20 +38,20 @@ type Stage = (progress: Reconciliation) => Promise<Part>;
 const walking =
   (list: 'balanceTransactions' | 'refunds' | 'disputes'): Stage =>
   ({ since, until, after }) =>
-    activities(`Walk the processor's ${list}`).walkPage({ list, since, until, after });
+    activities(`Read the processor's ${list}`).walkPage({ list, since, until, after });
 
 const STAGES: readonly Stage[] = [
-  ({ after }) => activities('Ask about top-ups that are not settled').examineUnsettled(after),
+  ({ after }) => activities('Check unfinished top-ups').examineUnsettled(after),
   walking('balanceTransactions'),
   walking('refunds'),
   walking('disputes'),
 ];
 
-/** A nudged workflow is done within seconds: after these it is looked whether something still differs. */
+/** A nudged workflow finishes within seconds. After each of these delays, the differences are checked again. */
 const REVIEW_AFTER_MS = [2_000, 5_000, 15_000];
 
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
-  const plan = begun ?? (await activities('Plan the walk').planWalk());
+  const plan = begun ?? (await activities('Plan the comparison').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
   let progress: Reconciliation = begun ?? { ...start, ...plan };
   for (let stage = STAGES[progress.stage]; stage; stage = STAGES[progress.stage]) {
@@ -67,11 +67,11 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
       nudged: progress.nudged + part.nudged,
     };
   }
-  await activities('Note how far the walk came').endWalk(progress.until);
+  await activities('Record how far the comparison got').endWalk(progress.until);
   return { ...progress, differing: await review(progress.nudged > 0) };
 }
 
-/** How many still differ, after what was nudged had time to do its work. */
+/** The number of top-ups that still differ, after the nudged workflows had time to finish. */
 async function review(isMending: boolean): Promise<number> {
   let differing = 0;
   for (const waitMs of isMending ? REVIEW_AFTER_MS : [0]) {
@@ -83,7 +83,7 @@ async function review(isMending: boolean): Promise<number> {
 }
 
 async function reviewOnce(): Promise<number> {
-  const { reviewDifferences } = activities('Look again at what differed');
+  const { reviewDifferences } = activities('Check the differences again');
   let differing = 0;
   let part: Part | undefined;
   do {

@@ -1,6 +1,6 @@
 /**
- * How a workflow takes its steps: each until it succeeds, with a pause after every attempt that failed, which
- * an operator can end by `retry`, and with `Stuck` shown once it has failed often enough.
+ * How a workflow runs its steps: it repeats each until it succeeds, pauses after every failed attempt (an operator can
+ * end the pause with `retry`), and shows `Stuck` after enough failures.
  */
 import {
   ActivityFailure,
@@ -15,26 +15,26 @@ import {
 import type { Stuck, WaitingFor } from './messages.ts';
 
 export interface Rules {
-  /** Failures in a row after which the workflow shows that it is stuck. */
+  /** Consecutive failures after which the workflow shows that it is stuck. */
   readonly stuckAfter: number;
   /** Called whenever an operator should see something new. */
   readonly display: () => void;
-  /** Called before a step when the history is long. It starts a new run, and so never returns. */
+  /** Called before a step when the history is long. Starts a new run, so it never returns. */
   readonly beginAnew: (step: string) => Promise<never>;
   /** Waits until the step that failed is due again. */
   readonly pauseAfter: (step: string, failure: ActivityFailure) => Promise<void>;
 }
 
 export class Steps {
-  /** The step in hand, or the one that is due next. */
+  /** The current step, or the next one. */
   step: string;
   waitingFor: WaitingFor | null;
   stuck: Stuck | null = null;
-  /** Attempts in a row that failed. */
+  /** Consecutive failed attempts. */
   failures = 0;
-  /** In a pause: no step is in hand. */
+  /** In a pause: no step is running. */
   resting = false;
-  /** A report or `retry` came; the pause ends, and the step that is due looks at what there is. */
+  /** A report or `retry` arrived: the pause ends, and the next step reads the current state. */
   woken = false;
   cancelAsked = false;
   ended = false;
@@ -46,7 +46,7 @@ export class Steps {
     this.#rules = rules;
   }
 
-  /** Runs a workflow so that "Request Cancellation" in the UI asks for the same orderly end as `cancel`. */
+  /** Runs a workflow so that "Request Cancellation" in the UI has the same effect as `cancel`. */
   orderly<T>(run: () => Promise<T>): Promise<T> {
     CancellationScope.current().cancelRequested.catch(() => (this.cancelAsked = true));
     return CancellationScope.nonCancellable(run);
@@ -60,7 +60,7 @@ export class Steps {
     }
   }
 
-  /** Takes the step once. Undefined: it failed, and the pause after it is over. */
+  /** Runs the step once. Undefined: it failed, and the pause after the failure is over. */
   async attempt<T>(
     step: string,
     act: () => Promise<T>,
@@ -80,7 +80,7 @@ export class Steps {
     }
   }
 
-  /** Waits until `isOver` or the time has passed. True: the time has not passed. */
+  /** Waits until `isOver` or the timeout. False: it timed out. */
   async pause(timeoutMs: number, summary: string, isOver: () => boolean): Promise<boolean> {
     this.resting = true;
     const isEarly = await condition(isOver, timeoutMs, { summary });
@@ -88,7 +88,7 @@ export class Steps {
     return isEarly;
   }
 
-  /** For updates: until what was asked for has been done, or has met something that has to be waited for. */
+  /** For updates: waits until the request has been carried out, or has led to another pause. */
   async isHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
     this[asked] = true;
     await condition(() => this.ended || (!this[asked] && this.resting));
@@ -98,7 +98,7 @@ export class Steps {
     this.#rules.display();
   }
 
-  /** Shows the end, and waits until everybody who asked has been answered. */
+  /** Shows that the workflow has ended, and waits until all updates are answered. */
   async end(): Promise<void> {
     this.ended = true;
     this.stuck = null;
@@ -112,7 +112,7 @@ export class Steps {
     this.woken = false;
   }
 
-  /** A new run would know nothing of what was said to this one. */
+  /** A new run does not inherit the messages that this one received. */
   #mayBeginAnew(step: string): boolean {
     const isTold = this.woken || this.cancelAsked || step === 'cancel';
     return workflowInfo().continueAsNewSuggested && !isTold && allHandlersFinished();
@@ -129,7 +129,7 @@ export class Steps {
   }
 }
 
-/** Who has to act before the step can succeed, by the type that the activity gave its failure. */
+/** Who has to act before the step can succeed, from the type of the activity's failure. */
 function partyOf({ cause }: ActivityFailure): WaitingFor {
   if (cause instanceof TimeoutFailure) return 'worker';
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
@@ -138,7 +138,7 @@ function partyOf({ cause }: ActivityFailure): WaitingFor {
   return type === 'agent_unavailable' ? 'agent' : 'database';
 }
 
-/** How long the party that failed asks to be left alone; 0 when it does not. */
+/** The `Retry-After` of the party that failed, or 0. */
 export function retryAfterMsOf({ cause }: ActivityFailure): number {
   const [details] = cause instanceof ApplicationFailure ? (cause.details ?? []) : [];
   return (details as { readonly retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;

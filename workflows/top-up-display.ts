@@ -1,6 +1,6 @@
 /**
- * What operators see of a top-up in the Temporal UI: search attributes to filter by, and details in
- * Markdown that say what it waits for, since when, and what to do. No personal data in either.
+ * What operators see of a top-up in the Temporal UI: search attributes to filter by, and details in Markdown that say
+ * what it waits for, since when, and what to do. Neither contains personal data.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
@@ -30,7 +30,7 @@ export function display(topUp: Displayed): void {
   setCurrentDetails([stateOf(topUp), subjectOf(topUp)].join('\n\n'));
 }
 
-/** Said here too, since a run that follows another one has no static details; and what the processor calls it. */
+/** Repeats the static details, which a continued run does not have, and adds the processor's ids. */
 function subjectOf(topUp: Displayed): string {
   const { topUpId, method, amountDollars, consumerId, sessionId, paymentIntentId } = topUp;
   const what = method === undefined ? '' : `: $${amountDollars}, ${method}, of \`${consumerId}\``;
@@ -52,7 +52,7 @@ function stateOf(topUp: Displayed): string {
     return [
       `**Stuck** since ${topUp.stuck.since}: the step \`${topUp.stuck.step}\` keeps failing.`,
       `> ${topUp.stuck.message}`,
-      `It tries again by itself, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
+      `It retries automatically, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
         ' then send the update `retry`. The update `cancel` ends the top-up unless it was paid.',
     ].join('\n\n');
   }
@@ -62,21 +62,19 @@ function stateOf(topUp: Displayed): string {
   }
   if (topUp.waitingFor === 'payment') {
     return (
-      'Waiting for the **payment**. Nothing to do: the processor reports it, and is asked at growing' +
-      ` intervals up to ${inWords(ASK_MS_MAX)}. The update \`retry\` asks now, \`cancel\` closes the checkout.`
+      'Waiting for the **payment**. No action needed: the processor reports it, and the workflow also asks at growing' +
+      ` intervals up to ${inWords(ASK_MS_MAX)}. The update \`retry\` asks now; \`cancel\` closes the checkout.`
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;
 }
 
-/** What its refunds and disputes keep from its consumer. */
+/** What its refunds and disputes hold, and what the consumer owes for them. */
 function claimsOf({ heldDollars, debtDollars }: Displayed): string {
   const held =
-    heldDollars > 0 ? `An open dispute **holds ${heldDollars} dollars** until it is decided. ` : '';
+    heldDollars > 0 ? `An open dispute **holds $${heldDollars}** until it is decided. ` : '';
   const debt =
-    debtDollars > 0
-      ? `The consumer **owes ${debtDollars} dollars**, which the next credits pay. `
-      : '';
+    debtDollars > 0 ? `The consumer **owes $${debtDollars}**, which the next credits repay. ` : '';
   return held + debt;
 }
 
@@ -84,10 +82,10 @@ function nextOf(autoTopUp: AutoTopUpState | null): string {
   if (autoTopUp?.status === 'off') {
     return (
       'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often.' +
-      ' Only its owner switches them on again (`farebox account auto-top-up`).'
+      ' Only the owner can turn them on again (`farebox account auto-top-up`).'
     );
   }
   return autoTopUp?.status === 'waiting'
-    ? 'Nothing to do: automatic top-ups leave the card alone for a while.'
-    : 'Nothing to do.';
+    ? 'No action needed: automatic top-ups pause before they charge the card again.'
+    : 'No action needed.';
 }

@@ -1,7 +1,7 @@
 /**
- * How long a top-up waits at most: for a report before it asks, and before it tries again what failed. It asks after
- * eight times as long each time: a checkout that nobody pays costs five questions in its day, and a payment whose
- * report was lost is found by reconciliation.
+ * The longest waits of a top-up: for a report before it asks the processor, and before it retries a failed step. Each
+ * wait for a report is eight times as long as the one before, so an unpaid checkout costs five questions in its day.
+ * Reconciliation finds a payment whose report was lost.
  */
 export const ASK_MS_MAX = 86_400_000;
 export const ASK_FACTOR = 8;

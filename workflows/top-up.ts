@@ -1,8 +1,7 @@
 /**
- * A top-up, from the request to its last state, and again whenever it is refunded or disputed after that.
- * Remembers which step comes next; Postgres decides whether a step takes effect, and the processor alone
- * says whether money came. Each run begins by reading the row, so that a run which follows another, ended
- * or terminated, repeats nothing.
+ * A top-up, from the request to its final state, and again whenever it is refunded or disputed after that. The workflow
+ * remembers the next step; Postgres decides whether a step takes effect, and only the processor says whether it was
+ * paid. Each run begins by reading the row, so that a run after one that ended or was terminated repeats nothing.
  */
 import {
   type ActivityFailure,
@@ -11,9 +10,9 @@ import {
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
-import type { LedgerActivities, OpenedTopUp } from '../activities/ledger.ts';
-import type { OpenedCheckout, ProcessorActivities } from '../activities/processor.ts';
-import type { ReversalActivities } from '../activities/reversals.ts';
+import type { TopUpActivities, ClaimedTopUp } from '../activities/top-ups.ts';
+import type { OpenedCheckout, TopUpPaymentActivities } from '../activities/top-up-payments.ts';
+import type { TopUpReversalActivities } from '../activities/top-up-reversals.ts';
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
@@ -26,36 +25,36 @@ interface Run {
   readonly topUpId: string;
   readonly steps: Steps;
   status: TopUpView['status'];
-  method: OpenedTopUp['method'] | undefined;
+  method: ClaimedTopUp['method'] | undefined;
   sessionUrl: string | null;
   sessionId: string | null;
   paymentIntentId: string | null;
-  /** Of the processor's dashboard; null where there is none. */
+  /** The URL of the processor's dashboard; null if it has none. */
   dashboardUrl: string | null;
   failure: TopUpView['failure'];
-  /** After an automatic top-up failed: what becomes of the next ones. */
+  /** After an automatic top-up failed: the state of automatic top-ups. */
   autoTopUp: AutoTopUpState | null;
   consumerId: string | undefined;
   amountDollars: number | undefined;
   heldDollars: number;
   debtDollars: number;
-  /** How long to wait for a report before asking the processor unprompted; grows. */
+  /** How long to wait for a report before asking the processor; grows. */
   askAfterMs: number;
-  /** Refunds and disputes are to be read as soon as it is credited. */
+  /** Refunds and disputes must be read once it is credited. */
   reversalReported: boolean;
 }
 
-/** After a step has used up its attempts: so long, then doubling up to the maximum. */
+/** The first wait after a step has used up its attempts. It doubles up to the maximum. */
 const RETRY_MS_MIN = 10_000;
 
-type Activities = LedgerActivities & ProcessorActivities & ReversalActivities;
+type Activities = TopUpActivities & TopUpPaymentActivities & TopUpReversalActivities;
 
 function activities(summary: string): Activities {
   return proxyActivities<Activities>({
     startToCloseTimeout: '15s',
-    // Every step says each second that it is alive (src/temporal/heartbeat.ts): a killed worker costs this.
+    // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
     heartbeatTimeout: '5s',
-    // A workflow does not see its activities' retries, so they are few and then `Stuck` is shown.
+    // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
     summary,
   });
@@ -66,16 +65,16 @@ export async function topUp(input: TopUpInput): Promise<TopUpView> {
   listen(run);
   const { steps } = run;
   return steps.orderly(async () => {
-    const opened = await steps.take('open', () => open(run));
-    if (opened && MAY_BE_PAID.has(opened.status)) {
-      await conclude(run, await paymentOf(run, firstQuestionOf(opened)));
+    const claimed = await steps.take('claim', () => claim(run));
+    if (claimed && MAY_BE_PAID.has(claimed.status)) {
+      await conclude(run, await paymentOf(run, firstQuestionOf(claimed)));
     }
     for (;;) {
       if (hasReversals(run)) await syncReversals(run);
       await steps.end();
       const mayBePaid = mayHaveBeenPaid(run);
       if (!mayBePaid && !hasReversals(run)) return viewOf(run);
-      steps.resume(); // something was reported while it was ending
+      steps.resume(); // a report arrived while it was ending
       if (mayBePaid) await conclude(run, await paymentOf(run, 'ask'));
     }
   });
@@ -87,14 +86,14 @@ function mayHaveBeenPaid({ steps, status }: Run): boolean {
   return steps.woken && (status === 'expired' || status === 'failed');
 }
 
-/** Whatever was reported of refunds and disputes, it waits until there is a credit to take from. */
+/** Reported refunds and disputes wait until the top-up is credited. */
 function hasReversals({ reversalReported, status }: Run): boolean {
   return reversalReported && !MAY_BE_PAID.has(status) && status !== 'withdrawn';
 }
 
-/** Null: it was withdrawn, and nothing may be done. */
-async function open(run: Run): Promise<OpenedTopUp | null> {
-  const opened = await activities('Take up the top-up').openTopUp(run.topUpId);
+/** Null: the top-up was withdrawn, and nothing may be done. */
+async function claim(run: Run): Promise<ClaimedTopUp | null> {
+  const opened = await activities('Claim the top-up').openTopUp(run.topUpId);
   if (opened === null) {
     run.status = 'withdrawn';
     return null;
@@ -102,7 +101,7 @@ async function open(run: Run): Promise<OpenedTopUp | null> {
   run.status = opened.status;
   run.method = opened.method;
   run.sessionUrl = opened.sessionUrl;
-  // Histories that were recorded earlier do not have these.
+  // Histories of earlier releases do not have these.
   run.sessionId = opened.sessionId ?? null;
   run.paymentIntentId = opened.paymentIntentId ?? null;
   run.dashboardUrl = opened.dashboardUrl ?? null;
@@ -114,17 +113,17 @@ async function open(run: Run): Promise<OpenedTopUp | null> {
   return opened;
 }
 
-/** The steps that tell whether it was paid. An operator's `cancel` takes the place of each of them. */
+/** The steps that find out whether it was paid. An operator's `cancel` replaces any of them. */
 type Question = 'openCheckout' | 'chargeCard' | 'ask' | 'cancel';
 
-function firstQuestionOf({ status, method, sessionUrl }: OpenedTopUp): Question {
+function firstQuestionOf({ status, method, sessionUrl }: ClaimedTopUp): Question {
   if (status !== 'pending') return 'ask';
   if (method === 'direct') return 'chargeCard';
-  // Asked at once in a later run: what was reported to the one before may not have been acted on.
+  // A later run asks at once, since the previous run may not have acted on a report.
   return sessionUrl === null ? 'openCheckout' : 'ask';
 }
 
-/** Returns when the processor says that it was paid or never will be; of one that has ended, what it says now. */
+/** Waits for the processor's final verdict on a pending top-up; of one that has ended, returns the current verdict. */
 async function paymentOf(run: Run, first: Question): Promise<Verdict> {
   let verdict = await answerTo(run, first);
   while (verdict.kind === 'open' && run.status === 'pending') {
@@ -149,7 +148,7 @@ const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
     const opened: OpenedCheckout | string = await activities(
       'Open a checkout session',
     ).openCheckout(run.topUpId);
-    // Histories that were recorded earlier have the URL alone.
+    // Histories of earlier releases have only the URL.
     run.sessionUrl = typeof opened === 'string' ? opened : opened.sessionUrl;
     run.sessionId = typeof opened === 'string' ? null : opened.sessionId;
     return { kind: 'open' };
@@ -158,7 +157,7 @@ const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
   chargeCard: ({ topUpId }) => activities('Charge the saved card').chargeSavedCard(topUpId),
 
   ask({ topUpId, steps }) {
-    steps.woken = false; // whatever was reported until now, this asks about
+    steps.woken = false; // the question below covers everything reported so far
     return activities('Ask the processor').askProcessor(topUpId);
   },
 
@@ -177,14 +176,14 @@ async function waitForReport(run: Run): Promise<void> {
   if (!isReported) run.askAfterMs = Math.min(run.askAfterMs * ASK_FACTOR, ASK_MS_MAX);
 }
 
-/** What the processor says decides. An ended top-up changes only by turning out to be paid. */
+/** Acts on the processor's verdict. A top-up that has ended changes only if it turns out to be paid. */
 async function conclude(run: Run, verdict: Verdict): Promise<void> {
   const { topUpId, steps } = run;
   steps.cancelAsked = false; // too late
   if (verdict.kind === 'paid') {
     if (verdict.isReversed) run.reversalReported = true;
     run.paymentIntentId = verdict.paymentIntentId;
-    const crediting = activities(`Credit ${run.amountDollars} dollars`);
+    const crediting = activities(`Credit $${run.amountDollars}`);
     await steps.take('credit', () => crediting.creditTopUp(topUpId));
     run.status = 'completed';
     run.failure = null;
@@ -205,36 +204,36 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
 
 async function syncReversals(run: Run): Promise<void> {
   const { topUpId, steps } = run;
-  const reading = activities('Settle refunds and disputes');
-  const settled = await steps.take('settle', () => {
-    run.reversalReported = false; // whatever was reported until now, this reads
+  const syncing = activities('Sync refunds and disputes');
+  const synced = await steps.take('syncReversals', () => {
+    run.reversalReported = false; // the read below covers everything reported so far
     steps.waitingFor = 'processor';
-    return reading.settleTopUp(topUpId);
+    return syncing.settleTopUp(topUpId);
   });
-  run.status = settled.status;
-  run.heldDollars = settled.heldDollars;
-  run.debtDollars = settled.debtDollars;
+  run.status = synced.status;
+  run.heldDollars = synced.heldDollars;
+  run.debtDollars = synced.debtDollars;
 }
 
-/** As long as the processor asks for, whoever wants it sooner; then until the step is due or wanted. */
+/** Waits for the processor's `Retry-After`, which only `cancel` ends, and then until the step is due or requested. */
 async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Promise<void> {
   const { steps } = run;
   const retryAfterMs = Math.min(retryAfterMsOf(failure), RETRY_MS_MAX);
   if (retryAfterMs > 0) {
-    await steps.pause(retryAfterMs, 'As the processor asks', () => isCanceling(steps));
+    await steps.pause(retryAfterMs, "The processor's Retry-After", () => isCanceling(steps));
   }
   const delayMs = Math.min(RETRY_MS_MIN * 2 ** (steps.failures - 1), RETRY_MS_MAX);
   await rest(run, delayMs, `Try ${step} again`);
 }
 
-/** True when anything was said to the workflow; what was said counts as read. */
+/** Whether a message ended the pause. Clears the message. */
 async function rest({ steps }: Run, timeoutMs: number, summary: string): Promise<boolean> {
   const isTold = await steps.pause(timeoutMs, summary, () => steps.woken || isCanceling(steps));
   steps.woken = false;
   return isTold;
 }
 
-/** Steps at which it is still open whether money comes. */
+/** Steps at which the payment is still undecided. */
 const CANCELLABLE: ReadonlySet<string> = new Set<Question | 'wait'>([
   'openCheckout',
   'chargeCard',
@@ -250,15 +249,15 @@ function isCanceling({ step, cancelAsked }: Steps): boolean {
 function listen(run: Run): void {
   const { steps } = run;
   setHandler(messages.paymentReported, () => void (steps.woken = true), {
-    description: 'Something was reported about the payment: ask the processor now.',
+    description: 'An event about the payment arrived: asks the processor now.',
   });
   setHandler(
     messages.reversalReported,
     () => {
       run.reversalReported = true;
-      steps.woken = true; // it was paid, then
+      steps.woken = true; // a reversal implies a payment
     },
-    { description: 'A refund or dispute was reported or asked for: read it now.' },
+    { description: 'A refund or dispute was reported, or a refund was requested: reads it now.' },
   );
   setHandler(
     messages.sessionUrl,
@@ -266,7 +265,7 @@ function listen(run: Run): void {
       await condition(() => run.sessionUrl !== null || steps.ended || steps.stuck !== null);
       return viewOf(run);
     },
-    { description: 'Answers when the checkout can be paid, or cannot be for now.' },
+    { description: 'Returns when the checkout can be paid, or the top-up is stuck.' },
   );
   setHandler(
     messages.outcome,
@@ -274,7 +273,7 @@ function listen(run: Run): void {
       await condition(() => steps.ended || steps.stuck !== null);
       return viewOf(run);
     },
-    { description: 'Answers when the top-up has ended, or is stuck.' },
+    { description: 'Returns when the top-up has ended, or is stuck.' },
   );
   setHandler(
     messages.retry,
@@ -282,7 +281,7 @@ function listen(run: Run): void {
       await steps.isHeeded('woken');
       return progressOf(run);
     },
-    { description: 'For operators: tries the step that fails, or asks the processor, now.' },
+    { description: 'For operators: retries the failing step, or asks the processor, now.' },
   );
   setHandler(
     messages.cancel,
@@ -292,15 +291,15 @@ function listen(run: Run): void {
     },
     {
       description:
-        'For operators: closes the payment at the processor and ends the top-up. Refused once the top-up is paid or over.',
+        'For operators: closes the payment at the processor and ends the top-up. Refused once the top-up is paid or has ended.',
       validator: () => {
-        if (steps.step === 'open' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
-        throw new Error(`too late to cancel: the top-up is at the step "${steps.step}"`);
+        if (steps.step === 'claim' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
+        throw new Error(`Too late to cancel: the top-up is at the step "${steps.step}".`);
       },
     },
   );
   setHandler(messages.status, () => progressOf(run), {
-    description: 'The status, what it waits for, and why it is stuck if it is.',
+    description: 'The status, what the top-up waits for, and why it is stuck, if it is.',
   });
 }
 
@@ -308,12 +307,14 @@ function newRun(input: TopUpInput): Run {
   const { topUpId, reversalReported = false } = input;
   const run: Run = {
     topUpId,
-    steps: new Steps('open', 'processor', {
+    steps: new Steps('claim', 'processor', {
       stuckAfter: 1,
       display: () => display({ ...progressOf(run), ...run, ended: run.steps.ended }),
       beginAnew: (step) =>
         continueAsNew<typeof topUp>(
-          run.reversalReported || step === 'settle' ? { ...input, reversalReported: true } : input,
+          run.reversalReported || step === 'syncReversals'
+            ? { ...input, reversalReported: true }
+            : input,
         ),
       pauseAfter: (step, failure) => pauseAfter(run, step, failure),
     }),

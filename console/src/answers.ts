@@ -1,4 +1,4 @@
-/** What the API replies, by the names that the pages use. */
+/** The API's reply types, under the names that the pages use. */
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 
 export type {

@@ -1,6 +1,6 @@
 /**
- * Requests to our own API by the session cookie. Failures are thrown as ApiFailure, with the sentence for people
- * that the API gave; a network that is down is one too. `watchConnection` says whether the API can be reached.
+ * Requests to our own API, authenticated by the session cookie. A failed request throws ApiFailure, whose message
+ * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 const unreachable = { current: false };
 const watchers = new Set<() => void>();
@@ -24,7 +24,7 @@ export class ApiFailure extends Error {
 export const read = <T>(path: string): Promise<T> => request<T>('GET', path);
 export const write = <T>(path: string, body: object = {}, method = 'POST'): Promise<T> =>
   request<T>(method, path, body);
-/** Sign-in and what belongs to it. */
+/** The sign-in endpoints, which Better Auth serves. */
 export const auth = <T>(path: string, body?: object): Promise<T> =>
   request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, body);
 
@@ -43,7 +43,7 @@ async function request<T>(method: string, path: string, body?: object): Promise<
   setUnreachable(false);
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return answer as T;
-  // Our API wraps its errors; those of sign-in are flat.
+  // Our API wraps its errors; the sign-in endpoints do not.
   const error = (answer['error'] ?? answer) as Record<string, unknown>;
   throw new ApiFailure(response.status, error, sentenceOf(response, error));
 }

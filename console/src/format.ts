@@ -1,13 +1,13 @@
-/** Money and time as people read them. Amounts keep every decimal that they have: nothing is rounded. */
+/** Formats money and times. Amounts show all of their decimals: nothing is rounded. */
 const DECIMALS_MAX = 6;
 
-/** How many decimals an amount needs, at least cents. */
+/** How many decimals an amount needs, at least two. */
 export function decimalsOf(dollars: number): number {
   const [, fraction = ''] = dollars.toFixed(DECIMALS_MAX).split('.');
   return Math.max(2, fraction.replace(/0+$/, '').length);
 }
 
-/** `$1,234.50`, `$0.000125`, `−$5.00`; with `decimals` as many as its column has. */
+/** `$1,234.50`, `$0.000125`, `−$5.00`; `decimals` pads the amount to line up with its column. */
 export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   const text = Math.abs(dollars).toLocaleString('en-US', {
     minimumFractionDigits: decimals,
@@ -16,7 +16,7 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
 }
 
-/** The decimals of a column, so that its points stand below each other. */
+/** How many decimals a column shows, so that its decimal points line up. */
 export function decimalsOfAll(amounts: readonly number[]): number {
   return Math.max(2, ...amounts.map(decimalsOf));
 }
@@ -69,7 +69,7 @@ function isThisYear(iso: string): boolean {
   return new Date(iso).getFullYear() === new Date().getFullYear();
 }
 
-/** The beginning of the UTC day so many days ago. */
+/** The start of the UTC day, `days` days ago. */
 export function daysAgo(days: number): string {
   const dayMs = 86_400_000;
   return new Date(Math.floor(Date.now() / dayMs - days) * dayMs).toISOString();

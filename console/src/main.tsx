@@ -12,7 +12,7 @@ import { ApiFailure } from './api.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
-/** A session that has ended: sign in, and come back to the same page. */
+/** Sends a user whose session has ended to the sign-in page, which leads back to this page. */
 function leaveWhenEnded(error: Error): void {
   if (!(error instanceof ApiFailure) || error.code !== 'session_required') return;
   const { pathname, searchStr } = router.state.location;
@@ -26,7 +26,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // What we did wrong stays wrong; what cannot be reached comes back.
+      // A refused request would be refused again: retry only when the API could not be reached.
       retry: (count, error) => error instanceof ApiFailure && error.status === 0 && count < 3,
       retryDelay: 1_000,
       networkMode: 'always',

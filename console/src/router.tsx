@@ -1,4 +1,4 @@
-/** Which page is at which path. Filters of lists are in the address, so that a view can be sent to somebody. */
+/** Maps paths to pages. List filters are in the URL, so that a view can be shared. */
 import {
   createRootRoute,
   createRoute,
@@ -11,7 +11,7 @@ import { NotFound } from './parts/states.tsx';
 
 type Words = Readonly<Record<string, unknown>>;
 
-/** These members of the address as text; what is left out is undefined. */
+/** These search parameters as text; a missing or empty one is undefined. */
 const words =
   <Name extends string>(...names: readonly Name[]) =>
   (search: Words): { [Key in Name]?: string } =>
@@ -118,7 +118,7 @@ const routes = root.addChildren([
 export const router = createRouter({
   routeTree: routes,
   basepath: '/console',
-  // Ids look like numbers to the default reading of addresses; ours are all text.
+  // The default parser turns ids that look like numbers into numbers; ours are all text.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const entries = Object.entries(search).filter(([, value]) => value !== undefined);

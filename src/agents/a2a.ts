@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Message, SendMessageRequest, Task, TaskState } from '@a2a-js/sdk';
 import { JsonRpcTransportFactory, type Transport } from '@a2a-js/sdk/client';
 import { LegacyJsonRpcTransport } from '@a2a-js/sdk/compat/v0_3/client';
-import type { Line } from '../egress/line.ts';
+import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
 
 /** The errors of an agent that does not know the method or the version: -32600, -32601, -32009. */
@@ -16,20 +16,20 @@ const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
 const POLL_MS_MIN = 250;
 const POLL_MS_MAX = 5_000;
 
-export const callA2a: Adapter = async (request, line) => {
+export const callA2a: Adapter = async (request, guarded) => {
   const { endpoint } = request;
-  const options = { endpoint, fetchImpl: line.fetch };
+  const options = { endpoint, fetchImpl: guarded.fetch };
   // The SDK reads the card only to choose a transport, and this code has chosen already.
   const current = await new JsonRpcTransportFactory(options).create(endpoint, undefined as never);
   try {
-    return await converse(current, request, line);
+    return await converse(current, request, guarded);
   } catch (error) {
     const code = rpcCodeOf(error);
     if (code === undefined) throw error;
     if (!NOT_UNDERSTOOD.has(code)) return refusal(error, code);
   }
   try {
-    return await converse(new LegacyJsonRpcTransport(options), request, line);
+    return await converse(new LegacyJsonRpcTransport(options), request, guarded);
   } catch (error) {
     const code = rpcCodeOf(error);
     if (code === undefined) throw error;
@@ -40,10 +40,10 @@ export const callA2a: Adapter = async (request, line) => {
 async function converse(
   transport: Transport,
   request: AgentRequest,
-  line: Line,
+  guarded: GuardedFetch,
 ): Promise<AgentAnswer> {
   const options = {
-    signal: line.signal,
+    signal: guarded.signal,
     serviceParameters: {
       'A2A-Version': transport.protocolVersion,
       'Idempotency-Key': request.invocationId,
@@ -53,11 +53,11 @@ async function converse(
   for (let pollMs = POLL_MS_MIN; 'status' in answer; pollMs = Math.min(pollMs * 2, POLL_MS_MAX)) {
     const ended = endOf(answer);
     if (ended) return ended;
-    await delay(pollMs, undefined, { signal: line.signal });
+    await delay(pollMs, undefined, { signal: guarded.signal });
     const { 'A2A-Version': version } = options.serviceParameters;
     answer = await transport.getTask(
       { tenant: '', id: answer.id },
-      { signal: line.signal, serviceParameters: { 'A2A-Version': version } },
+      { signal: guarded.signal, serviceParameters: { 'A2A-Version': version } },
     );
   }
   return { kind: 'answered', value: Message.toJSON(answer) };

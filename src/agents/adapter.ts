@@ -1,6 +1,6 @@
 /** The interface of the adapters, one for each protocol. */
 import type { InvocationError, InvocationErrorCode } from '../domain/invocation.ts';
-import type { Line } from '../egress/line.ts';
+import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 
 export interface AgentRequest {
   readonly protocol: string;
@@ -24,8 +24,8 @@ export type AgentAnswer =
       readonly retryAfterMs?: number;
     };
 
-/** Returns an answer or throws. After a throw, the line's fault explains the failure. */
-export type Adapter = (request: AgentRequest, line: Line) => Promise<AgentAnswer>;
+/** Returns an answer or throws. After a throw, the guarded fetch's fault explains the failure. */
+export type Adapter = (request: AgentRequest, guarded: GuardedFetch) => Promise<AgentAnswer>;
 
 export function failed(code: InvocationErrorCode, message: string): AgentAnswer {
   return { kind: 'failed', error: { code, message } };

@@ -3,7 +3,12 @@
  * again. All attempts of an invocation carry the same idempotency key.
  */
 import type { InvocationErrorCode } from '../domain/invocation.ts';
-import { LineFault, openLine, type FaultKind, type Line } from '../egress/line.ts';
+import {
+  FetchFault,
+  openGuardedFetch,
+  type FaultKind,
+  type GuardedFetch,
+} from '../egress/guarded-fetch.ts';
 import { callA2a } from './a2a.ts';
 import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
 import { callHttp } from './http.ts';
@@ -38,20 +43,20 @@ export async function callAgent(
   if (!adapter) {
     return failed('protocol_not_supported', `Agents of "${request.protocol}" cannot be invoked.`);
   }
-  const line = openLine({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
+  const guarded = openGuardedFetch({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
   try {
-    return await adapter(request, line);
+    return await adapter(request, guarded);
   } catch (error) {
-    return meaningOf(error, line);
+    return meaningOf(error, guarded);
   } finally {
-    await line.close();
+    await guarded.close();
   }
 }
 
-function meaningOf(error: unknown, line: Line): AgentAnswer {
-  const fault = error instanceof LineFault ? error : line.fault;
+function meaningOf(error: unknown, guarded: GuardedFetch): AgentAnswer {
+  const fault = error instanceof FetchFault ? error : guarded.fault;
   if (fault && fault.kind !== 'unavailable') return failed(CODE_OF[fault.kind], fault.message);
-  if (fault || line.signal.aborted) {
+  if (fault || guarded.signal.aborted) {
     return {
       kind: 'unavailable',
       error: {
@@ -61,7 +66,7 @@ function meaningOf(error: unknown, line: Line): AgentAnswer {
       ...(fault?.retryAfterMs !== undefined && { retryAfterMs: fault.retryAfterMs }),
     };
   }
-  const { status = 0 } = line;
+  const { status = 0 } = guarded;
   if (status >= 400) return failed('agent_refused', `It answered ${status}.`);
   const said = error instanceof Error ? error.message : String(error);
   return failed('invalid_answer', `Its answer makes no sense: ${said}`);

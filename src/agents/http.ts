@@ -1,9 +1,9 @@
 /** Calls agents that accept a POST with JSON and answer with JSON. */
 import { failed, type Adapter } from './adapter.ts';
 
-export const callHttp: Adapter = async (request, line) => {
+export const callHttp: Adapter = async (request, guarded) => {
   const { invocationId, callerId, capability, payload } = request;
-  const response = await line.fetch(request.endpoint, {
+  const response = await guarded.fetch(request.endpoint, {
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',

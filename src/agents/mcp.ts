@@ -3,19 +3,19 @@
  * Works with older servers and with stateless ones.
  */
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { Line } from '../egress/line.ts';
+import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 
 const CLIENT = { name: 'farebox', version: '0.1.0' };
-/** The line's signal ends the call well before this. */
+/** The guarded fetch's signal ends the call well before this. */
 const TIMEOUT_MS = 3_600_000;
 
-export const callMcp: Adapter = async (request, line) => {
+export const callMcp: Adapter = async (request, guarded) => {
   const client = new Client(CLIENT, { versionNegotiation: { mode: 'auto' } });
   const transport = new StreamableHTTPClientTransport(new URL(request.endpoint), {
-    fetch: withIdempotencyKey(request, line),
+    fetch: withIdempotencyKey(request, guarded),
   });
-  const options = { signal: line.signal, timeout: TIMEOUT_MS };
+  const options = { signal: guarded.signal, timeout: TIMEOUT_MS };
   try {
     await client.connect(transport, options);
     const { capability: name, payload } = request;
@@ -35,14 +35,14 @@ export const callMcp: Adapter = async (request, line) => {
 /** Only on the call: a server that saw the key on the handshake would replay the handshake's answer. */
 function withIdempotencyKey(
   { invocationId }: AgentRequest,
-  line: Line,
+  guarded: GuardedFetch,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return (url, init = {}) => {
     const isCall = typeof init.body === 'string' && methodOf(init.body) === 'tools/call';
-    if (!isCall) return line.fetch(url, init);
+    if (!isCall) return guarded.fetch(url, init);
     const headers = new Headers(init.headers);
     headers.set('Idempotency-Key', invocationId);
-    return line.fetch(url, { ...init, headers });
+    return guarded.fetch(url, { ...init, headers });
   };
 }
 

@@ -14,13 +14,13 @@ import {
 import { deleteNoticesOf } from '../store/outbox.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 import { awaitInvocation, startInvocation } from '../temporal/start-invocation.ts';
-import type { Turns } from '../temporal/turns.ts';
+import type { Semaphore } from '../temporal/semaphore.ts';
 
 export interface Invocations {
   readonly database: Database;
   readonly temporal: TemporalClient;
   /** The most workflow starts in progress at a time. */
-  readonly starts: Turns;
+  readonly starts: Semaphore;
   readonly log: Logger;
 }
 
@@ -54,14 +54,14 @@ async function carriedOut(
 ): Promise<Invocation> {
   const leftMs = () => Math.max(byMs - performance.now(), 0);
   // A relay will start it instead, within a few seconds.
-  if (!(await starts.take(leftMs()))) return invocation;
+  if (!(await starts.acquire(leftMs()))) return invocation;
   try {
     await startInvocation(temporal, invocation, { timeoutMs: leftMs() });
   } catch (err) {
     log.warn({ err, invocationId: invocation.id }, 'a relay will start the invocation');
     return invocation;
   } finally {
-    starts.giveBack();
+    starts.release();
   }
   await Promise.all([
     deleteNoticesOf(database, 'invocation', invocation.id),

@@ -1,13 +1,12 @@
 /**
- * Group commit for charges: charges that queue while a flush is in flight go into the next one, together.
- * There is no timer: an idle server flushes a batch of one at once.
+ * Group commit for charges: charges that queue while a flush is in flight go into the next one, together. There is no
+ * timer: an idle server flushes a batch of one at once.
  *
- * A consumer belongs to one lane at a time and a lane has one flush in flight, so a consumer's charges are
- * decided in order of arrival, and two flushes of a process never wait for each other's locks. A lane serves
- * developers in turn.
+ * A consumer belongs to one lane at a time and a lane has one flush in flight, so a consumer's charges are decided in
+ * order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
  *
- * Two lanes are for exceptions, so that these hold up nobody else: `careful` decides charge by charge for consumers
- * whose charges do not simply fit, `held` waits for consumers whose row somebody else has locked. A consumer
+ * Two lanes are for exceptions, so that these delay nobody else: `careful` decides charge by charge for consumers whose
+ * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer
  * returns to its own lane when none of its charges are left there.
  */
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
@@ -16,18 +15,18 @@ import { ChargeFailure } from './charge-failure.ts';
 import { FairQueue } from './fair-queue.ts';
 
 export interface BatcherOptions {
-  /** Makes the drafts that it can in one statement; those it leaves, undefined, go to `decide`. */
+  /** Makes the drafts that it can in one statement. Its outcome for the others is undefined; they go to `decide`. */
   readonly execute: Statement<ChargeOutcome | undefined>;
   /** Decides every draft in one statement, at a higher price. */
   readonly decide: Statement<ChargeOutcome>;
   /** Consumers of these drafts whose rows are locked now. */
   readonly findLocked: (drafts: readonly ChargeDraft[]) => Promise<ReadonlySet<string>>;
   readonly onFailure: (error: unknown, drafts: number) => void;
-  /** Hears of each flush, whatever became of it. */
+  /** Called after each flush, successful or not. */
   readonly onFlush?: ((flush: Flush) => void) | undefined;
   readonly laneCount: number;
   readonly batchMax: number;
-  /** Charges that wait in a lane, in all and of one developer. Past it a charge is refused at once. */
+  /** The most charges waiting in a lane, in total and by one developer. Beyond it, a charge is refused at once. */
   readonly queueMax: number;
   readonly queueMaxByDeveloper: number;
   /** How long a charge may wait before it is sent; after that it is dropped unsent. */
@@ -36,21 +35,21 @@ export interface BatcherOptions {
 
 export interface Flush {
   readonly charges: number;
-  /** How long the first of them waited before it was sent. */
+  /** How long the oldest charge waited before it was sent. */
   readonly waitedMs: number;
   /** How long the database took. */
   readonly tookMs: number;
 }
 
-/** Rejects with what the database said; calls `onSent` when there is no way back. */
+/** Rejects with the database's error. Calls `onSent` at the point of no return. */
 type Statement<Outcome> = (
   drafts: readonly ChargeDraft[],
   onSent: () => void,
 ) => Promise<readonly Outcome[]>;
 
-/** Who asks for a charge. Not a closure: see decision 0014 on what those keep in memory. */
+/** The caller of a charge. Not a closure: decision 0014 says how much memory closures hold. */
 export interface Requester {
-  /** Whether the client has gone, so that nobody would see the outcome. */
+  /** Whether the client has disconnected, so that nobody would see the outcome. */
   isAbandoned(): boolean;
 }
 
@@ -60,7 +59,7 @@ interface Waiting {
   readonly since: number;
   readonly resolve: (outcome: ChargeOutcome) => void;
   readonly reject: (error: unknown) => void;
-  /** Counted in `#away`: it is or will be in a lane that is not its consumer's own. */
+  /** Counted in `#away`: it is, or will be, in a lane other than its consumer's own. */
   isAway: boolean;
 }
 
@@ -73,7 +72,7 @@ interface Lane {
   isScheduled: boolean;
 }
 
-/** The lane that a consumer is in instead of its own, for as long as it has charges there. */
+/** The lane that a consumer uses instead of its own while it has charges there. */
 interface Stay {
   lane: Lane;
   charges: number;
@@ -94,9 +93,9 @@ export class ChargeBatcher {
   }
 
   /**
-   * Resolves when the charge is decided and durable. `requester` is asked just before it is sent: a
-   * charge whose client has gone is dropped. Rejects with a ChargeFailure, or with the database's error
-   * when the database cannot take the charge's data; then nothing happened either.
+   * Resolves when the charge is decided and durable. Just before sending, it drops a charge whose client has
+   * disconnected, according to `requester`. Rejects with a ChargeFailure, or with the database's error when the
+   * charge's data is invalid; in that case nothing was charged.
    */
   post(draft: ChargeDraft, requester: Requester): Promise<ChargeOutcome> {
     const lane = this.#laneOf(draft);
@@ -137,7 +136,7 @@ export class ChargeBatcher {
 
   #schedule(lane: Lane): void {
     if (lane.isFlushing || lane.isScheduled) return;
-    // After this turn of the event loop, so that what arrives together goes together.
+    // After this turn of the event loop, so that charges that arrive together are sent together.
     lane.isScheduled = true;
     setImmediate(() => {
       lane.isScheduled = false;
@@ -166,7 +165,7 @@ export class ChargeBatcher {
     });
   }
 
-  /** The next batch: developers in turn, without what expired, and with no idempotency key twice. */
+  /** The next batch: developers in turn, without expired charges, and each idempotency key at most once. */
   #take(lane: Lane): Waiting[] {
     const oldest = performance.now() - this.#options.deadlineMs;
     const batch: Waiting[] = [];
@@ -195,7 +194,7 @@ export class ChargeBatcher {
     return batch;
   }
 
-  /** Sends the batch. Charges that the statement left, or whose consumer is locked, change lanes. */
+  /** Sends the batch. Charges that the statement did not decide, or whose consumer is locked, change lanes. */
   async #flush(lane: Lane, batch: readonly Waiting[]): Promise<void> {
     let isSent = false;
     try {
@@ -208,7 +207,7 @@ export class ChargeBatcher {
       for (const [index, waiting] of batch.entries()) {
         if (!outcomes[index]) this.#moveTo(this.#careful, waiting);
       }
-      // Where more waits it is sent first, in this turn of the event loop: the database works on it while
+      // If more charges wait, they are sent first, in this turn of the event loop: the database works on them while
       // these are answered.
       if (lane.queue.size > 0) setImmediate(() => this.#resolve(batch, outcomes));
       else this.#resolve(batch, outcomes);
@@ -217,8 +216,8 @@ export class ChargeBatcher {
       const free = isLockTimeout(error) ? await this.#partLocked(lane, batch) : undefined;
       if (free) return free.length > 0 ? this.#flush(lane, free) : undefined;
       this.#options.onFailure(error, batch.length);
-      // A statement that the data broke did nothing at all; each charge alone shows which one it was,
-      // and its neighbours are made.
+      // A statement that failed because of its data changed nothing. Sending each charge alone finds the faulty one and
+      // makes the others.
       if (failure === 'rejected' && batch.length > 1) {
         for (const waiting of batch) {
           const stay = this.#away.get(waiting.draft.consumerId);
@@ -232,14 +231,14 @@ export class ChargeBatcher {
   }
 
   /**
-   * After a lock timeout, which undid the whole flush: only the locked consumers go on waiting. Returns
-   * the charges to send at once, without them; undefined when it cannot be told who is locked.
+   * After a lock timeout, which rolled back the whole flush: only the locked consumers keep waiting. Returns the other
+   * charges, to be sent at once; undefined when the locked consumers are unknown.
    */
   async #partLocked(lane: Lane, batch: readonly Waiting[]): Promise<Waiting[] | undefined> {
     try {
       const locked = await this.#options.findLocked(batch.map(({ draft }) => draft));
       const free = batch.filter(({ draft }) => !locked.has(draft.consumerId));
-      // The lock may be gone by now.
+      // The lock may have been released by now.
       if (free.length === batch.length) putBack(lane, free);
       for (const waiting of batch) {
         if (locked.has(waiting.draft.consumerId)) this.#moveTo(this.#held, waiting);

@@ -1,4 +1,4 @@
-/** A charge that could not be decided, and what is known about it. */
+/** A charge that could not be decided, with what is known about its outcome. */
 export type ChargeFailureKind =
   /** Nothing was charged; the same request may be sent again. */
   | 'not_made'

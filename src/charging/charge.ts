@@ -1,6 +1,7 @@
 /**
- * A charge from request to outcome, alone or many together: whose key, which tool, how much; then the
- * batcher. Refusals are data. A charge that could not be decided throws: a ChargeFailure says what is known.
+ * Takes a charge from request to outcome, alone or with others: finds the key's owner, the tool and the amount, then
+ * hands it to the batcher. Refusals are data. A charge that could not be decided throws a ChargeFailure, which says
+ * what is known.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
@@ -33,7 +34,7 @@ export type ChargeRefusal =
   | { readonly kind: 'invalid_amount'; readonly sent: number | string }
   | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' };
 
-/** Decided by the ledger: now, or before, when the idempotency key was used. */
+/** Decided by the ledger: now, or earlier under the same idempotency key. */
 export interface DecidedCharge {
   readonly kind: 'decided';
   readonly draft: Pick<ChargeDraft, 'consumerId' | 'developerId' | 'tool' | 'amountMicros'>;
@@ -54,8 +55,8 @@ export async function charge(
 }
 
 /**
- * Each as if it had been sent alone, in the order given: all are prepared before the first is posted, or
- * a charge whose tool is not in memory would fall behind the others.
+ * Treats each charge as if it had been sent alone, in the order given. All are prepared before the first is posted:
+ * otherwise a charge whose tool is not in memory would fall behind the others.
  */
 export async function chargeAll(
   deps: ChargingDeps,
@@ -82,7 +83,7 @@ async function post(
   return { kind: 'decided', draft, outcome: await batcher.post(draft, requester) };
 }
 
-/** Whose key, which tool, how much. Nothing has happened yet. */
+/** Finds the key's owner, the tool and the amount. Nothing is charged yet. */
 export function prepareCharge(
   deps: ChargingDeps,
   request: ChargeRequest,
@@ -107,13 +108,13 @@ function prepareFor(
   }
   const known = deps.tools.peek(request.developer.developerId, tool);
   const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
-  // Nothing is refused from memory: another process may have given the tool a price just now.
+  // Memory never causes a refusal: another process may have just set the tool's price.
   return known && amountMicros !== undefined
     ? draftCharge(request, consumer, amountMicros)
     : prepareFromDatabase(deps, request, consumer, named);
 }
 
-/** For tools that are not in memory, or that memory would refuse. */
+/** For tools that are not in memory, or whose charge would be refused by what is in memory. */
 async function prepareFromDatabase(
   deps: ChargingDeps,
   request: ChargeRequest,
@@ -135,7 +136,7 @@ async function prepareFromDatabase(
   return draftCharge(request, consumer, tool.price);
 }
 
-/** A retry of a charge that was made gets its outcome, even if the charge could not be made any more. */
+/** A retry of a successful charge gets that charge's outcome, even if the same charge would be refused today. */
 async function refuse(
   deps: ChargingDeps,
   request: ChargeRequest,
@@ -156,7 +157,7 @@ async function refuse(
   return { kind: 'decided', draft, outcome };
 }
 
-/** The same for a consumer key that has ended since. */
+/** The same for a consumer key that is no longer active. */
 async function refuseKey(
   deps: ChargingDeps,
   request: ChargeRequest,
@@ -199,10 +200,9 @@ function parseAmount(dollars: number | string): Micros | undefined {
 }
 
 /**
- * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request
- * as sent, not the resulting amount: a price that changed meanwhile does not turn a retry into another
- * request, and neither does another order of the metadata's members. An amount is the same as a number and
- * as a string.
+ * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request as sent, not
+ * the resulting amount: a price that changed meanwhile does not turn a retry into another request, and neither does
+ * another order of the metadata's members. An amount sent as a number equals the same amount sent as a string.
  */
 export function hashIdentity(
   { developer, body, idempotencyKey }: ChargeRequest,
@@ -222,7 +222,7 @@ export function hashIdentity(
   };
 }
 
-/** Amount and metadata, the same for the same meaning. */
+/** Amount and metadata in a canonical form: equal for equal meaning. */
 export function comparable({
   amount,
   metadata,

@@ -1,4 +1,4 @@
-/** The batcher over the charge connections: the two charge statements, and the limits they run under. */
+/** Connects the batcher to the charge connections, with the two charge statements and their limits. */
 import {
   postCharges,
   postFittingCharges,
@@ -19,7 +19,9 @@ type ChargeStatement<Outcome> = (
   replay: ReplayWindow,
 ) => Promise<Outcome[]>;
 
-/** `chargePool` has a connection for each lane, exceptions included. `receiptKey` is the number of the secret that signs. */
+/**
+ * `chargePool` has a connection for each lane, exceptions included. `receiptKey` is the number of the signing secret.
+ */
 export function createBatcher(
   chargePool: Database,
   laneCount: number,

@@ -1,4 +1,4 @@
-/** The hold ledger over its connections, under the limits of charges. */
+/** Connects the hold ledger to its connections, with the limits of charges. */
 import type { Database } from '../store/database.ts';
 import { postHoldEntries, settleHoldEntry } from '../store/holds/post-hold-entries.ts';
 import type { DatabaseClock } from './database-clock.ts';
@@ -6,7 +6,7 @@ import { HoldLedger } from './hold-ledger.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import { replayWindow } from './replay-window.ts';
 
-/** `receiptKey` is the number of the secret that signs. */
+/** `receiptKey` is the number of the signing secret. */
 export function createHoldLedger(
   holdPool: Database,
   laneCount: number,

@@ -1,6 +1,6 @@
 /**
- * The time by Postgres' clock. Charges of all API processes are searched by time for an idempotency key, so
- * a process whose own clock is wrong must make none: others would not find them, or it would not find
+ * The time according to Postgres' clock. An idempotency key is searched among the charges of all API processes by time,
+ * so a process whose clock is wrong must not charge: other processes would not find its charges, or it would not find
  * theirs, and a retry would charge twice.
  */
 import { readClock, type Database } from '../store/database.ts';
@@ -8,7 +8,7 @@ import { CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
-/** This machine's clock and Postgres' differ by more than charges can stand. */
+/** This machine's clock differs from Postgres' by more than charges allow. */
 export class ClockSkewError extends Error {
   override readonly name = 'ClockSkewError';
 
@@ -17,7 +17,7 @@ export class ClockSkewError extends Error {
     const direction = skewMs > 0 ? 'ahead of' : 'behind';
     super(
       `The clock of this machine is ${seconds} s ${direction} the clock of Postgres. ` +
-        `Set both: at most ${CLOCK_SKEW_MS_MAX / 1_000} s are allowed.`,
+        `Synchronize them: at most ${CLOCK_SKEW_MS_MAX / 1_000} s are allowed.`,
     );
   }
 }
@@ -27,7 +27,7 @@ export class DatabaseClock {
   readonly #onError: (error: unknown) => void;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
-  /** Postgres' time minus `performance.now()`, which no change of the machine's clock moves. */
+  /** Postgres' time minus `performance.now()`, which changes of the machine's clock do not affect. */
   #offsetMs = 0;
 
   constructor(database: Database, onError: (error: unknown) => void) {
@@ -47,7 +47,7 @@ export class DatabaseClock {
     clearTimeout(this.#timer);
   }
 
-  /** Postgres' time in milliseconds. Throws a ClockSkewError when this machine's is too far from it. */
+  /** Postgres' time in milliseconds. Throws a ClockSkewError when this machine's clock is too far from it. */
   checkedNowMs(): number {
     const nowMs = this.#offsetMs + performance.now();
     const skewMs = Date.now() - nowMs;

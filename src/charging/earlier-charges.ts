@@ -1,6 +1,6 @@
 /**
- * Charges that an idempotency key made before. Asked for before a request with a key is refused: a refusal
- * says that nothing was charged, which would be false for a retry of a charge that was made.
+ * Finds the charge that an idempotency key made earlier. Used before refusing a request with a key: a refusal says that
+ * nothing was charged, which would be false for a retry of a successful charge.
  */
 import { hash } from 'node:crypto';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -24,13 +24,13 @@ export class EarlierCharges {
     this.#clock = clock;
   }
 
-  /** What a retry is answered: `replayed`, or `key_reused` for another body. */
+  /** The outcome for a retry: `replayed`, or `key_reused` for another body. */
   async find(identity: ChargeIdentity): Promise<ChargeOutcome | undefined> {
     const window = replayWindow(this.#clock.checkedNowMs());
     return (await findChargeByKey(this.#database, identity, window)) ?? undefined;
   }
 
-  /** Whose consumer key this was before it was revoked, rolled or expired. */
+  /** The owner of a consumer key that has since been revoked, rolled or expired. */
   async findFormerOwner(key: string): Promise<KeyOwner | undefined> {
     const owner = await findFormerKeyOwner(this.#database, hash('sha256', key));
     return owner?.kind === 'consumer' ? owner : undefined;

@@ -1,14 +1,14 @@
 /**
- * A queue that serves its owners in turn, one item each, and each owner's items in order: whoever has one
- * item waiting is served within one round, however much the others have.
+ * A queue that serves its owners in turn, one item each, and each owner's items in order: an owner with one waiting
+ * item is served within one round, no matter how many items others have.
  */
 interface Owned<T> {
   items: T[];
-  /** Index of the first item that waits; those before it are taken. */
+  /** Index of the first waiting item; those before it have been taken. */
   head: number;
 }
 
-/** Taken items are cleared away once there are this many, so that taking stays cheap. */
+/** Taken items are removed once there are this many, so that taking stays cheap. */
 const TAKEN_MAX = 256;
 
 export class FairQueue<T> {
@@ -32,7 +32,7 @@ export class FairQueue<T> {
     else this.#owners.set(owner, { items: [item], head: 0 });
   }
 
-  /** Before everything else of this owner. Of several items, put the last one back first. */
+  /** Puts an item back in front of this owner's others. To put back several, start with the last. */
   putBack(owner: string, item: T): void {
     this.#size += 1;
     const owned = this.#owners.get(owner);
@@ -48,7 +48,7 @@ export class FairQueue<T> {
       owned.head += 1;
       this.#size -= 1;
       const isEmpty = owned.head === owned.items.length;
-      // An owner alone keeps its place, which is the usual case.
+      // A single owner keeps its place, which is the usual case.
       if (isEmpty || this.#owners.size > 1) {
         this.#owners.delete(owner);
         if (!isEmpty) this.#owners.set(owner, owned);

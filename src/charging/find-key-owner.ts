@@ -1,4 +1,4 @@
-/** Whose key it is: looked up by hash, in memory first. */
+/** Finds a key's owner by the key's hash, in memory first. */
 import { hash } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
@@ -27,7 +27,7 @@ export function createKeyCache(
   });
 }
 
-/** Undefined unless the key is of this kind and active. A malformed key never reaches the database. */
+/** Undefined unless the key has this kind and is active. A malformed key never reaches the database. */
 export function findKeyOwner(
   deps: KeyDeps,
   key: string,

@@ -1,19 +1,19 @@
 /**
- * Rows kept in memory until they change, for look-ups on every charge. Another process may change them,
- * so this one asks several times a second what changed lately, and trusts an entry only while its last
- * answer is younger than `TRUST_MS`: so a change is seen everywhere within one second, and a process
- * that cannot ask goes back to the database.
+ * Rows kept in memory until they change, for look-ups on every charge. Another process may change them, so this one
+ * asks several times a second for recent changes, and trusts an entry only while the last answer is younger than
+ * `TRUST_MS`. So a change is seen everywhere within one second, and a process that cannot ask goes back to the
+ * database.
  */
 import { LRUCache } from 'lru-cache';
 
 const ASK_EVERY_MS = 300;
 const TRUST_MS = 900;
-/** A row that took longer to arrive may have changed on its way: it is used once and not kept. */
+/** A row that took longer to arrive may have changed meanwhile: it is used once and not cached. */
 const LOAD_MS_MAX = 500;
 
 export interface FreshCacheOptions<T extends object> {
   readonly entriesMax: number;
-  /** The rows of those keys that there are. Absence is not kept. */
+  /** Rows for the keys that exist. Misses are not cached. */
   readonly load: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>;
   /** Keys of all rows that changed in the last half minute; more is harmless. */
   readonly findChanged: () => Promise<readonly string[]>;
@@ -40,7 +40,7 @@ export class FreshCache<T extends object> {
     this.#entries = new LRUCache({ max: options.entriesMax });
   }
 
-  /** Begins to ask for changes; before, every look-up goes to the database. */
+  /** Starts polling for changes. Until then, every look-up goes to the database. */
   async start(): Promise<void> {
     await this.#ask();
   }
@@ -50,10 +50,11 @@ export class FreshCache<T extends object> {
     clearTimeout(this.#timer);
   }
 
-  /** What is in memory and trusted, at once: the hot path waits for nothing. */
+  /** The entry in memory, if it can be trusted. Synchronous: the hot path waits for nothing. */
   peek(key: string): T | undefined {
     if (performance.now() >= this.#trustedUntil) return undefined;
-    // Which entry was used last matters only where some will have to go soon, and costs as much as all else here.
+    // The order of use matters only when the cache is about to evict entries, and tracking it costs as much as
+    // everything else here.
     const isRoomy = this.#entries.size * 2 < this.#options.entriesMax;
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
@@ -62,7 +63,7 @@ export class FreshCache<T extends object> {
     this.#entries.delete(key);
   }
 
-  /** From the database. Keys that are asked for in one turn of the event loop are read in one query. */
+  /** Reads from the database. Keys requested in one turn of the event loop are read in one query. */
   async load(key: string): Promise<T | undefined> {
     this.#misses ??= this.#collect();
     this.#misses.keys.add(key);
@@ -72,7 +73,7 @@ export class FreshCache<T extends object> {
 
   #collect(): Misses<T> {
     const keys = new Set<string>();
-    // One query at a time: misses that come meanwhile are read together by the next one.
+    // One query at a time: misses that arrive meanwhile share the next one.
     const rows = Promise.all([this.#loading, nextTurn()]).then(async () => {
       this.#misses = undefined;
       const startedAt = performance.now();

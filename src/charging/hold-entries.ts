@@ -1,6 +1,6 @@
 /**
- * What a request about a hold asks of the ledger. An idempotency key names one hold of one consumer by one developer,
- * or one capture or extension of one hold; the fingerprint is of what was sent, as with charges.
+ * Turns a request about a hold into an entry for the ledger. An idempotency key names one hold of one consumer by one
+ * developer, or one capture or extension of one hold. The fingerprint covers the request as sent, as with charges.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
@@ -12,7 +12,7 @@ import { comparable, hashIdentity, type ChargeRequest } from './charge.ts';
 import { withTailOf } from './hold-ledger.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
-/** The hold that a request names, and who names it. */
+/** The hold that a request names, and the developer that sent it. */
 export interface HoldRequest {
   readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
   /** A UUID. */
@@ -53,7 +53,7 @@ export function captureEntry(
   };
 }
 
-/** Needs no key: to release a hold twice is to release it once. */
+/** Needs no key: releasing a hold twice has the effect of releasing it once. */
 export function releaseEntry({ developer, holdId }: HoldRequest): HoldEntry {
   const { developerNumber } = developer;
   return { kind: 'release', developerNumber, holdId, idempotencyHash: null, fingerprint: null };

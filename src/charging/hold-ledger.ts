@@ -1,20 +1,20 @@
 /**
- * Group commit for holds: what queues while a flush is in flight goes into the next one, together, as with charges. A
- * consumer and its holds belong to one lane, and a lane has one flush in flight, so two flushes of a process rarely
- * wait for each other's locks.
+ * Group commit for holds: entries that queue while a flush is in flight go into the next one, together, as with
+ * charges. A consumer and its holds belong to one lane, and a lane has one flush in flight, so two flushes of a process
+ * rarely wait for each other's locks.
  */
 import type { HoldEntry, HoldOutcome } from '../store/holds/post-hold-entries.ts';
 import { classifyFailure, isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { ChargeFailure } from './charge-failure.ts';
 
 export interface HoldLedgerOptions {
-  /** Decides the entries in one statement and one commit; no idempotency hash is there twice. */
+  /** Decides the entries in one statement and one commit. Each idempotency hash occurs at most once. */
   readonly execute: (entries: readonly HoldEntry[]) => Promise<readonly (HoldOutcome | 'owing')[]>;
-  /** Decides an entry that `execute` left as owing, and settles the debt in the same transaction. */
+  /** Decides an entry that `execute` returned as owing, and repays the debt in the same transaction. */
   readonly settle: (entry: HoldEntry) => Promise<HoldOutcome>;
   readonly laneCount: number;
   readonly batchMax: number;
-  /** Of a lane. Past it an entry is refused at once. */
+  /** The most entries waiting in a lane. Beyond it, an entry is refused at once. */
   readonly queueMax: number;
   /** An entry that waited longer is dropped unsent. */
   readonly deadlineMs: number;
@@ -52,12 +52,12 @@ export class HoldLedger {
       lane.queue.push({ entry, since: performance.now(), resolve, reject });
       if (lane.isFlushing) return;
       lane.isFlushing = true;
-      // After this turn of the event loop, so that what arrives together goes together.
+      // After this turn of the event loop, so that entries that arrive together are sent together.
       setImmediate(() => void this.#drain(lane));
     });
   }
 
-  /** The id of a hold ends as its consumer's does. */
+  /** A hold's id ends like its consumer's id, so both give the same lane. */
   #laneOf(entry: HoldEntry): Lane {
     const id = entry.kind === 'place' ? entry.consumerId : entry.holdId;
     const index = Number.parseInt(id.slice(-TAIL_DIGITS), 16) % this.#lanes.length;
@@ -74,7 +74,7 @@ export class HoldLedger {
     lane.isFlushing = false;
   }
 
-  /** In order, without what expired, and with no idempotency key twice. */
+  /** In order, without expired entries, and each idempotency key at most once. */
   #take(lane: Lane): Waiting[] {
     const oldest = performance.now() - this.#options.deadlineMs;
     const batch: Waiting[] = [];
@@ -112,7 +112,7 @@ export class HoldLedger {
         else void this.#settle(waiting);
       }
     } catch (error) {
-      // A statement that the data broke did nothing at all; each entry alone shows which one it was.
+      // A statement that failed because of its data changed nothing. Sending each entry alone finds the faulty one.
       if (classifyFailure(error, true) === 'rejected' && batch.length > 1) {
         for (const waiting of batch) await this.#flush([waiting]);
       } else {
@@ -122,7 +122,7 @@ export class HoldLedger {
   }
 }
 
-/** What is known about the entries of a statement that failed. */
+/** The error for the entries of a failed statement. */
 function rejectionFor(error: unknown): unknown {
   if (isDatabaseUnavailable(error) && !isConnectionLost(error)) {
     return new ChargeFailure('not_made', 'The database cannot be reached.', error);
@@ -134,7 +134,7 @@ function rejectionFor(error: unknown): unknown {
 
 const TAIL_DIGITS = 4;
 
-/** A UUID of its own that ends as the consumer's does, so that both are in one lane. */
+/** A distinct UUID with the ending of the consumer's, so that both belong to one lane. */
 export function withTailOf(consumerId: string, id: string): string {
   return id.slice(0, -TAIL_DIGITS) + consumerId.slice(-TAIL_DIGITS);
 }

@@ -1,6 +1,6 @@
 /**
- * Gives back what expired holds reserve, each second, in the worker. Any number of workers do it at once, and one that is
- * killed leaves nothing half done. The workflow `expireHolds` is the net under it.
+ * Returns the money reserved by expired holds to balances, every second, in the worker. Any number of workers can run
+ * it at once, and killing one leaves nothing half done. The workflow `expireHolds` is the fallback.
  */
 import type { Database } from '../store/database.ts';
 import { expireHolds } from '../store/holds/expire-holds.ts';

@@ -1,6 +1,6 @@
 /**
- * Receipts of invocations: the same signature as a charge's (receipts.ts), by the key of the developer whose
- * account invoked. What was asked for and what was answered are in it as hashes.
+ * Receipts for invocations, signed like those of charges (receipts.ts) with the key of the developer whose account
+ * invoked. They contain hashes of the request and the result.
  */
 import type { Static } from 'typebox';
 import { uuidOf } from '../domain/ids.ts';
@@ -19,7 +19,7 @@ export function signInvocation(
   return signer.signPayload(receiptKey, inOrder(said));
 }
 
-/** What a receipt says, when it is one of an invocation, ours, and unchanged to the byte. */
+/** The payload of a receipt, when it is an invocation receipt of ours and unchanged to the byte. */
 export function verifyInvocation(
   signer: ReceiptSigner,
   receipt: string,
@@ -27,7 +27,7 @@ export function verifyInvocation(
   const claim = signer.readClaim(receipt);
   if (!claim || !uuidOf('invocation', String(claim.payload['id']))) return undefined;
   if (!uuidOf('developer', String(claim.payload['developerId']))) return undefined;
-  // Whatever else it claims: only what we have signed comes out the same when it is signed again.
+  // Only a payload that we signed gives the same receipt when it is signed again.
   const invocation = inOrder(claim.payload as InvocationSubject);
   if (!Object.values(invocation).every((value) => typeof value === 'string' || value === null)) {
     return undefined;
@@ -36,7 +36,7 @@ export function verifyInvocation(
   return isSameReceipt(again, receipt) ? { receiptKey: claim.receiptKey, invocation } : undefined;
 }
 
-/** A receipt is compared by its bytes, so its members have one order. */
+/** Receipts are compared byte by byte, so their members have a fixed order. */
 function inOrder(said: InvocationSubject): InvocationSubject {
   return {
     id: said.id,

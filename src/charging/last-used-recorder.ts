@@ -1,4 +1,4 @@
-/** When keys were last used, gathered in memory and written together, off the path of the charge. */
+/** Collects in memory when keys were last used and writes the times together, outside the charge path. */
 import type { Database } from '../store/database.ts';
 import { touchKeys } from '../store/accounts/api-keys.ts';
 

@@ -1,28 +1,27 @@
 /**
- * The limits of the charge path: how much goes together, how much may wait and for how long, and for how
- * long a repeated request is recognised.
+ * The limits of the charge path: batch size, queue length, waiting time, and how long a repeated request is recognized.
  */
 const DAY_MS = 86_400_000;
 
 /**
- * Charge connections of one API process. While one commit waits for the disk, the other lane works; an
- * API process that shares its port has siblings for that.
+ * Charge connections of one API process. While one commit waits for the disk, the other lane works. An API process that
+ * shares its port has sibling processes for that.
  */
 export const LANES = { alone: 2, besideOthers: 1 } as const;
 
-/** Besides those: one lane decides charge by charge, one waits for locked consumers. */
+/** In addition: one lane decides charge by charge, and one waits for locked consumers. */
 export const EXCEPTION_LANES = 2;
 
-/** Of holds: connections for those whose money settles a debt first, besides their lanes'. */
+/** For holds: connections for entries whose money repays a debt first, in addition to their lanes' connections. */
 export const DEBT_LANES = 1;
 
-/** Charges in one statement. More makes everybody in it wait longer, and gains little past a hundred. */
+/** Charges in one statement. A larger batch makes every charge in it wait longer, and gains little beyond a hundred. */
 export const BATCH_MAX = 200;
 
-/** Charges that wait in one lane. Past it a charge is refused at once: memory and waiting stay bounded. */
+/** Charges that wait in one lane. Beyond it, a charge is refused at once, so memory and waiting time stay bounded. */
 export const QUEUE_MAX = 20_000;
 
-/** Of these, charges by one developer: a developer that floods leaves room for others. */
+/** The part of these that one developer may fill: a developer that floods the queue leaves room for others. */
 export const QUEUE_MAX_BY_DEVELOPER = 5_000;
 
 /** How long a charge may wait before it is sent. After that it is dropped unsent. */
@@ -32,21 +31,21 @@ export const QUEUE_DEADLINE_MS = 5_000;
 export const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
 
 /**
- * How long a flush waits for a locked consumer. Several times what a commit takes; past it, its neighbours
+ * How long a flush waits for a locked consumer. Several times the duration of a commit; after that, the other consumers
  * are charged without it.
  */
 export const CHARGE_LOCK_TIMEOUT_MS = 500;
 
-/** A charge connection that stays silent for longer is given up, and another one is opened. */
+/** A charge connection that stays silent for longer is closed, and another one is opened. */
 export const CHARGE_SILENCE_MS_MAX = 5_000;
 
 /** Clients are promised 60 days for an idempotency key; two more for slow retries and clocks. */
 export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 
-/** How far a process's clock may be from Postgres'. Past it, the process makes no charges. */
+/** How far a process's clock may differ from Postgres'. Beyond it, the process makes no charges. */
 export const CLOCK_SKEW_MS_MAX = 300_000;
 
-/** How far ahead of Postgres' time charges are searched: far more than a process's clock may be. */
+/** How far ahead of Postgres' time charges are searched: far more than a process's clock may differ. */
 export const CLOCK_AHEAD_MS_MAX = DAY_MS;
 
 /** Keys whose owners are kept in memory. */

@@ -1,11 +1,10 @@
 /**
- * A value that is usually in memory and sometimes has to be fetched. The charge path does not await the
- * first kind: a promise for each of the values that are known already is a fifth of what a charge leaves to the
- * garbage collector (decision 0014).
+ * A value that is usually in memory and sometimes has to be fetched. The charge path does not await values in memory:
+ * promises for them would be a fifth of the garbage that a charge creates (decision 0014).
  */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Calls `use` with the value: at once when it is there, otherwise when it has arrived. */
+/** Calls `use` with the value: at once if it is in memory, otherwise once it arrives. */
 export function whenKnown<T, R>(
   value: MaybePromise<T>,
   use: (value: T) => MaybePromise<R>,

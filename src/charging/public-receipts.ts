@@ -1,7 +1,7 @@
 /**
- * Public receipts: `ed25519.<key id>.<payload>.<signature>`, the words of a receipt (receipts.ts) signed so that
- * whoever has our public keys can check them alone, and nobody but us can sign. There is one key for each master
- * secret, derived from it.
+ * Public receipts: `ed25519.<key id>.<payload>.<signature>`, the payload of a receipt (receipts.ts), signed so that
+ * anyone with our public keys can verify it offline and only we can sign. There is one key for each master secret,
+ * derived from it.
  */
 import {
   createPrivateKey,
@@ -29,10 +29,10 @@ interface Pair {
   readonly publicKey: KeyObject;
 }
 
-/** What comes before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+/** The prefix of the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const INFO = 'farebox public receipts, ed25519';
-// 64 bytes leave four bits of the last character unused; they are zero, so a receipt has one spelling.
+// 64 bytes leave four bits of the last character unused. They must be zero, so that a receipt has one spelling.
 const RECEIPT = /^(ed25519\.(\d{1,4})\.([\w-]+))\.([\w-]{85}[AQgw])$/;
 
 export class PublicReceipts {
@@ -53,7 +53,7 @@ export class PublicReceipts {
     }));
   }
 
-  /** The same words as the receipt's, which its caller knows to hold; always the same, to the byte. */
+  /** Signs the receipt's payload, which the caller has verified. Always the same result, to the byte. */
   sign(receipt: string): string {
     const [, keyId = '', payload] = receipt.split('.');
     const pair = this.#pairs.get(Number(keyId));
@@ -62,7 +62,7 @@ export class PublicReceipts {
     return `${signed}.${sign(null, Buffer.from(signed), pair.privateKey).toString('base64url')}`;
   }
 
-  /** What a public receipt says, when the signature is ours; else undefined. */
+  /** The claim of a public receipt with our signature; otherwise undefined. */
   read(receipt: string): ReceiptClaim | undefined {
     const [, signed = '', keyText, payload = '', signature = ''] = RECEIPT.exec(receipt) ?? [];
     const receiptKey = Number(keyText);

@@ -8,7 +8,7 @@ import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
 
-/** A charge as its row has it; ids are UUIDs. */
+/** A charge with the values of its row; ids are UUIDs. */
 export interface ReceiptSubject {
   readonly id: string;
   readonly consumerId: string;
@@ -43,7 +43,7 @@ const DIGEST = 32;
 const KEYS_MAX = 10_000;
 
 export class ReceiptSigner {
-  /** The newest secret's number: it signs what is new. */
+  /** The newest secret's number. It signs new receipts. */
   readonly activeKey: number;
   readonly #secrets: ReadonlyMap<number, string>;
   readonly #macs = new LRUCache<string, Hmac>({ max: KEYS_MAX });
@@ -58,20 +58,20 @@ export class ReceiptSigner {
     return this.signPayload(charge.receiptKey, receiptPayload(charge));
   }
 
-  /** Of a charge, or of what else a developer's key signs: see invocation-receipts.ts. */
+  /** Signs a charge, or anything else that a developer's key signs: see invocation-receipts.ts. */
   signPayload(receiptKey: number, payload: { readonly developerId: string }): string {
     const encoded = Buffer.from(JSON.stringify(payload)).toString('base64url');
     const signed = `hmac_sha256.${receiptKey}.${encoded}`;
     return `${signed}.${this.#macOf(receiptKey, payload.developerId).digest(signed)}`;
   }
 
-  /** What a receipt says, when it is one of ours and unchanged to the byte; else undefined. */
+  /** The charge in a receipt that is ours and unchanged to the byte; otherwise undefined. */
   verify(receipt: string): VerifiedCharge | undefined {
     const claim = this.readClaim(receipt);
     const payload = claim && parsePayload(claim.payload);
     if (!payload) return undefined;
     const charge = { ...payload, receiptKey: claim.receiptKey };
-    // Signing again and comparing the whole leaves no second spelling that would pass.
+    // Signing again and comparing the whole receipt accepts only one spelling.
     return isSameReceipt(this.sign(charge), receipt) ? charge : undefined;
   }
 
@@ -86,7 +86,7 @@ export class ReceiptSigner {
     return said && { receiptKey, payload: said };
   }
 
-  /** The keys that a developer verifies with, as base64url, by their ids. */
+  /** The keys with which a developer verifies receipts, as base64url, with their ids. */
   developerKeys(developerId: string): { readonly id: number; readonly key: string }[] {
     return [...this.#secrets].map(([id, secret]) => ({
       id,
@@ -94,7 +94,7 @@ export class ReceiptSigner {
     }));
   }
 
-  /** Of a developer whose id is as on the wire. */
+  /** `developerId` is the id on the wire. */
   #macOf(receiptKey: number, developerId: string): Hmac {
     const name = `${receiptKey}:${developerId}`;
     const cached = this.#macs.get(name);
@@ -120,7 +120,7 @@ export function receiptPayload(charge: ReceiptSubject): ReceiptPayload {
   };
 }
 
-/** What is written together was made together: of a flush's charges, many share their millisecond. */
+/** The last result: many charges of one flush share a millisecond. */
 const latest = { ms: 0, iso: '' };
 
 function isoTime(ms: number): string {
@@ -131,7 +131,7 @@ function isoTime(ms: number): string {
   return latest.iso;
 }
 
-/** The payload's members as UUIDs and micros; undefined for anything that we would not have written. */
+/** The payload's members as UUIDs and micros; undefined for anything that we would not have signed. */
 function parsePayload(
   payload: ReceiptClaim['payload'],
 ): Omit<VerifiedCharge, 'receiptKey'> | undefined {
@@ -145,7 +145,7 @@ function parsePayload(
   return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt };
 }
 
-/** The JSON of an encoded payload; undefined when it is none. */
+/** The JSON object of an encoded payload; undefined when it is not one. */
 export function payloadOf(encoded: string): ReceiptClaim['payload'] | undefined {
   try {
     return Object(JSON.parse(Buffer.from(encoded, 'base64url').toString()));
@@ -180,12 +180,12 @@ export class Hmac {
     padded.map((byte) => byte ^ 0x5c).forEach((byte, index) => (this.#outer[index] = byte));
   }
 
-  /** Of an ASCII text, as base64url. */
+  /** The digest of an ASCII text, as base64url. */
   digest(text: string): string {
     const message = Buffer.allocUnsafe(BLOCK + text.length);
     this.#inner.copy(message);
     message.write(text, BLOCK, 'latin1');
-    // As text, which costs a third of what a Buffer does.
+    // As text, which costs a third as much as a Buffer.
     this.#outer.write(hash('sha256', message, 'binary'), BLOCK, 'binary');
     return hash('sha256', this.#outer, 'base64url');
   }

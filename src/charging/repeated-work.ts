@@ -7,7 +7,7 @@ export class RepeatedWork {
   #running: Promise<void> | undefined;
   #isStopped = false;
 
-  /** `run` asks `isStopped` between its steps. A run that fails is reported, and the next one comes in its turn. */
+  /** `run` checks `isStopped` between its steps. A failed run is reported, and the next one starts on time. */
   constructor(
     everyMs: number,
     run: (isStopped: () => boolean) => Promise<void>,
@@ -25,7 +25,7 @@ export class RepeatedWork {
       .finally(() => (this.#running = undefined));
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves once the current run, if any, has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);

@@ -1,6 +1,6 @@
 /**
- * Rolls up earnings in the API process while workers or Temporal are down for long, so that reads of the
- * tails stay quick. While the schedule runs, this finds nothing to do.
+ * Rolls up earnings in the API process during long outages of the workers or Temporal, so that reads of the tails stay
+ * fast. While the schedule runs, this finds nothing to do.
  */
 import type { Database } from '../store/database.ts';
 import { areTailsLong, rollUp } from '../store/earnings/rollups.ts';

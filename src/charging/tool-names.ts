@@ -1,13 +1,13 @@
 /**
- * Names of tools that are charged before anyone registered them: each gets a row before its first charge. One
- * statement at a time writes all names that came meanwhile, so that a flood of new names takes one connection.
+ * Names of tools that are charged before they are registered: each gets a row before its first charge. One statement at
+ * a time writes all names that arrived meanwhile, so that a flood of new names takes one connection.
  */
 import type { Database } from '../store/database.ts';
 import { noteToolNames, type ToolName } from '../store/earnings/tools.ts';
 
-/** In one statement, which so takes some 10 ms. */
+/** Names in one statement, which then takes about 10 ms. */
 const NAMES_MAX = 1_000;
-/** For how long a developer that has too many names is refused others without asking the database. */
+/** How long new names of a developer that has too many are refused without asking the database. */
 const FULL_MS = 1_000;
 
 interface Waiting {
@@ -18,7 +18,7 @@ interface Waiting {
 
 export class ToolNames {
   readonly #database: Database;
-  /** Developers that have too many names, and until when that is taken for granted. */
+  /** Developers with too many names, and until when this is assumed without asking. */
   readonly #full = new Map<string, number>();
   #waiting: Waiting[] = [];
   #isWriting = false;
@@ -27,7 +27,7 @@ export class ToolNames {
     this.#database = database;
   }
 
-  /** False: the developer has too many names that are not registered. */
+  /** Resolves to false when the developer has too many unregistered names. */
   note(tool: ToolName): Promise<boolean> {
     if ((this.#full.get(tool.developerId) ?? 0) > performance.now()) return Promise.resolve(false);
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class ToolNames {
   async #write(): Promise<void> {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
-      // What is asked for in one turn of the event loop goes together.
+      // Names requested in one turn of the event loop are written together.
       await new Promise((resolve) => {
         setImmediate(resolve);
       });

@@ -1,5 +1,5 @@
-/** Prices of tools, in memory; and the names that are charged before anyone registered them. */
-import { asMicros, type Micros } from '../domain/money.ts';
+/** Prices of tools, in memory, and the names that are charged before they are registered. */
+import type { Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
 import {
   findChangedTools,
@@ -12,7 +12,7 @@ import { TOOLS_CACHED_MAX } from './limits.ts';
 import { ToolNames } from './tool-names.ts';
 
 export interface KnownTool {
-  /** Undefined: it has none, a charge must name its amount. */
+  /** Undefined: the tool has no price, so a charge must state its amount. */
   readonly price: Micros | undefined;
   readonly isArchived: boolean;
 }
@@ -39,7 +39,7 @@ export class ToolPrices {
     this.#cache.stop();
   }
 
-  /** What is in memory, at once. */
+  /** The tool in memory, if any. Synchronous. */
   peek(developerId: string, name: string): KnownTool | undefined {
     return this.#cache.peek(nameOf({ developerId, name }));
   }
@@ -48,12 +48,12 @@ export class ToolPrices {
     return this.#cache.load(nameOf({ developerId, name }));
   }
 
-  /** After this process changed a tool, so that its own next charge sees it. */
+  /** Called after this process changed a tool, so that its own next charge sees the change. */
   forget(developerId: string, name: string): void {
     this.#cache.forget(nameOf({ developerId, name }));
   }
 
-  /** Writes the row of a name that is charged for the first time. False: the developer has too many. */
+  /** Writes the row of a name that is charged for the first time. False: the developer has too many names. */
   note(developerId: string, name: string): Promise<boolean> {
     return this.#names.note({ developerId, name });
   }
@@ -71,7 +71,7 @@ function byName(tools: readonly PricedTool[]): Map<string, KnownTool> {
     tools.map((tool) => [
       nameOf(tool),
       {
-        price: tool.priceMicros === null ? undefined : asMicros(tool.priceMicros),
+        price: tool.priceMicros ?? undefined,
         isArchived: tool.isArchived,
       },
     ]),

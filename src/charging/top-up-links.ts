@@ -1,7 +1,7 @@
 /**
- * Signed top-up links: the `topUpUrl` of a refusal. A link names a consumer, a suggested amount and the developer
- * who was refused, for one hour. Whoever has it can pay for that consumer, and can do and see nothing else.
- * The token is base64url of fixed fields, a dot, and an HMAC-SHA-256 by a key derived from the master secret.
+ * Signed top-up links: the `topUpUrl` of a refusal. For one hour, a link names a consumer, a suggested amount and the
+ * developer whose charge was refused. Anyone who has it can pay for that consumer, and can neither do nor see anything
+ * else. The token is base64url of fixed fields, a dot, and an HMAC-SHA-256 with a key derived from the master secret.
  */
 import { hkdfSync } from 'node:crypto';
 import { uuidOfBytes, writeUuid } from '../domain/ids.ts';
@@ -17,7 +17,7 @@ import { Hmac, isSameReceipt } from './receipts.ts';
 
 export interface TopUpLink {
   readonly consumerId: string;
-  /** Whose charge was refused; undefined when the consumer asked for the top-up itself. */
+  /** The developer whose charge was refused; undefined when the consumer itself asked for the top-up. */
   readonly developerId: string | undefined;
   readonly suggested: Micros;
   readonly expiresAtMs: number;
@@ -45,7 +45,7 @@ export class TopUpLinks {
     );
   }
 
-  /** Ids are UUIDs; `needed` is what is missing, of any amount. */
+  /** Ids are UUIDs. `needed` is the missing amount, of any size. */
   urlFor(consumerId: string, developerId: string | undefined, needed: Micros): string {
     const fields = Buffer.alloc(AT.end);
     fields.writeUInt16BE(this.#active, 0);
@@ -56,7 +56,7 @@ export class TopUpLinks {
     return `${this.#baseUrl}/top-up?link=${this.#sign(this.#active, fields.toString('base64url'))}`;
   }
 
-  /** What a token says when it is one of ours, unchanged; the caller looks at when it expires. */
+  /** The content of a token that is ours and unchanged. The caller checks its expiry. */
   read(token: string): TopUpLink | undefined {
     const [, encoded] = TOKEN.exec(token) ?? [];
     if (encoded === undefined) return undefined;
@@ -80,7 +80,7 @@ export class TopUpLinks {
   }
 }
 
-/** Rounded up to whole dollars, within what checkout takes. */
+/** Rounded up to whole dollars, within the limits of checkout. */
 function suggestedFor(needed: Micros): Micros {
   const whole = Math.ceil(needed / MICROS_PER_DOLLAR) * MICROS_PER_DOLLAR;
   return asMicros(Math.min(Math.max(whole, CHECKOUT_MICROS_MIN), TOP_UP_MICROS_MAX));

@@ -1,22 +1,22 @@
-/** `farebox account sign-in-link`: lets the owner of an account into the console, once, without a password. */
+/** `farebox account sign-in-link`: a one-time link that signs the owner of an account in to the console. */
 import type { Command } from 'commander';
 import { environmentOf } from '../embedded/environment.ts';
 import { createSignInLink } from '../store/console/sign-in-links.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withLedger } from './ledger-command.ts';
+import { getAccount, withDatabase } from './database-command.ts';
 
 const LIFETIME_SECONDS = 86_400;
 
 export function registerSignInLink(account: Command): void {
   account
     .command('sign-in-link <account>')
-    .description('print a link that signs the owner of an account in, once, within a day')
+    .description('print a one-time link that signs the owner of an account in; expires after a day')
     .addOption(dataDirOption())
     .action(print);
 }
 
 async function print(who: string, { dataDir }: { readonly dataDir: string }): Promise<void> {
-  const token = await withLedger(dataDir, async (database) => {
+  const token = await withDatabase(dataDir, async (database) => {
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
   });

@@ -1,14 +1,14 @@
-/** `farebox account …`: sign-ups without a console, and what only an owner may change. */
+/** `farebox account …`: creates accounts without the console, and changes settings that only an owner may change. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
-import { registerCard } from './account-card.ts';
+import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf } from './dollars.ts';
-import { CommandError, table, withLedger } from './ledger-command.ts';
+import { parseDollars } from './dollars.ts';
+import { CommandError, table, withDatabase } from './database-command.ts';
 
 const COUNT_MAX = 1_000_000;
 
@@ -21,17 +21,22 @@ interface CreateOptions {
 }
 
 export function register(program: Command): void {
-  const account = program.command('account').description('make and change accounts');
+  const account = program.command('account').description('create and change accounts');
   account
     .command('create')
-    .description('make an account: a consumer, a developer and their keys, which are shown once')
-    .requiredOption('--email <address>', 'of its owner; with --count it gets a number', emailOf)
-    .option('--balance <dollars>', 'booked as a completed top-up by hand', dollarsOf, 0 as Micros)
-    .option('--count <n>', 'make this many', countOf)
-    .option('--json', 'print one JSON object a line', false)
+    .description('create an account: a consumer, a developer and their keys, which are shown once')
+    .requiredOption('--email <address>', "the owner's email; --count adds a number to it", emailOf)
+    .option(
+      '--balance <dollars>',
+      'recorded as a completed manual top-up',
+      parseDollars,
+      0 as Micros,
+    )
+    .option('--count <n>', 'create this many accounts', countOf)
+    .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(create);
-  registerCard(account);
+  registerSavedCard(account);
   registerAdjust(account);
   registerSignInLink(account);
 }
@@ -41,7 +46,7 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
     count === undefined
       ? [email]
       : Array.from({ length: count }, (_, index) => email.replace('@', `+${index + 1}@`));
-  const result = await withLedger(dataDir, (database, config) =>
+  const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),
@@ -49,7 +54,7 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
     ),
   );
   if (result.kind === 'email_taken') {
-    throw new CommandError(`There is an account with the address ${result.email} already.`);
+    throw new CommandError(`An account with the email ${result.email} already exists.`);
   }
   for (const account of result.accounts) {
     const shown = shownOnce(account);

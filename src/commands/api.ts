@@ -1,4 +1,4 @@
-/** `farebox api`: one API process. */
+/** `farebox api`: runs one API process. */
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { runApi } from '../processes/api.ts';
@@ -13,7 +13,7 @@ export function register(program: Command): void {
       const config = readConfig(process.env);
       const log = createLog('api', config.logLevel);
       const api = await runApi(config, log);
-      log.info({ port: api.port }, 'the API listens');
+      log.info({ port: api.port }, 'the API is listening');
       process.send?.({ ready: true, port: api.port });
       await untilStopped();
       await api.stop();

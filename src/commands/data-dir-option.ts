@@ -1,9 +1,9 @@
-/** `--data-dir`, the same for every command that has it: where the embedded start keeps its data. */
+/** `--data-dir`, the data directory of the embedded start: the same option for every command that has it. */
 import { resolve } from 'node:path';
 import { Option } from 'commander';
 
 export function dataDirOption(): Option {
-  return new Option('--data-dir <path>', 'where the embedded start keeps its data')
+  return new Option('--data-dir <path>', 'data directory of the embedded start')
     .env('DATA_DIR')
     .default(resolve('.farebox'), '.farebox')
     .argParser((path) => resolve(path));

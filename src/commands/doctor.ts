@@ -1,4 +1,4 @@
-/** `farebox doctor`: proves the books, or names each fault and exits with 1; exits with 2 when it could not look. */
+/** `farebox doctor`: proves the books, or lists each fault and exits with 1; exits with 2 if it could not check. */
 import { InvalidArgumentError, type Command } from 'commander';
 import {
   readMasterSecrets,
@@ -21,7 +21,7 @@ import { createTemporalClient } from '../temporal/client.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withLedger } from './ledger-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
 
 const SCHEDULES_CHECK = 'Temporal has the schedules';
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
@@ -29,18 +29,18 @@ type Part = (typeof PARTS)[number];
 
 const HELP = `
 Parts:
-  schema     tables, constraints, indexes, triggers and functions, against this release
+  schema     compares tables, constraints, indexes, triggers and functions with this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
-  delivery   notices, top-ups and reconciliations that are late
+  delivery   overdue notices, top-ups and reconciliations
   holds      open, captured and expired holds; reads every charge
   charges    reads every charge
   earnings   sums of earnings; reads every charge
   temporal   schedules
   processor  payments, refunds and disputes at Stripe; lists all of them
 
-A watcher may run \`farebox doctor --only schema,balances,top-ups,delivery,temporal\` every minute, and all parts every night.
-Exits with 0 when all is well, with 1 when a check failed, and with 2 when it could not look.
+Run \`farebox doctor --only schema,balances,top-ups,delivery,temporal\` every minute and all parts every night.
+Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check.
 `;
 
 interface DoctorOptions {
@@ -53,7 +53,7 @@ interface DoctorOptions {
 export function register(program: Command): void {
   program
     .command('doctor')
-    .description('check the books, against every row and against the payment processor')
+    .description('check the books against every row and against the payment processor')
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
     .option('--no-processor', 'skip the payment processor and Temporal')
@@ -79,7 +79,7 @@ async function examine({ json, only, processor, dataDir }: DoctorOptions): Promi
 
 interface Examination {
   readonly findings: readonly Finding[];
-  /** Those that were made. */
+  /** The names of the checks that ran. */
   readonly checks: readonly string[];
 }
 
@@ -92,14 +92,14 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
   };
   const ledgerParts = parts.filter(isOfLedger);
-  return withLedger(dataDir, async (database) => {
+  return withDatabase(dataDir, async (database) => {
     const findings = await auditLedger(database, {
       ...settings,
       parts: ledgerParts,
       report: showProgress,
     });
     const checks = ledgerParts.flatMap((part) => checkNames(part, settings));
-    // Without an address there is no Temporal to ask: the ledger alone is checked.
+    // Without an address there is no Temporal to ask, so only the ledger is checked.
     if (parts.includes('temporal') && env['TEMPORAL_ADDRESS'] !== undefined) {
       showProgress(SCHEDULES_CHECK);
       checks.push(SCHEDULES_CHECK);
@@ -118,11 +118,11 @@ function isOfLedger(part: Part): part is LedgerPart {
   return part !== 'temporal' && part !== 'processor';
 }
 
-/** A schedule that is gone is made again by the next worker that looks, within a minute. */
+/** Workers recreate a missing schedule within a minute. */
 async function auditSchedules(env: Environment): Promise<Finding[]> {
   const temporal = createTemporalClient(readTemporalConfig(env));
   try {
-    if (!(await temporal.isUp())) throw new CommandError('Temporal does not answer.');
+    if (!(await temporal.isUp())) throw new CommandError('Temporal did not respond.');
     const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
     const offenders = missing.map((subject) => ({ subject, detail: 'not found' }));
     return firstOf(offenders).map((each) => ({
@@ -154,7 +154,7 @@ function partsOf(text: string): Part[] {
   const asked = text.split(',').map((part) => part.trim());
   const unknown = asked.find((part) => !PARTS.some((known) => known === part));
   if (unknown !== undefined) {
-    throw new InvalidArgumentError(`${unknown} is not a part. The parts: ${PARTS.join(', ')}.`);
+    throw new InvalidArgumentError(`Unknown part ${unknown}. Use ${PARTS.join(', ')}.`);
   }
   return PARTS.filter((part) => asked.includes(part));
 }

@@ -1,24 +1,24 @@
-/** Amounts as they are typed after an option, in dollars. */
+/** Parses dollar amounts on the command line. */
 import { InvalidArgumentError } from 'commander';
 import { centsOf, MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../domain/top-up.ts';
 
-export function dollarsOf(text: string): Micros {
+export function parseDollars(text: string): Micros {
   const micros = microsOfDollars(text);
   if (micros !== undefined && micros >= 0 && micros <= MANUAL_MICROS_MAX) return micros;
-  throw new InvalidArgumentError('It must be from 0 to 10000000 dollars, with up to six decimals.');
+  throw new InvalidArgumentError('It must be from $0 to $10,000,000, with at most six decimals.');
 }
 
-export function positiveDollarsOf(text: string): Micros {
-  const micros = dollarsOf(text);
+export function parsePositiveDollars(text: string): Micros {
+  const micros = parseDollars(text);
   if (micros > 0) return micros;
-  throw new InvalidArgumentError('It must be more than 0 dollars.');
+  throw new InvalidArgumentError('It must be more than $0.');
 }
 
-/** What the processor can take from a card. */
-export function payableDollarsOf(text: string): Micros {
-  const micros = dollarsOf(text);
+/** An amount that the processor can charge to a card. */
+export function parseCardDollars(text: string): Micros {
+  const micros = parseDollars(text);
   const isPayable = micros >= TOP_UP_MICROS_MIN && micros <= TOP_UP_MICROS_MAX;
   if (isPayable && centsOf(micros) !== undefined) return micros;
-  throw new InvalidArgumentError('It must be whole cents, from 0.50 to 999999.99 dollars.');
+  throw new InvalidArgumentError('It must be whole cents, from $0.50 to $999,999.99.');
 }

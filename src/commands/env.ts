@@ -1,4 +1,4 @@
-/** `farebox env`: the settings of the running start, for a shell or an .env file. */
+/** `farebox env`: prints the settings of the running `farebox start`, for a shell or an .env file. */
 import type { Command } from 'commander';
 import { runningEnvironment } from '../embedded/environment.ts';
 import { dataDirOption } from './data-dir-option.ts';

@@ -1,4 +1,4 @@
-/** `farebox init`: a .env for docker-compose.yml, with fresh secrets. An .env that is there is left alone. */
+/** `farebox init`: writes a .env for docker-compose.yml, with fresh secrets. An existing .env is never changed. */
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,14 +30,17 @@ export function register(program: Command): void {
     });
 }
 
-/** Readable by its owner alone from the moment it exists. */
+/** Creates the file readable by its owner only. */
 async function writeNew(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new Error(`${file} exists and is left as it is; its secrets may be in use`, {
-      cause: error,
-    });
+    throw new Error(
+      `${file} already exists and was not changed, because its secrets may be in use`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What the commands that inspect have in common: 0 when all is well, 1 when something is wrong, 2 when they could
- * not look (as diff and grep do), so that a watcher never mistakes an unreachable database for lost money.
+ * Exit codes of the commands that inspect: 0 if all is well, 1 if something is wrong, 2 if they could not check (as
+ * diff and grep do), so that monitoring never mistakes an unreachable database for lost money.
  */
 import { failureReason } from '../stripe/failure-reason.ts';
 
@@ -8,7 +8,7 @@ const FOUND_SOMETHING = 1;
 const COULD_NOT_LOOK = 2;
 
 /**
- * Runs an inspection. `print` gets what was found and returns whether all is well. With `json`, a failure is printed
+ * Runs an inspection. `print` prints the result and returns whether all is well. With `json`, a failure is printed
  * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON.
  */
 export async function inspect<T>(
@@ -29,7 +29,7 @@ export async function inspect<T>(
   if (!print(found)) process.exitCode = FOUND_SOMETHING;
 }
 
-/** Shows on a terminal what is being done; says nothing in a pipe. */
+/** Shows the current step on a terminal; prints nothing in a pipe. */
 export function showProgress(step: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[2K${step} ...`);
 }

@@ -1,4 +1,4 @@
-/** `farebox key …`: the keys of an account. A key is shown once, when it is made. */
+/** `farebox key …`: manages the keys of an account. A key is shown once, when it is created. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { KeyKind } from '../domain/api-keys.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
@@ -13,7 +13,7 @@ import {
 } from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
@@ -25,31 +25,31 @@ interface Common {
 }
 
 export function register(program: Command): void {
-  const key = program.command('key').description('list, make, roll and revoke keys');
+  const key = program.command('key').description('list, create, roll and revoke keys');
   common(key.command('list <account>'))
-    .description('all keys of an account (email, acct_…, cns_… or dev_…)')
+    .description('list all keys of an account (email, acct_…, cns_… or dev_…)')
     .action(list);
   common(key.command('create <account>'))
-    .description('make another key')
-    .addOption(new Option('--kind <kind>', 'what it is for').choices(KINDS).makeOptionMandatory())
+    .description('create a key')
+    .addOption(new Option('--kind <kind>', 'kind of key').choices(KINDS).makeOptionMandatory())
     .action(create);
   common(key.command('roll <key>'))
-    .description('make a new key in place of an old one (key_…)')
+    .description('replace a key (key_…) with a new one')
     .option(
       '--overlap <time>',
-      'how long the old one still works: 0, 90s, 15m, 24h, 7d',
+      'how long the old key keeps working: 0, 90s, 15m, 24h, 7d',
       overlapOf,
       0,
     )
     .action(roll);
-  common(key.command('revoke <key>')).description('end a key now').action(revoke);
+  common(key.command('revoke <key>')).description('revoke a key immediately').action(revoke);
 }
 
 const common = (command: Command) =>
   command.option('--json', 'print JSON', false).addOption(dataDirOption());
 
 async function list(who: string, { json, dataDir }: Common): Promise<void> {
-  const keys = await withLedger(dataDir, async (database) =>
+  const keys = await withDatabase(dataDir, async (database) =>
     listKeys(database, (await getAccount(database, who)).id),
   );
   for (const key of keys) print(shown(key), json);
@@ -59,7 +59,7 @@ async function create(
   who: string,
   { kind, json, dataDir }: Common & { kind: KeyKind },
 ): Promise<void> {
-  await withLedger(dataDir, async (database, config) => {
+  await withDatabase(dataDir, async (database, config) => {
     const account = await getAccount(database, who);
     print(await makeKey(database, config, kind, account.id), json);
   });
@@ -69,7 +69,7 @@ async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { overlap: number },
 ): Promise<void> {
-  await withLedger(dataDir, (database, config) =>
+  await withDatabase(dataDir, (database, config) =>
     database.transaction(async (tx) => {
       const uuid = uuidOfKey(id);
       const old =
@@ -83,7 +83,7 @@ async function roll(
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
-  const key = await withLedger(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
+  const key = await withDatabase(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
   if (!key) throw noSuchKey(id);
   print(shown(key), json);
 }
@@ -123,12 +123,14 @@ function uuidOfKey(id: string): string {
 }
 
 function noSuchKey(id: string): CommandError {
-  return new CommandError(`There is no key ${id} in force. \`farebox key list\` shows their ids.`);
+  return new CommandError(`No active key ${id}. Run \`farebox key list\` to see key ids.`);
 }
 
 function overlapOf(text: string): number {
   const [, number, unit] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];
   const seconds = Number(number) * SECONDS[(unit || 's') as keyof typeof SECONDS];
   if (number !== undefined && seconds <= OVERLAP_SECONDS_MAX) return seconds;
-  throw new InvalidArgumentError('It must be a time such as 90s, 15m, 24h or 7d, 30 days at most.');
+  throw new InvalidArgumentError(
+    'It must be a duration such as 90s, 15m, 24h or 7d, at most 30 days.',
+  );
 }

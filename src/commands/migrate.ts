@@ -1,4 +1,4 @@
-/** `farebox migrate`: the database, and the Temporal namespace where one is set, brought to this release. */
+/** `farebox migrate`: migrates the database to this release, and the Temporal namespace if one is set. */
 import { Connection } from '@temporalio/client';
 import type { Command } from 'commander';
 import { readLedgerConfig, readTemporalConfig } from '../config.ts';
@@ -11,7 +11,7 @@ import { dataDirOption } from './data-dir-option.ts';
 export function register(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database, and the Temporal namespace, to this release')
+    .description('migrate the database and the Temporal namespace to this release')
     .addOption(dataDirOption())
     .action(async ({ dataDir }: { dataDir: string }) => {
       const env = await environmentOf(dataDir);
@@ -19,7 +19,9 @@ export function register(program: Command): void {
       const applied = await migrate(config.databaseUrl);
       const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
       if (putOff.length > 0)
-        throw new Error(`Run it again, traffic was in the way: ${putOff.join(', ')}`);
+        throw new Error(
+          `Could not create partitions under load, run it again: ${putOff.join(', ')}`,
+        );
       process.stdout.write(
         applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
       );

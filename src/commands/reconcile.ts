@@ -1,6 +1,6 @@
 /**
- * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 when they differ, with 2 when it
- * could not look. After a restore, with nothing else running, it takes over what Stripe has and the ledger lost.
+ * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
+ * not check. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
  */
 import type { Command } from 'commander';
 import { readStripeConfig, readTemporalConfig } from '../config.ts';
@@ -14,15 +14,15 @@ import { getTopUp } from '../store/top-ups/top-ups.ts';
 import { takeOverSince } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { createTemporalClient } from '../temporal/client.ts';
-import { reconcileNow } from '../temporal/reconciliation.ts';
+import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withLedger } from './ledger-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
-/** A process that has just started connects first, on a busy machine for seconds. */
+/** A process that has just started must connect first, which takes seconds on a busy machine. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** No workflow repeats what --after-restore asks of Stripe. */
 const RETRIES_MAX = 5;
@@ -65,7 +65,7 @@ async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promi
 
 async function takeOverNow(dataDir: string) {
   const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), RETRIES_MAX);
-  return withLedger(dataDir, async (database) => {
+  return withDatabase(dataDir, async (database) => {
     const { looked, credited, entered } = await takeOverSince({ database, stripe }, showProgress);
     const topUps = await Promise.all(entered.map((id) => getTopUp(database, id)));
     return {
@@ -123,7 +123,7 @@ type Comparison = Awaited<ReturnType<typeof compareNow>>;
 
 async function compareNow(dataDir: string) {
   const { looked, nudged } = await runNow(dataDir);
-  return { looked, nudged, differences: await withLedger(dataDir, readDifferences) };
+  return { looked, nudged, differences: await withDatabase(dataDir, readDifferences) };
 }
 
 async function readDifferences(database: Database) {
@@ -156,12 +156,12 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
-      throw new CommandError('Temporal does not answer.');
+      throw new CommandError('Temporal did not respond.');
     return await reconcileNow(temporal, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CommandError(
-      `Still running after ${TIMEOUT_MS / 60_000} minutes. It continues by itself. Is a worker running?`,
+      `Still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
     );
   } finally {
     await temporal.close();

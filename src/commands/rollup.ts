@@ -1,17 +1,17 @@
-/** `farebox rollup rebuild`: makes the sums of earnings again from the charges, beside traffic. */
+/** `farebox rollup rebuild`: recalculates the sums of earnings from the charges, while charging continues. */
 import type { Command } from 'commander';
 import { rebuildRollups } from '../store/earnings/rollups.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { withLedger } from './ledger-command.ts';
+import { withDatabase } from './database-command.ts';
 
 export function register(program: Command): void {
-  const rollup = program.command('rollup').description('the sums of what developers earned');
+  const rollup = program.command('rollup').description('manage the sums of earnings');
   rollup
     .command('rebuild')
-    .description('make them again from the charges, all at once, while charging goes on')
+    .description('recalculate them from the charges in one transaction, while charging continues')
     .addOption(dataDirOption())
     .action(async ({ dataDir }: { dataDir: string }) => {
-      await withLedger(dataDir, rebuildRollups);
-      process.stdout.write('The sums are rebuilt.\n');
+      await withDatabase(dataDir, rebuildRollups);
+      process.stdout.write('Rebuilt the sums of earnings.\n');
     });
 }

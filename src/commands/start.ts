@@ -1,4 +1,4 @@
-/** `farebox start`: everything on this machine, by one command. */
+/** `farebox start`: runs everything on this machine with one command. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { start } from '../embedded/start.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -14,10 +14,7 @@ export function register(program: Command): void {
     .command('start')
     .description('start PostgreSQL, Temporal, the payment simulator, a worker and the API')
     .addOption(
-      new Option('--port <number>', 'where the API listens')
-        .env('PORT')
-        .default(8080)
-        .argParser(portOf),
+      new Option('--port <number>', 'port of the API').env('PORT').default(8080).argParser(portOf),
     )
     .addOption(dataDirOption())
     .option(

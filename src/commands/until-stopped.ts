@@ -1,4 +1,4 @@
-/** Waits for what ends a process in good order: SIGTERM, SIGINT, or the end of the parent that watches it. */
+/** Waits for the signal to shut down: SIGTERM, SIGINT, or the exit of the parent process. */
 export function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
     process.once('SIGTERM', () => resolve());

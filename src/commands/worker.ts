@@ -1,4 +1,4 @@
-/** `farebox worker`: one worker process, which runs the workflows and hands over reports of payments. */
+/** `farebox worker`: runs one worker process, which runs workflows and delivers payment reports to them. */
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { runWorker } from '../processes/worker.ts';
@@ -20,7 +20,7 @@ export function register(program: Command): void {
         throw error;
       });
       if (!worker) return;
-      log.info('the worker polls');
+      log.info('the worker is polling');
       process.send?.({ ready: true });
       try {
         await Promise.race([stopped, worker.ended]);

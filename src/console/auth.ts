@@ -1,6 +1,6 @@
 /**
- * Who signs in to the console: better-auth on our PostgreSQL, in the schema `console`. Email and password, an
- * optional second factor, sessions that can be ended. What a session may do is decided in src/http/authenticate.ts.
+ * Sign-in to the console: better-auth on our PostgreSQL, in the schema `console`. It offers email and password, an
+ * optional second factor, and sessions that can be revoked. src/http/authenticate.ts decides what a session may do.
  */
 import { hkdfSync } from 'node:crypto';
 import { betterAuth } from 'better-auth';
@@ -23,7 +23,7 @@ export interface ConsoleDeps {
   readonly log: Logger;
 }
 
-/** Set by us on every request, so that nobody can choose the address that limits count by. */
+/** We set it on every request, so that clients cannot choose the address that rate limits count. */
 export const ADDRESS_HEADER = 'x-farebox-address';
 export const PASSWORD_LENGTH_MIN = 10;
 
@@ -140,7 +140,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   return { ...auth, end: () => pool.end() };
 }
 
-/** Each secret is derived from a master secret, the newest first: it signs and encrypts what is new. */
+/** Each secret is derived from a master secret, newest first. The newest one signs and encrypts new data. */
 function secretsOf(masterSecrets: ReadonlyMap<number, string>) {
   return [...masterSecrets]
     .toSorted(([a], [b]) => b - a)
@@ -152,7 +152,7 @@ function secretsOf(masterSecrets: ReadonlyMap<number, string>) {
     }));
 }
 
-/** `lastRequest` is in the column `last_request`. */
+/** Maps camelCase to snake_case: `lastRequest` is in the column `last_request`. */
 function columns<Name extends string>(...names: readonly Name[]): Record<Name, string> {
   const entries = names.map((name) => [
     name,

@@ -1,5 +1,5 @@
 /**
- * The console's sessions for the HTTP layer. better-auth is loaded with the first request that needs it: an API
+ * The console's sessions for the HTTP layer. better-auth is loaded by the first request that needs it, so an API
  * process that only takes charges never has it in memory.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -39,18 +39,18 @@ export class Console {
     await handle(request, response);
   }
 
-  /** Whether a request comes with a session at all; looks at nothing but its header. */
+  /** Whether a request carries a session cookie. Only the header is checked. */
   hasSession(request: IncomingMessage): boolean {
     const { cookie } = request.headers;
     return cookie !== undefined && SESSION_COOKIE.test(cookie);
   }
 
-  /** Whether a page of ours sent it: browsers say which page's origin a write comes from. */
+  /** Whether one of our pages sent it: browsers state the origin of a write. */
   isFromOwnPage(request: IncomingMessage): boolean {
     return this.#origins.has(request.headers.origin ?? '');
   }
 
-  /** Whose session it is, acting in that role; undefined when it has ended. */
+  /** The session's owner, acting in the given role; undefined when the session has ended. */
   async findCaller(
     request: IncomingMessage,
     kind: 'consumer' | 'developer',

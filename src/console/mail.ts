@@ -1,4 +1,4 @@
-/** Mails of the console: sent by SMTP, or kept to be read at /dev/mail where that is set. */
+/** The console's mail: sent by SMTP, or, if configured, kept and shown at /dev/mail. */
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
@@ -20,7 +20,7 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** Returns at once: how long a mail takes would tell who has an account. A failure is logged. */
+/** Returns at once, because the time a mail takes would reveal who has an account. Failures are logged. */
 export function mailer({ config, database, log }: MailDeps): (mail: Mail) => void {
   const transport: Transporter | undefined =
     config.smtpUrl === undefined

@@ -1,4 +1,4 @@
-/** The origins whose pages are ours: a write by cookie must come from one of them. */
+/** The origins of our pages. A write authenticated by a cookie must come from one of them. */
 
 /** On this machine `localhost` and 127.0.0.1 are the same service, and people type both. */
 export function ownOrigins(baseUrl: string): ReadonlySet<string> {

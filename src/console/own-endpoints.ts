@@ -1,6 +1,6 @@
 /**
- * What better-auth does not have: a sign-up that asks for the address alone, and links that sign in once. Nobody
- * has a password before its address is proven, so nobody can leave one on an address that is not theirs.
+ * Endpoints that better-auth lacks: a sign-up that asks only for the address, and links that sign in once. Nobody has a
+ * password before their address is verified, so nobody can set one for an address that is not theirs.
  */
 import type { BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
@@ -8,11 +8,11 @@ import { setSessionCookie } from 'better-auth/cookies';
 import { z } from 'zod';
 
 export interface OwnEndpoints {
-  /** Whether anybody may sign up; otherwise only addresses that have an account already. */
+  /** Whether anybody may sign up; otherwise, only addresses that already have an account. */
   readonly mayCreate: (email: string) => Promise<boolean>;
   readonly isClosed: boolean;
   readonly sendLink: (email: string) => Promise<unknown>;
-  /** The address of a link that is used by this. */
+  /** Uses a link and returns its address. */
   readonly useLink: (token: string) => Promise<string | null>;
   readonly claim: (user: { id: string; email: string }) => Promise<void>;
   readonly onError: (error: unknown) => void;
@@ -35,7 +35,7 @@ export function ownEndpoints(deps: OwnEndpoints) {
             if (!known) await internalAdapter.createUser(newUser(email), SOURCE);
             await deps.sendLink(email);
           };
-          // Not waited for: the answer and its time are the same whoever has an account.
+          // Not awaited: the reply and its timing must not reveal whether the address has an account.
           void invite().catch(deps.onError);
           return ctx.json({ status: true });
         },
@@ -63,7 +63,7 @@ export function ownEndpoints(deps: OwnEndpoints) {
   } satisfies BetterAuthPlugin;
 }
 
-/** For better-auth, which asks how a person came. */
+/** better-auth asks how a person signed up. */
 const SOURCE = { method: 'email-password' } as const;
 
 const newUser = (email: string) => ({

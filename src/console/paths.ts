@@ -1,2 +1,2 @@
-/** Where requests to better-auth go; what lies below is better-auth's. */
+/** The path prefix of better-auth's endpoints. */
 export const AUTH_PATH = '/console/auth';

@@ -51,6 +51,13 @@ export function dollarsOf(value: Micros): number {
   return value / MICROS_PER_DOLLAR;
 }
 
+/** For texts: `$10.00`, with the decimals beyond cents only when there are any: `$0.0215`. */
+export function formatDollars(value: Micros): string {
+  const [dollars = '', decimals = ''] = decimalOf(asMicros(Math.abs(value))).split('.');
+  const shown = decimals.slice(0, 2) + decimals.slice(2).replace(/0+$/, '');
+  return `${value < 0 ? '-' : ''}$${dollars}.${shown}`;
+}
+
 /** Dollars as text with six decimals, without an exponent and without a float in between. */
 export function decimalOf(value: Micros): string {
   const digits = String(Math.abs(value)).padStart(7, '0');

@@ -15,7 +15,7 @@ import {
   signInUrlOf,
   type FirstAccount,
 } from './first-account.ts';
-import { Part } from './part.ts';
+import { SupervisedChild } from './supervised-child.ts';
 import {
   farebox,
   refuseHalfSettings,
@@ -64,8 +64,8 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   refuseHalfSettings(env);
   await refuseTakenPort(port, env['HOST'], 'choose another one with --port');
   const ports = await portsOf(dataDir);
-  const servers: Context = { ...options, ports, progress, keep: (part) => run.keep(part) };
-  const ours: Context = { ...servers, keep: (part) => run.keepOurs(part) };
+  const servers: Context = { ...options, ports, progress, keep: (child) => run.keep(child) };
+  const ours: Context = { ...servers, keep: (child) => run.keepOurs(child) };
 
   const shared = sharedSettings(options);
   const processor = startProcessor(servers);
@@ -157,9 +157,9 @@ class Run {
   readonly #dataDir: string;
   readonly #progress: Progress;
   readonly #release: () => void;
-  readonly #servers: Part[] = [];
+  readonly #servers: SupervisedChild[] = [];
   /** The processes use the servers, so they stop first. */
-  readonly #ours: Part[] = [];
+  readonly #ours: SupervisedChild[] = [];
   #stopped: Promise<void> | undefined;
 
   constructor(dataDir: string, progress: Progress, release: () => void) {
@@ -172,19 +172,19 @@ class Run {
     return this.#stopped !== undefined;
   }
 
-  keep<T extends Child>(startPart: () => Promise<T>): Promise<T> {
-    return this.#keep(this.#servers, startPart);
+  keep<T extends Child>(startChild: () => Promise<T>): Promise<T> {
+    return this.#keep(this.#servers, startChild);
   }
 
-  keepOurs<T extends Child>(startPart: () => Promise<T>): Promise<T> {
-    return this.#keep(this.#ours, startPart);
+  keepOurs<T extends Child>(startChild: () => Promise<T>): Promise<T> {
+    return this.#keep(this.#ours, startChild);
   }
 
-  async #keep<T extends Child>(kept: Part[], startPart: () => Promise<T>): Promise<T> {
+  async #keep<T extends Child>(kept: SupervisedChild[], startChild: () => Promise<T>): Promise<T> {
     if (this.isStopping) throw new Error('stopping');
-    const part = new Part(startPart, (line) => this.#progress.line(line));
-    kept.push(part);
-    return part.start();
+    const child = new SupervisedChild(startChild, (line) => this.#progress.line(line));
+    kept.push(child);
+    return child.start();
   }
 
   stopOnSignals(): void {
@@ -207,13 +207,13 @@ class Run {
     this.#progress.end();
     withdrawRun(this.#dataDir);
     if (this.#servers.length > 0) this.#progress.line('Stopping ...');
-    await Promise.all(this.#ours.map((part) => part.stop()));
-    await Promise.all(this.#servers.map((part) => part.stop()));
+    await Promise.all(this.#ours.map((child) => child.stop()));
+    await Promise.all(this.#servers.map((child) => child.stop()));
     this.#release();
   }
 
   #kill(): never {
-    for (const part of [...this.#ours, ...this.#servers]) part.kill();
+    for (const child of [...this.#ours, ...this.#servers]) child.kill();
     process.exit(130);
   }
 }

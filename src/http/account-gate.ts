@@ -1,13 +1,13 @@
 /**
- * How much one account may have in progress at a time. What is past it waits for its own account's work to
- * end, and takes nothing from others: neither connections nor the event loop.
+ * How much one account may have in progress at a time. Anything beyond that waits until the account's own work ends,
+ * and takes neither connections nor event-loop time from others.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../domain/errors.ts';
 import { REFUSAL_MS } from './rate-limits.ts';
 
 export interface AccountGateOptions {
-  /** The weight that an account may have in progress. A single piece of work may be heavier. */
+  /** The total weight that an account may have in progress. A single piece of work may exceed it. */
   readonly weightMax: number;
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
@@ -32,7 +32,7 @@ export class AccountGate {
     this.#options = options;
   }
 
-  /** Rejects with `rate_limited` when the account's own work leaves no room in time. */
+  /** Rejects with `rate_limited` when the account's own work does not make room in time. */
   async run<T>(accountId: string, weight: number, work: () => Promise<T>): Promise<T> {
     const entry = await this.#enter(accountId, weight);
     try {
@@ -87,7 +87,7 @@ export class AccountGate {
 function tooMany(): ApiError {
   return new ApiError(
     'rate_limited',
-    'Too many requests of this account are in progress; try again when they have ended.',
+    'Too many requests of this account are in progress; try again once they have finished.',
     { retryAfterSeconds: 1 },
   );
 }

@@ -1,16 +1,16 @@
-/** Amounts of money that requests carry: exact and within bounds, or refused by field and by value. */
+/** Amounts of money in requests: exact and within bounds, or refused with the field and the value. */
 import { ApiError } from '../domain/errors.ts';
 import { isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 
 export interface AmountRule {
   readonly accepts: (amount: Micros) => boolean;
-  /** What an amount must be: ends the sentence of a refusal. */
+  /** The end of a refusal's sentence "It must be ...". */
   readonly says: string;
 }
 
 export const CHARGEABLE: AmountRule = {
   accepts: isChargeable,
-  says: 'more than 0 and at most 1,000,000 dollars, with at most six decimals',
+  says: 'more than $0 and at most $1,000,000, with at most six decimals',
 };
 
 export function amountOf(param: string, sent: number | string, rule: AmountRule): Micros {
@@ -27,7 +27,7 @@ export function invalidAmount(param: string, sent: unknown, mustBe: string): Api
 
 const SHOWN_MAX = 40;
 
-/** As it was sent; JSON has no way to write a number that was too large to be one. */
+/** The value as sent. JSON cannot represent a number that overflowed to infinity. */
 function shown(sent: unknown): string {
   const text = typeof sent === 'number' ? String(sent) : JSON.stringify(sent);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;

@@ -1,4 +1,4 @@
-/** The one shape of errors (specification section 7), for whatever went wrong on the way. */
+/** Turns every failure of a request into the one shape of errors (specification section 7). */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
@@ -24,7 +24,7 @@ export function answerErrors(log: Logger, docsUrl: string, traffic: Traffic): Mi
   };
 }
 
-/** A database that fails during a read changed nothing; unrecognised errors are internal. */
+/** A database that fails during a read changed nothing; unrecognized errors are internal. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof ChargeFailure) return chargeError(error);
@@ -80,7 +80,7 @@ function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   if (error.details.allow !== undefined) headers['Allow'] = error.details.allow;
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';
-  // What was not read of a body too large would be taken for the next request.
+  // The unread rest of a body that is too large would be parsed as the next request.
   if (error.code === 'payload_too_large') headers['Connection'] = 'close';
   const body = errorBody(error, docsUrl, requestIdOf(ctx));
   respondJson(ctx, { status: error.status, body, headers });

@@ -1,4 +1,4 @@
-/** The whole stack of the HTTP API, from the outside in. */
+/** The complete middleware stack of the HTTP API, outermost first. */
 import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
@@ -49,14 +49,14 @@ export function createApp(api: Api): Koa {
   app.use(router.routes());
   app.use(consolePages(api));
   app.use(refuseUnknown(router));
-  // Koa would print the error and answer in plain text; everything is answered above.
+  // Koa would print the error and answer in plain text; the middleware above has already answered.
   app.on('error', (error) => api.log.warn({ err: error }, 'a response could not be sent'));
   return app;
 }
 
 /**
- * All answers are written by respond.ts and csv.ts, so Koa has none to write, and need not watch how each
- * ends: that alone is a tenth of what a charge leaves to the garbage collector.
+ * respond.ts and csv.ts write all responses, so Koa has nothing to write and need not watch how each response ends.
+ * Watching alone would be a tenth of the garbage that a charge creates.
  */
 class AnsweringKoa extends Koa {
   handleRequest(ctx: Context, middleware: (ctx: Context) => Promise<void>): Promise<void> {
@@ -71,8 +71,8 @@ interface Route {
 }
 
 /**
- * A path that a route names to the letter needs one look-up, not a walk over every route's pattern. It has the
- * methods of its own alone: `GET /v1/charges/batch` does not ask for a charge called batch.
+ * A route's path without parameters takes one look-up, not a scan of every route's pattern. Only its own methods apply:
+ * `GET /v1/charges/batch` is not a request for a charge with the id "batch".
  */
 function routeExact(routes: readonly Route[]): Middleware {
   const exact = new Map<string, Map<string, Middleware>>();
@@ -99,14 +99,14 @@ function refuseUnknown(router: Router): Middleware {
     const methods = router.stack
       .filter(({ path, regexp }) => path !== '' && regexp?.test(ctx.path))
       .flatMap((layer) => layer.methods);
-    if (methods.length === 0) throw new ApiError('not_found', 'There is nothing at this path.');
+    if (methods.length === 0) throw new ApiError('not_found', 'This path does not exist.');
     throw methodNotAllowed(methods);
   };
 }
 
-/** Whatever takes GET takes HEAD. */
+/** A path that accepts GET accepts HEAD. */
 function methodNotAllowed(methods: readonly string[]): ApiError {
   const known = methods.includes('GET') ? ['HEAD', ...methods] : methods;
   const allow = [...new Set(known)].join(', ');
-  return new ApiError('method_not_allowed', `This path takes ${allow}.`, { allow });
+  return new ApiError('method_not_allowed', `This path accepts ${allow}.`, { allow });
 }

@@ -1,7 +1,7 @@
 /**
- * Who calls, and whether they may: the one place that decides it. By key: `Authorization: Bearer <key>` of the kind
- * that the endpoint is for, on the legacy endpoints `X-Service-Key: <legacy key>` (specification section 5). By the
- * console's session cookie: its owner in either role, and for changes only from a page of ours.
+ * Authenticates and authorizes callers; no other place does. With a key: `Authorization: Bearer <key>` with the kind of
+ * key that the endpoint takes, or `X-Service-Key: <legacy key>` on the legacy endpoints (specification section 5). With
+ * the console's session cookie: the owner may act in either role, and may make changes only from the console's pages.
  */
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -20,13 +20,13 @@ export interface AuthenticationDeps extends KeyDeps {
   readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
-/** `session`: only the owner, signed in; no key may make or end keys. */
+/** `session`: only the owner, signed in, because no key may create or revoke keys. */
 export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
 type KeyRole = Exclude<Role, 'session'>;
 
 /**
- * The owner of the key, at once where it is in memory. Missing, malformed, unknown, revoked, of another
- * kind: all the same 401, and 429 for an address that sends too many of those.
+ * The owner of the key, synchronously if it is in memory. A key that is missing, malformed, unknown, revoked or of
+ * another kind gets the same 401; an address that sends too many of those gets 429.
  */
 export function authenticate(
   deps: AuthenticationDeps,
@@ -56,7 +56,7 @@ async function refuse(
 
 export type KeysInMemory = Pick<KeyDeps['keys'], 'peek'>;
 
-/** Whose key the request carries, where that is known without asking the database; for the log. */
+/** The owner of the request's key, if known without a query; for the log. */
 export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): KeyOwner | undefined {
   const key = bearerOf(request) ?? request.headers['x-service-key'];
   if (typeof key !== 'string' || key.length > KEY_LENGTH_MAX) return undefined;
@@ -74,7 +74,7 @@ const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
 };
 
-/** A request that names a key is decided by the key, whatever cookies come with it. */
+/** A request with a key is authenticated by the key; its cookies are ignored. */
 function isBySession(
   { console }: AuthenticationDeps,
   request: IncomingMessage,
@@ -102,7 +102,7 @@ async function sessionOwner(
   return owner;
 }
 
-/** `?as=developer`: a session is of both roles, and some reads are of either. */
+/** `?as=developer`: a session has both roles, and some reads serve either. */
 function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
   return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
 }

@@ -1,11 +1,11 @@
-/** Reads a request's body: bounded, as it comes over the wire, and as JSON where JSON is asked for. */
+/** Reads a request's body, up to a limit: as raw bytes, or as JSON. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 
 /**
- * The whole body as bytes. Rejects with `payload_too_large` as soon as there is more than `bytesMax`; what
- * still comes is read and thrown away, so that the client gets to see the answer.
+ * The whole body as bytes. Rejects with `payload_too_large` as soon as it exceeds `bytesMax`. The rest is read and
+ * discarded, so that the client gets to see the response.
  */
 export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -16,7 +16,7 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
       bytes += chunk.length;
       if (bytes > bytesMax) {
         chunks = only = undefined;
-        reject(new ApiError('payload_too_large', `The body may have ${bytesMax} bytes at most.`));
+        reject(new ApiError('payload_too_large', `The body may have at most ${bytesMax} bytes.`));
       } else if (only === undefined) {
         only = chunk;
       } else {
@@ -25,20 +25,20 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
       }
     });
     request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (only ?? Buffer.alloc(0))));
-    // The client went away in the middle: not our failure, and nobody is there to be answered.
+    // The client disconnected midway: not our failure, and nobody is left to receive a response.
     request.on('error', (error) =>
-      reject(new ApiError('invalid_request', 'The body did not arrive whole.', {}, error)),
+      reject(new ApiError('invalid_request', 'The body did not arrive completely.', {}, error)),
     );
   });
 }
 
-/** As announced; of a body that announces no length, the most that a batch may have. */
+/** The announced length; without one, the largest size of a batch. */
 export function bodyBytesOf({ headers }: IncomingMessage): number {
   const length = Number(headers['content-length']);
   return Number.isSafeInteger(length) && length > 0 ? length : 1024 * 1024;
 }
 
-/** The body as JSON. The errors are those of design: 415, 413, 400 `invalid_json`. */
+/** The body as JSON. Rejects with 415, 413 or 400 `invalid_json`. */
 export function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers;
   if (type !== 'application/json' && !/^application\/json\s*(;|$)/i.test(type ?? '')) {

@@ -1,7 +1,7 @@
 /**
- * Exports: CSV (RFC 4180, UTF-8), written page by page as the client takes it, so that it needs the memory
- * of a page however many rows there are. A cell that a spreadsheet would take for a formula gets a quote
- * before it. Whatever fails on the way breaks the connection: nobody takes a part for the whole.
+ * Exports: CSV (RFC 4180, UTF-8), written page by page as the client reads, so that it needs the memory of one page for
+ * any number of rows. A cell that a spreadsheet would interpret as a formula is prefixed with a quote. A failure midway
+ * breaks the connection, so that nobody mistakes a part for the whole.
  */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,28 +10,28 @@ import type { Context } from 'koa';
 import { asMicros, decimalOf } from '../domain/money.ts';
 import { requestIdOf } from './respond.ts';
 
-/** A bigint is micro-dollars, a number is a count: a minus before these is no formula. */
+/** A bigint is micro-dollars, a number is a count: a leading minus does not make them formulas. */
 export type Cell = string | number | bigint;
 
 export interface Export {
-  /** Of the file, without its ending. */
+  /** The file's name without its extension. */
   readonly name: string;
   readonly header: readonly string[];
   readonly pages: AsyncIterable<readonly (readonly Cell[])[]>;
 }
 
-/** A few milliseconds of work each, as charges wait meanwhile. */
+/** A few milliseconds of work for each page, because charges wait meanwhile. */
 const PAGE_ROWS = 500;
 
 const FORMAT: Options = {
   record_delimiter: '\r\n',
   escape_formulas: true,
-  // Any line break, not only our own: without this a lone one would end a row.
+  // Quotes any line break, not only our delimiter: otherwise a lone one would end a row.
   quote_record_delimiter: true,
   cast: { bigint: (micros) => decimalOf(asMicros(Number(micros))) },
 };
 
-/** Throws only while nothing is sent; later, `onFailure` is told and the connection is broken. */
+/** Throws only before anything is sent. Later failures call `onFailure` and break the connection. */
 export async function respondCsv(
   ctx: Context,
   { name, header, pages }: Export,
@@ -47,14 +47,14 @@ export async function respondCsv(
   });
   ctx.res.write(first.value ?? '');
   try {
-    // By bytes, so that at most one page is read ahead of a slow client.
+    // Counted in bytes, so that at most one page is read ahead of a slow client.
     await pipeline(Readable.from(chunks, { objectMode: false }), ctx.res);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFailure(error);
   }
 }
 
-/** The first text has the header, and the first page when there is one. */
+/** The first chunk has the header, and the first page if there is one. */
 async function* textOf(
   header: Export['header'],
   pages: Export['pages'],
@@ -67,7 +67,7 @@ async function* textOf(
   if (before !== '') yield before;
 }
 
-/** A list, each page by a statement of its own: a snapshot held for minutes would keep dead rows alive. */
+/** A list, with one statement for each page: a snapshot held for minutes would keep dead rows from being vacuumed. */
 export async function* pagesOf<T>(
   read: (limit: number, last?: T) => Promise<readonly T[]>,
   cellsOf: (row: T) => readonly Cell[],

@@ -1,7 +1,7 @@
 /**
- * A row of the table of routes, made into a Koa middleware: who may call, what the query and the body must
- * be, and the handler, a function from a checked request to a reply. Handlers know nothing of Koa. The row's
- * schemas hold the handler at compile time, the tests at every call, and the API reference.
+ * Turns a row of the table of routes into Koa middleware: who may call, the schemas of the query and the body, and the
+ * handler, a function from a checked request to a reply. Handlers know nothing of Koa. The row's schemas type the
+ * handler at compile time, are checked by the tests at every call, and produce the API reference.
  */
 import type { Context, Middleware } from 'koa';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -16,7 +16,7 @@ import type { Api } from './services.ts';
 import { bodyBytesOf, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
-import { idempotencyKeyOf } from './idempotency-key.ts';
+import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
 import { queryReader } from './query.ts';
 import { requestIdOf, respondJson, type Reply } from './respond.ts';
@@ -24,11 +24,11 @@ import { bodyValidator } from './validation.ts';
 
 export type { Reply };
 
-/** Far more than a request for one thing needs. */
+/** Far more than a request about a single object needs. */
 const BODY_BYTES_MAX = 64 * 1024;
 
 export interface Request<Body = unknown, Query = unknown> extends Requester {
-  /** Whose key it is; the route decides which kind of key is let in. */
+  /** The owner of the key. The route decides which kind of key it accepts. */
   readonly caller: KeyOwner;
   readonly body: Body;
   readonly query: Query;
@@ -37,14 +37,14 @@ export interface Request<Body = unknown, Query = unknown> extends Requester {
   readonly requestId: string;
 }
 
-/** The schema of the body for each status of success. */
+/** The schema of the body for each success status. */
 export type Replies = Readonly<Record<number, TSchema>>;
 
 type ReplyOf<R extends Replies> = {
   [Status in keyof R & number]: Reply<Static<R[Status]>, Status>;
 }[keyof R & number];
 
-/** What the API reference and the tests read of a row. */
+/** The parts of a row that the API reference and the tests read. */
 export interface Contract {
   readonly operation: OperationId;
   readonly role: Role;
@@ -53,16 +53,16 @@ export interface Contract {
   readonly query?: TObject;
   readonly body?: TSchema;
   readonly replies: Replies | 'csv';
-  /** The error codes of its own, beside those that follow from the rest of the row. */
+  /** Specific error codes, besides those that follow from the rest of the row. */
   readonly errors?: readonly ErrorCode[];
-  /** The Idempotency-Key header makes it happen once. */
+  /** The Idempotency-Key header makes a repeated request take effect once. */
   readonly isIdempotent?: true;
 }
 
 export interface Endpoint extends Contract {
   readonly method: 'get' | 'post' | 'patch';
   readonly path: string;
-  /** A lost connection may leave its outcome unknown. */
+  /** A lost database connection may leave its outcome unknown. */
   readonly isWrite: boolean;
   readonly middleware: (api: Api) => Middleware;
 }
@@ -80,13 +80,13 @@ interface Exporting<Q extends TObject> extends Omit<Contract, 'replies'> {
 
 interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> extends Contract {
   readonly body: B;
-  /** Checks less than `body`, where the handler checks the rest by itself. */
+  /** Checks less than `body`, when the handler checks the rest itself. */
   readonly accepts?: A;
   readonly replies: R;
   readonly bodyBytesMax?: number;
-  /** How much of it an account may have in progress. Not set: any amount. */
+  /** How many of these requests an account may have in progress. Unlimited if not set. */
   readonly share?: Share;
-  /** It changes nothing, or says by itself when an outcome is unknown. */
+  /** It changes nothing, or it reports unknown outcomes itself. */
   readonly reportsOutcome?: true;
   readonly handle: (api: Api, request: Request<Static<A>>) => Promise<ReplyOf<R>>;
 }
@@ -111,7 +111,7 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   };
 }
 
-/** A list as a file. */
+/** A list as a downloadable file. */
 export function csv<Q extends TObject = typeof NoQuery>(
   path: string,
   { handle, ...contract }: Exporting<Q>,
@@ -129,7 +129,7 @@ export function csv<Q extends TObject = typeof NoQuery>(
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       await api.shares.exports.run(caller.accountId, 1, () =>
         respondCsv(ctx, handle(api, request), (error) =>
-          api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export broke off'),
+          api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export was aborted'),
         ),
       );
     },
@@ -156,7 +156,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     method: 'post',
     path,
     isWrite: !reportsOutcome,
-    // Authentication comes first: a stranger learns nothing, and no stranger's body is parsed.
+    // Authentication comes first: unauthenticated callers learn nothing, and their bodies are never parsed.
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
         const headers =
@@ -172,14 +172,14 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
           );
         };
         if (!share) return respond();
-        // A body that has to wait is not read: it stays with its sender.
+        // A body is not read while it waits: it stays with its sender.
         const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
         return api.shares[share].run(caller.accountId, weight, respond);
       }),
   };
 }
 
-/** A POST's twin for what is there already: members that are left out stay as they are. */
+/** The counterpart of a POST for an existing object: omitted members are not changed. */
 export function patch<B extends TSchema, R extends Replies>(
   path: string,
   route: Writing<B, R>,
@@ -187,7 +187,7 @@ export function patch<B extends TSchema, R extends Replies>(
   return { ...post(path, route), method: 'patch' };
 }
 
-/** A POST whose path says it all; a body is not read. */
+/** A POST without a body: the path says everything. */
 export function act<R extends Replies>(
   path: string,
   { handle, ...contract }: Reading<R, typeof NoQuery>,
@@ -196,7 +196,7 @@ export function act<R extends Replies>(
   return { ...route, method: 'post', isWrite: true };
 }
 
-/** A connection that is lost during a write leaves open whether it happened. */
+/** When the connection is lost during a write, the outcome is unknown. */
 function orUnknown<Asked extends Request, R>(
   handle: (api: Api, request: Asked) => Promise<R>,
 ): (api: Api, request: Asked) => Promise<R> {
@@ -206,7 +206,7 @@ function orUnknown<Asked extends Request, R>(
     });
 }
 
-/** What the hot path does not ask for is looked up when it is asked for. */
+/** Values that the hot path does not need are computed on first use. */
 class CheckedRequest<Body, Query> implements Request<Body, Query> {
   readonly caller: KeyOwner;
   readonly body: Body;

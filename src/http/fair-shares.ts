@@ -1,18 +1,18 @@
-/** What one account may take of an API process, so that it slows down itself and nobody else. */
+/** The share of an API process that one account may use, so that a busy account slows down only itself. */
 import { AccountGate } from './account-gate.ts';
 
-/** Of the 8 connections for reads: two accounts that flood leave some for the others. */
+/** Of the 8 connections for reads: two accounts that flood the API leave some for the others. */
 const READS = { weightMax: 3, waitMsMax: 2_000, waitingMax: 100 };
 
-/** An export lasts as long as its reader takes; each page is a statement of a few milliseconds. */
+/** An export lasts as long as its reader takes. Each page is a statement of a few milliseconds. */
 const EXPORTS = { weightMax: 3, waitMsMax: 2_000, waitingMax: 20 };
 
-/** Each locks a consumer, whose charges wait meanwhile with everything else in their flush. */
+/** Each locks a consumer. That consumer's charges wait meanwhile, with everything else in their flush. */
 const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 
 /**
- * Bytes of batches: some 2,000 charges, ten flushes, which keep the database busy. More would only keep
- * others waiting for the event loop while thousands of members are read and answered.
+ * Bytes of batches: about 2,000 charges in ten flushes, which keep the database busy. A larger share would only make
+ * others wait for the event loop while thousands of members are parsed and answered.
  */
 const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
 

@@ -1,4 +1,4 @@
-/** What the filters of a list mean to the store. */
+/** Translates the filters of a list for the store. */
 import { ApiError } from '../domain/errors.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import type { ChargesFileQuery, UsageFileQuery } from '../schemas/charges.ts';
@@ -13,7 +13,7 @@ export interface TimeRange {
   readonly toMs?: number | undefined;
 }
 
-/** In milliseconds. Throws the 400 of a range that ends before it begins. */
+/** In milliseconds. Throws a 400 for a range that ends before it begins. */
 export function timeRangeOf({ from, to }: TimeQuery): TimeRange {
   const fromMs = from === undefined ? undefined : parseTime(from);
   const toMs = to === undefined ? undefined : parseTime(to);

@@ -1,4 +1,4 @@
-/** Times as clients write them. */
+/** Parses times sent by clients. */
 
 /** ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. */
 export function parseTime(text: string): number {
@@ -6,7 +6,7 @@ export function parseTime(text: string): number {
   return isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
 }
 
-/** The engine reads the 31st of February as the 3rd of March. */
+/** JavaScript parses February 31 as March 3. */
 function isDay(text: string): boolean {
   const timeMs = Date.parse(text);
   return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text);

@@ -1,4 +1,4 @@
-/** Pages of a list, newest first. A cursor is the id of the last item of the page before. */
+/** Pages of a list, newest first. A cursor is the id of the last item of the previous page. */
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId, type IdKind } from '../domain/ids.ts';
 import { LIMIT_DEFAULT, type PageQuery } from '../schemas/shapes.ts';
@@ -10,7 +10,7 @@ interface ListedPage<T> {
   readonly nextCursor: string | null;
 }
 
-/** Reads one row past the page's end, which tells whether there is a next page. */
+/** Reads one row beyond the page, to know whether there is a next page. */
 export async function listPage<T extends { readonly id: string }>(
   { limit = LIMIT_DEFAULT, cursor }: PageQuery,
   kind: IdKind,

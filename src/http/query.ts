@@ -1,6 +1,6 @@
 /**
- * Reads a query string by its schema. Every parameter is checked and none is clamped; one that the schema
- * does not name is refused, since a mistyped filter would otherwise answer a different question.
+ * Parses a query string by its schema. Every parameter is checked and none is clamped. Unknown parameters are refused,
+ * because a mistyped filter would otherwise give a wrong answer.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Static, TObject } from 'typebox';
@@ -8,11 +8,11 @@ import { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX } from '../domain/ids.ts';
 import { parseTime } from './iso-time.ts';
 
-/** As much of JSON Schema as parameters use. */
+/** The part of JSON Schema that parameters use. */
 interface Parameter {
   readonly type?: string;
   readonly enum?: readonly string[];
-  /** Only of dates and times. */
+  /** Only dates and times have it. */
   readonly anyOf?: readonly unknown[];
   readonly pattern?: string;
   readonly minimum?: number;
@@ -22,7 +22,7 @@ interface Parameter {
 
 const NAME_LENGTH_MAX = 40;
 
-/** Gives a query its type, or throws the 400 that says what is wrong. */
+/** Gives a query its type, or throws a 400 that says what is wrong. */
 export function queryReader<T extends TObject>(schema: T): (query: ParsedUrlQuery) => Static<T> {
   const parameters = Object.entries(schema.properties as Record<string, Parameter>);
   const names = parameters.map(([name]) => name);

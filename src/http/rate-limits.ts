@@ -1,28 +1,27 @@
 /**
- * Requests a second, by account or by address, in the memory of this process: of the reads and refunds of an
- * account, and of requests with a bad key from an address. Charges have no limit of this kind, they have
- * fair shares (batcher.ts).
+ * Limits requests per second, counted in the memory of this process: an account's reads and refunds, and an address's
+ * requests with a bad key. Charges have no such limit; they have fair shares (batcher.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from '../domain/errors.ts';
 
 /**
- * A refusal takes this long, and so a client that sends its next request at the answer to its last one cannot
- * keep the process busy with refusals. It is told to wait for a second anyway.
+ * A refusal takes this long, so that a client that sends the next request as soon as the last is answered cannot keep
+ * the process busy with refusals. The response tells it to wait for a second anyway.
  */
 export const REFUSAL_MS = 1_000;
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
   readonly refundsPerSecond: number;
-  /** 0 for none, which is right behind a proxy: there all clients have one address. */
+  /** 0 for no limit, which is right behind a proxy: there, all clients have the same address. */
   readonly failedKeysPerSecond: number;
 }
 
 export type RateLimitHeaders = Readonly<Record<'RateLimit' | 'RateLimit-Policy', string>>;
 
-/** One policy, as the `RateLimit` headers name it (draft-ietf-httpapi-ratelimit-headers). */
+/** One policy, as named in the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers). */
 export class RateLimit {
   readonly #name: string;
   readonly #limiter: RateLimiterMemory;
@@ -34,7 +33,7 @@ export class RateLimit {
     this.#limiter = new RateLimiterMemory({ points: quota, duration: 1 });
   }
 
-  /** Counts a request. Rejects with `rate_limited` past the quota. */
+  /** Counts a request. Rejects with `rate_limited` beyond the quota. */
   async count(key: string): Promise<RateLimitHeaders> {
     try {
       return this.#headers(await this.#limiter.consume(key));
@@ -49,7 +48,7 @@ export class RateLimit {
     const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1_000));
     return new ApiError(
       'rate_limited',
-      `At most ${this.#quota} ${this.#name.replace('-', ' ')} a second; try again after Retry-After seconds.`,
+      `At most ${this.#quota} ${this.#name.replace('-', ' ')} per second; try again after Retry-After seconds.`,
       { retryAfterSeconds, headers: this.#headers(state) },
     );
   }

@@ -1,10 +1,10 @@
 /**
- * Whether charges can be taken, for which Postgres alone is needed. However many ask, there is one probe a
- * second: what is open to everybody must not load what charges need.
+ * Whether charges can be taken, which needs only Postgres. There is at most one probe a second for any number of
+ * callers: an endpoint that is open to everybody must not load the database that charges need.
  */
 import { isDatabaseUp, type Database } from '../store/database.ts';
 
-/** A dependency that has not answered by then counts as down. */
+/** A dependency that does not answer in this time counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
 const FRESH_MS = 1_000;
 
@@ -24,7 +24,7 @@ export class Readiness {
     this.#isTemporalUp = isTemporalUp;
   }
 
-  /** As of at most a second ago. */
+  /** At most one second old. */
   check(): Promise<ReadinessReport> {
     const now = performance.now();
     if (!this.#report || now >= this.#freshUntil) {

@@ -1,6 +1,6 @@
 /**
- * How many requests of each developer were refused, by tool and code, since the process started. Bounded: a developer
- * names the tools, so whatever comes past a developer's share is counted together, and so are the developers past the
+ * Counts each developer's refused requests since the process started, by tool and code. Bounded: developers choose the
+ * names of tools, so a developer's pairs beyond its share are counted together, and so are all developers after the
  * first two hundred.
  */
 import type { ErrorCode } from '../domain/errors.ts';
@@ -15,7 +15,7 @@ export interface RefusalCount {
 
 const OTHER = '(other)';
 const DEVELOPERS_MAX = 200;
-/** Pairs of a tool and a code, of one developer. */
+/** Pairs of a tool and a code, per developer. */
 const PAIRS_MAX = 50;
 
 export class RefusalCounts {

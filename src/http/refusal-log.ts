@@ -1,11 +1,11 @@
 /**
- * A line in the log for each refused request, so that a request id that a caller quotes is found. Bounded: nobody fills
- * the disk by being refused, and no caller crowds out the lines of others. What is left out is counted in a line.
+ * Logs a line for each refused request, so that operators can find a request id that a caller quotes. Bounded: refused
+ * requests cannot fill the disk, and no caller crowds out the lines of others. A line counts those left out.
  */
 import type { Logger } from 'pino';
 import type { ErrorCode } from '../domain/errors.ts';
 
-/** Never a key, a body or a path as it was sent. */
+/** Never contains a key, a body or a path as sent. */
 export interface Refusal {
   readonly requestId: string;
   readonly code: ErrorCode;
@@ -17,9 +17,9 @@ export interface Refusal {
 }
 
 const WINDOW_MS = 1_000;
-/** About 25 kB a second of one process, at most. */
+/** At most about 25 kB a second per process. */
 const LINES_PER_WINDOW = 100;
-/** Of one account; callers without a valid key share one allowance. */
+/** Lines for one account; callers without a valid key share one allowance. */
 const LINES_PER_CALLER = 20;
 
 export class RefusalLog {
@@ -47,7 +47,7 @@ export class RefusalLog {
   }
 
   #endWindow(): void {
-    if (this.#left > 0) this.#log.warn({ refusals: this.#left }, 'refusals without a line');
+    if (this.#left > 0) this.#log.warn({ refusals: this.#left }, 'some refusals were not logged');
     this.#lines.clear();
     this.#total = 0;
     this.#left = 0;

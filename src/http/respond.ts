@@ -1,25 +1,25 @@
 /**
- * The one place that writes replies. Koa's own way sets each header by itself and measures the body; here
- * head and body leave in one write, which on the charge path is a sixth of the work.
+ * The one place that writes replies. Koa sets each header separately and measures the body; here, head and body leave
+ * in one write, which on the charge path is a sixth of the work.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Context } from 'koa';
 import { hexOf } from '../domain/ids.ts';
 
-/** What a handler returns: a status of its route, and the body that the route's schema has for it. */
+/** What a handler returns: one of its route's statuses, and the body with that status's schema. */
 export interface Reply<Body = unknown, Status extends number = 200> {
   readonly status: Status;
   readonly body: Body;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Of a reply that was made before, by the same idempotency key. */
+/** The header of a reply that repeats an earlier one with the same idempotency key. */
 export const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 export function respondJson(ctx: Context, { status, body, headers }: Reply<unknown, number>): void {
-  // Only replies to GET are ever stored by themselves, and a balance must not be.
+  // By default, caches store only replies to GET, and a balance must never be cached.
   const all = ctx.req.method === 'GET' ? { 'Cache-Control': 'no-store', ...headers } : headers;
   respond(ctx, status, JSON_TYPE, JSON.stringify(body), all);
 }
@@ -40,11 +40,11 @@ export function respond(
     'X-Content-Type-Options': 'nosniff',
     ...headers,
   });
-  // Text of ASCII alone is written faster when node need not encode it.
+  // ASCII text is written faster when Node need not encode it.
   ctx.res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
-/** A file, as the bytes that it has. */
+/** Sends a file's bytes unchanged. */
 export function respondBytes(
   ctx: Context,
   status: number,
@@ -63,12 +63,12 @@ export function respondBytes(
   ctx.res.end(body);
 }
 
-/** What a client quotes and our log has: on every answer, errors' bodies included. */
+/** The id that a client can quote and our log contains. Every response has it, including the bodies of errors. */
 export function newRequestId(): string {
   return `req_${hexOf(randomUUIDv7())}`;
 }
 
-/** The same, however often it is asked for. */
+/** Creates the id on first use, then returns the same one. */
 export function requestIdOf(ctx: Context): string {
   return (ctx.state['requestId'] ??= newRequestId()) as string;
 }

@@ -1,6 +1,6 @@
 /**
- * The table of routes: what the service can be asked, who may ask it, and what it replies. The server, the
- * tests and the OpenAPI document are made from it.
+ * The table of routes: the requests that the service accepts, who may send them, and its replies. The server, the tests
+ * and the OpenAPI document are derived from it.
  */
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';

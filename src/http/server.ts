@@ -1,4 +1,4 @@
-/** The HTTP server under the app: its limits, and an end without cutting anybody off. */
+/** The HTTP server under the app: limits and graceful shutdown. */
 import { createServer, ServerResponse, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,19 +8,19 @@ import { errorBody } from './answer-errors.ts';
 import { newRequestId } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
-/** A client that sends slower holds a socket for nothing. */
+/** A client that sends more slowly only occupies a socket. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often Node looks for them; by default every 30 s, which would make three times of each limit. */
+/** How often Node checks the limits; the default of 30 s would triple them. */
 const CHECKING_INTERVAL_MS = 1_000;
-/** Longer than the idle time of usual load balancers, so that it is they who close. */
+/** Longer than the idle timeout of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CONNECTIONS_MAX = 10_000;
 const DRAIN_MS_MAX = 5_000;
 
 export interface ListeningServer {
   readonly port: number;
-  /** Takes no more, lets what is in flight end, for 5 seconds at most. */
+  /** Accepts no more connections, and waits up to 5 seconds for requests in flight. */
   close(): Promise<void>;
 }
 
@@ -32,8 +32,8 @@ export async function listen(
 ): Promise<ListeningServer> {
   const answer = app.callback();
   let isClosing = false;
-  // While the server closes, each answer is the last on its line and says so: a client that never pauses
-  // would hold the line until it is cut, with a charge of his on it.
+  // While the server closes, each response is the last on its connection and says so. Otherwise a client that never
+  // pauses would keep its connection until it is cut, with a charge in flight.
   class Response extends ServerResponse {
     override writeHead(status: number, ...rest: [never?, never?]): this {
       if (isClosing) this.shouldKeepAlive = false;
@@ -51,7 +51,7 @@ export async function listen(
     },
     (request, response) => {
       if (isTarget(request.url ?? '')) return void answer(request, response);
-      refuse(response.socket, 'The request names no valid path.', docsUrl, traffic);
+      refuse(response.socket, 'The request has no valid path.', docsUrl, traffic);
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
@@ -69,14 +69,14 @@ export async function listen(
   };
 }
 
-/** What is not HTTP gets an answer in our shape too, and the connection is closed. */
+/** Requests that are not valid HTTP also get an error in our shape, and the connection is closed. */
 function answerUnparsable(server: Server, docsUrl: string, traffic: Traffic): void {
   server.on('clientError', (_, socket) => {
     refuse(socket, 'This is not a valid HTTP request.', docsUrl, traffic);
   });
 }
 
-/** A path, or a whole URL. What is neither would be an error of ours further in, and its text in the log. */
+/** A path or a whole URL. Anything else would cause an internal error later, with the text in the log. */
 function isTarget(target: string): boolean {
   return target.startsWith('/') || URL.canParse(target);
 }

@@ -1,4 +1,4 @@
-/** What handlers work with: made once by the composition root (processes/api.ts). */
+/** The services that handlers use, created once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charge.ts';
 import type { HoldLedger } from '../charging/hold-ledger.ts';
@@ -20,7 +20,7 @@ import type { Traffic } from './traffic.ts';
 export interface Api extends ChargingDeps {
   readonly config: Config;
   readonly log: Logger;
-  /** For reads and rare writes. Charges, keys and prices have connections of their own. */
+  /** For reads and rare writes. Charges, keys and prices have their own connections. */
   readonly database: Database;
   readonly holds: HoldLedger;
   readonly receipts: ReceiptSigner;

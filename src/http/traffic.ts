@@ -1,6 +1,6 @@
 /**
- * How the API answered: counts by route, which the metrics show, and a trace of each refusal. A success costs an
- * addition. Who was refused is looked up only then.
+ * Records the API's responses: counts by route, for the metrics, and a trace of each refusal. A success costs one
+ * addition; the caller is looked up only for a refusal.
  */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
@@ -14,13 +14,13 @@ import { requestIdOf } from './respond.ts';
 
 export interface RouteTally {
   readonly method: string;
-  /** As the table of routes has it: `/v1/charges/:id`. */
+  /** As in the table of routes: `/v1/charges/:id`. */
   readonly route: string;
   succeeded: number;
   readonly failed: Map<ErrorCode, number>;
 }
 
-/** What no route takes: another path, another method, no HTTP. */
+/** The route of requests without one: an unknown path or method, or invalid HTTP. */
 const NO_ROUTE = 'none';
 
 export class Traffic {
@@ -35,7 +35,7 @@ export class Traffic {
     this.#keys = keys;
   }
 
-  /** The middleware of a route, so that what it answers counts as the route's. */
+  /** Wraps the middleware of a route, so that its responses count under the route. */
   counted(method: string, route: string, middleware: Middleware): Middleware {
     const tally = this.#tally(method.toUpperCase(), route);
     return (ctx, next) => {
@@ -58,14 +58,14 @@ export class Traffic {
     this.#attribute(caller, toolOf(ctx.state['body']), error);
   }
 
-  /** One charge of a batch, whose request as a whole succeeds. */
+  /** One failed charge of a batch whose request succeeds as a whole. */
   failedMember(caller: KeyOwner, requestId: string, member: unknown, error: ApiError): void {
     if (error.status >= 500) return;
     this.#trace(requestId, error, { method: 'POST', route: '/v1/charges/batch' }, caller);
     this.#attribute(caller, toolOf(member), error);
   }
 
-  /** What never became a request. */
+  /** Records bytes that could not be parsed as a request. */
   unparsable(requestId: string, error: ApiError): void {
     count(this.#unmatched, error.code);
     this.#trace(requestId, error, this.#unmatched, undefined);
@@ -99,7 +99,7 @@ export class Traffic {
 
   #attribute(caller: KeyOwner | undefined, tool: string, { code }: ApiError): void {
     if (caller?.kind !== 'developer') return;
-    // A name that is not registered may be anything.
+    // An unregistered name may be anything.
     this.refusals.add(
       wireId('developer', caller.developerId),
       code === 'unknown_tool' ? '' : tool,
@@ -112,7 +112,7 @@ function count({ failed }: RouteTally, code: ErrorCode): void {
   failed.set(code, (failed.get(code) ?? 0) + 1);
 }
 
-/** The tool that a charge's body names, once the body is known to be well formed. */
+/** The tool named in a charge's body, if the body is well formed. */
 function toolOf(body: unknown): string {
   if (typeof body !== 'object' || body === null || !('tool' in body)) return '';
   return typeof body.tool === 'string' ? body.tool : '';

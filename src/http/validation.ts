@@ -6,10 +6,10 @@ import { invalidAmount } from './amounts.ts';
 
 const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time': true } });
 
-/** Members whose every fault is one of the amount, whatever its kind. */
+/** Members for which every error is reported as an invalid amount. */
 const MONEY = new Set(['/amount', '/price']);
 
-/** Compiles a schema to a function that gives a body its type or throws the 400 that says what is wrong. */
+/** Compiles a schema to a function that gives a body its type, or throws a 400 that says what is wrong. */
 export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
   const check = ajv.compile(schema);
   return (body) => {
@@ -26,7 +26,7 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     return invalidAmount(path.slice(1), error?.data, mustBe);
   }
   if (path === '/apiKey') {
-    return new ApiError('invalid_api_key', 'apiKey must be a consumer key that is in force.', {
+    return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
       param: 'apiKey',
     });
   }
@@ -44,8 +44,8 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
 }
 
 /**
- * Where several types are allowed, each that does not fit has left an error, and the last error sums them up.
- * What was wrong with the type that was sent says more than that.
+ * When several types are allowed, ajv reports an error for each that does not match, and a last one that sums them up.
+ * The error for the type that was sent is more informative.
  */
 function tellingOf(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1);

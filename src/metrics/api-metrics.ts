@@ -1,11 +1,11 @@
-/** What an API process counts anyway, put into Prometheus' form when it is asked for. */
+/** Exposes an API process's own counts as Prometheus metrics, computed at each scrape. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client';
 import type { Traffic } from '../http/traffic.ts';
 import { registerProcess, type Pools } from './process-metrics.ts';
 
 export interface ApiSources {
   readonly traffic: Pick<Traffic, 'routes' | 'refusals'>;
-  /** Charges that wait for a flush. */
+  /** Charges waiting for a flush. */
   readonly waitingCharges: () => number;
   readonly pools: Pools;
 }
@@ -41,7 +41,7 @@ export function registerApi(registry: Registry, sources: ApiSources): void {
   });
   const queue = new Gauge({
     name: 'farebox_charge_queue_length',
-    help: 'Charges that wait for a flush.',
+    help: 'Charges waiting for a flush.',
     registers,
     collect() {
       queue.set(waitingCharges());

@@ -1,10 +1,10 @@
-/** Flushes of charges: observed once a flush, not once a charge. */
+/** Metrics of flushes, observed once per flush, not per charge. */
 import { Histogram, type Registry } from '@prometheus-io/client';
 import type { Flush } from '../charging/batcher.ts';
 
-/** To the batcher's deadline of 5 s. */
+/** Up to the batcher's deadline of 5 s. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** To the largest batch. */
+/** Up to the largest batch. */
 const CHARGES = [1, 2, 5, 10, 20, 50, 100, 200];
 
 export function observeFlushes(registry: Registry): (flush: Flush) => void {

@@ -1,7 +1,7 @@
-/** What every process has: memory, CPU, event-loop lag, and its pools of connections to Postgres. */
+/** Metrics of every process: memory, CPU, event-loop lag, and its connection pools to Postgres. */
 import { collectDefaultMetrics, Gauge, type Registry } from '@prometheus-io/client';
 
-/** What Slonik says of a pool. */
+/** A pool's state as reported by Slonik. */
 export interface Pool {
   state(): {
     readonly acquiredConnections: number;
@@ -29,7 +29,7 @@ export function registerProcess(registry: Registry, pools: Pools): void {
   });
   const waiting = new Gauge({
     name: 'farebox_pool_waiting',
-    help: 'Requests that wait for a connection to Postgres, by pool.',
+    help: 'Requests waiting for a connection to Postgres, by pool.',
     labelNames: ['pool'],
     registers: [registry],
     collect() {

@@ -1,4 +1,4 @@
-/** `/metrics` for Prometheus and `/healthz` for whatever watches the process, on a port that clients never reach. */
+/** `/metrics` for Prometheus and `/healthz` for health checks, on a port that clients never reach. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';

@@ -1,6 +1,6 @@
 /**
- * What waits in the database. Every worker shows the same figures, so dashboards take the maximum over workers, not
- * the sum. While the database cannot be read there are no figures, and `farebox_backlog_readable` is 0.
+ * The backlog in the database. Every worker reports the same figures, so dashboards take the maximum over workers, not
+ * the sum. While the database cannot be read, there are no figures and `farebox_backlog_readable` is 0.
  */
 import { Gauge, type Registry } from '@prometheus-io/client';
 import type { Backlog } from '../store/audit/backlog.ts';
@@ -11,7 +11,7 @@ export interface WorkerSources {
   readonly readBacklog: () => Promise<Backlog>;
 }
 
-/** All gauges of a scrape share one reading, and so do scrapes that come together. */
+/** All gauges of a scrape share one reading, as do simultaneous scrapes. */
 const KEPT_MS = 1_000;
 
 export function registerWorker(registry: Registry, { pools, readBacklog }: WorkerSources): void {
@@ -29,7 +29,7 @@ export function registerWorker(registry: Registry, { pools, readBacklog }: Worke
   const labelNames = ['what'] as const;
   const length = new Gauge({
     name: 'farebox_backlog',
-    help: 'What waits to be done: top-ups by status, refunds, notices, webhooks, differences, rows to roll up.',
+    help: 'Waiting work: top-ups by status, refunds, notices, webhooks, differences, rows to roll up.',
     labelNames,
     registers,
     async collect() {
@@ -40,7 +40,7 @@ export function registerWorker(registry: Registry, { pools, readBacklog }: Worke
   });
   const age = new Gauge({
     name: 'farebox_backlog_oldest_age_seconds',
-    help: 'Age of the oldest of what waits; 0 if nothing waits.',
+    help: 'Age of the oldest waiting item; 0 if nothing waits.',
     labelNames,
     registers,
     async collect() {
@@ -51,7 +51,7 @@ export function registerWorker(registry: Registry, { pools, readBacklog }: Worke
   });
   const reconciliation = new Gauge({
     name: 'farebox_reconciliation_age_seconds',
-    help: "Time since the processor's books were last compared to the end. Absent before the first time.",
+    help: 'Time since the last complete comparison with Stripe. Absent before the first one.',
     registers,
     async collect() {
       const seconds = (await read())?.reconciliationAgeSeconds ?? null;

@@ -40,7 +40,7 @@ import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
-import { Turns } from '../temporal/turns.ts';
+import { Semaphore } from '../temporal/semaphore.ts';
 
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
@@ -126,7 +126,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log },
-    invocations: { database, temporal, starts: new Turns(STARTS_AT_ONCE_MAX), log },
+    invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
     webhooks: {
       database,
       stripe,

@@ -6,14 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
-import { createAgentActivities } from '../../activities/agents.ts';
+import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
-import { createLedgerActivities } from '../../activities/ledger.ts';
+import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
-import { createProcessorActivities } from '../../activities/processor.ts';
-import { createReversalActivities } from '../../activities/reversals.ts';
+import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
+import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
@@ -27,7 +27,7 @@ import { readBacklog } from '../store/audit/backlog.ts';
 import { createDatabase } from '../store/database.ts';
 import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
-import { explainFailures } from '../../activities/failures.ts';
+import { explainFailures } from '../../activities/explain-failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
@@ -114,21 +114,21 @@ export async function runWorker(
       taskQueue,
       workflowBundle: workflows,
       activities: {
-        ...createLedgerActivities({
+        ...createTopUpActivities({
           database,
           stripe,
           dashboardUrl: dashboardUrlOf(config.stripe),
           firstAskMs: config.firstAskMs,
           autoTopUpRetryMs: config.autoTopUpRetryMs,
         }),
-        ...createProcessorActivities({
+        ...createTopUpPaymentActivities({
           database,
           stripe,
           baseUrl: config.baseUrl,
           checkoutMinutes: config.checkoutMinutes,
           savesTestCard: config.savesTestCard,
         }),
-        ...createReversalActivities({ database, stripe }),
+        ...createTopUpReversalActivities({ database, stripe }),
         ...createRollupActivities({ database }),
         ...createHoldActivities({ database }),
         ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
@@ -154,7 +154,7 @@ export async function runWorker(
       connection,
       namespace,
       taskQueue: agentTaskQueue(taskQueue),
-      activities: createAgentActivities({
+      activities: createInvocationAttemptActivities({
         database,
         allowPrivate: config.allowPrivateEndpoints,
         timeoutMs: config.agentTimeoutMs,

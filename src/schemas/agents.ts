@@ -4,7 +4,7 @@ import { Closed, PlainText, PrintableText, Text, Timestamp } from './shapes.ts';
 
 const LIST_ITEMS_MAX = 50;
 
-/** What an agent can do, or is asked for: `translate`, `weather.forecast`, `book a table`. */
+/** What an agent can do, or is asked to do: `translate`, `weather.forecast`, `book a table`. */
 const Names = Type.Array(PrintableText(100, 'weather.forecast'), { maxItems: LIST_ITEMS_MAX });
 
 const agentFields = {
@@ -77,10 +77,10 @@ const Share = (description: string, example: number) =>
 
 const Intent = Closed({
   name: Text(
-    'The registered intent or capability that fits the query best, or `unknown` when none shares a word with it.',
+    'The registered intent or capability that matches the query best, or `unknown` when none shares a word with it.',
     'weather.forecast',
   ),
-  confidence: Share('0 for `unknown`, 1 for the same words.', 1),
+  confidence: Share('From 0 for `unknown` to 1 for identical words.', 1),
 });
 
 export const ResolveReply = Closed({
@@ -90,7 +90,7 @@ export const ResolveReply = Closed({
       score: Share('How much of the query the agent matches. Its name counts most.', 0.92),
       protocol: Text('How the agent is called.', 'http'),
     }),
-    { maxItems: TOP_K_MAX, description: 'The best first.' },
+    { maxItems: TOP_K_MAX, description: 'Best match first.' },
   ),
   intent: Intent,
 });

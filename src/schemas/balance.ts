@@ -7,7 +7,7 @@ import { Closed, Dollars, Id, pageMarks, TimeOf, timeRange, Word } from './shape
 export const BalanceReply = Closed({
   balance: Dollars('Dollars that can be spent now.', 9.95),
   debt: Dollars(
-    'Dollars that refunds and disputes took after they were spent. The next credits pay them.',
+    'Dollars that refunds and disputes took back after they were spent. The next credits repay them.',
     0,
   ),
   consumerId: Id('consumer', 'Your consumer id.'),
@@ -29,7 +29,7 @@ export type BalanceReply = Static<typeof BalanceReply>;
 export const UsageReply = Closed({
   charges: Type.Array(ListedCharge),
   total: Dollars(
-    'Dollars of all charges that match, on every page, less the refunds made in the same time.',
+    'Dollars of all matching charges, not only this page, less the refunds made in the same period.',
   ),
   ...pageMarks,
 });

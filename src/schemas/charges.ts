@@ -16,8 +16,8 @@ import {
 } from './shapes.ts';
 
 /**
- * Flat, so that it has no depth; small, so that a charge stays small. A name that the pattern does not
- * match is an additional property, and refused as such.
+ * Flat, to rule out deep nesting, and limited, to keep charges small. A name that does not match the pattern is an
+ * additional property and is refused as such.
  */
 const METADATA_MEMBERS_MAX = 20;
 export const Metadata = Type.Record(
@@ -33,15 +33,15 @@ export const Metadata = Type.Record(
 
 const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 
-/** Missing, or not a string, `apiKey` is a bad key (401) and not a malformed body. */
+/** An `apiKey` that is missing or not a string is an invalid key (401), not a malformed body. */
 export const ChargeBody = Type.Object({
   apiKey: Type.Optional(
-    Text("The consumer's key. Without a valid one the charge is refused.", 'fare_ck_live_...'),
+    Text("The consumer's key. Without a valid key, the charge is refused.", 'fare_ck_live_...'),
   ),
   tool: ToolName,
   amount: Type.Optional(
     DollarsAsked(
-      "Dollars to charge: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.",
+      "Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price.",
     ),
   ),
   metadata: Type.Optional(Metadata),
@@ -50,7 +50,7 @@ export type ChargeBody = Static<typeof ChargeBody>;
 
 export const BATCH_CHARGES_MAX = 1_000;
 
-/** A member of a batch: the body of a single charge, and its idempotency key. */
+/** A member of a batch: the body of a single charge plus its idempotency key. */
 export const BatchedCharge = Type.Object({
   ...ChargeBody.properties,
   idempotencyKey: Type.Optional(Text('The Idempotency-Key of this charge.', 'call-17')),
@@ -60,13 +60,13 @@ const MEMBERS = { minItems: 1, maxItems: BATCH_CHARGES_MAX };
 
 export const ChargeBatchBody = Type.Object({ charges: Type.Array(BatchedCharge, MEMBERS) });
 
-/** Each member is checked by itself, so that one that is malformed does not fail its neighbours. */
+/** Each member is checked separately, so that a malformed one does not fail the others. */
 export const ChargeBatchEnvelope = Type.Object({ charges: Type.Array(Type.Unknown(), MEMBERS) });
 export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
 
 export const RefundBody = Type.Object({
   amount: Type.Optional(
-    DollarsAsked('Dollars to give back. Default: all of the charge that is not refunded yet.'),
+    DollarsAsked('Dollars to refund. Default: all of the charge that has not been refunded.'),
   ),
 });
 export type RefundBody = Static<typeof RefundBody>;
@@ -74,8 +74,8 @@ export type RefundBody = Static<typeof RefundBody>;
 export const RefundReply = Closed({
   id: Id('chargeRefund', 'The id of the refund.'),
   chargeId: Id('charge', 'The charge that was refunded.'),
-  amount: Dollars('Dollars that this refund gave back.'),
-  refunded: Dollars('Dollars that all refunds of the charge gave back so far.'),
+  amount: Dollars('Dollars refunded by this refund.'),
+  refunded: Dollars('Dollars refunded so far by all refunds of the charge.'),
   createdAt: Timestamp,
 });
 export type RefundReply = Static<typeof RefundReply>;
@@ -85,7 +85,7 @@ const chargeFields = {
   tool: Text('The name of the tool.', 'search'),
   amount: Dollars('Dollars charged.'),
   developerId: Id('developer', 'The developer who made the charge.'),
-  receipt: Text('The signed receipt. `POST /v1/receipts/verify` checks it.', RECEIPT),
+  receipt: Text('The signed receipt. Verify it with `POST /v1/receipts/verify`.', RECEIPT),
   createdAt: Timestamp,
 };
 const consumerId = Id('consumer', 'The consumer who was charged.');
@@ -99,10 +99,8 @@ export type ChargeReply = Static<typeof ChargeReply>;
 
 const listedFields = {
   ...chargeFields,
-  refunded: Dollars('Dollars of the charge that were refunded so far.', 0),
-  holdId: Type.Optional(
-    Id('hold', 'The hold that the charge was captured from, if there was one.'),
-  ),
+  refunded: Dollars('Dollars of the charge refunded so far.', 0),
+  holdId: Type.Optional(Id('hold', 'The hold from which the charge was captured, if any.')),
 };
 
 /** A charge in a consumer's list (specification section 2, Charge). */
@@ -142,15 +140,15 @@ export type ChargesFileQuery = Static<typeof ChargesFileQuery>;
 export const ChargesReply = Closed({ charges: Type.Array(DeveloperChargeReply), ...pageMarks });
 export type ChargesReply = Static<typeof ChargesReply>;
 
-/** A member that was charged: what the single call answers, with its status. */
+/** A successful member: the reply of a single charge, with its status. */
 const ChargedMember = Closed({
   status: Type.Literal(201),
   replayed: Type.Optional(
-    Type.Literal(true, { description: 'The idempotency key had made this charge before.' }),
+    Type.Literal(true, { description: 'The idempotency key had already made this charge.' }),
   ),
   ...ChargeReply.properties,
 });
-/** A member that was not charged: the error that the single call answers, with its status. */
+/** A failed member: the error of a single charge, with its status. */
 const RefusedMember = Closed({
   status: Type.Integer({ minimum: 400, maximum: 599, examples: [402] }),
   ...ErrorReply.properties,

@@ -1,13 +1,14 @@
-/** Schemas of what a developer sets for itself. */
+/** Schemas of a developer's settings. */
 import { Type, type Static } from 'typebox';
 import { Closed, Id, PlainText } from './shapes.ts';
 
 const ReturnUrl = Type.Union([PlainText(2_000, 'https://example.com/chat'), Type.Null()], {
-  description: 'Where people return to after a top-up through a link of a refusal. Null: nowhere.',
+  description:
+    "The page to which people return after a top-up through a refusal's link. Null: none.",
   examples: ['https://example.com/chat'],
 });
 
-/** What is left out stays as it is. */
+/** Omitted members are not changed. */
 export const DeveloperChanges = Type.Object({ returnUrl: Type.Optional(ReturnUrl) });
 export type DeveloperChanges = Static<typeof DeveloperChanges>;
 

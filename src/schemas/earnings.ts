@@ -8,7 +8,7 @@ export const EarningsQuery = Closed({
   ...timeRange,
   interval: Type.Optional({
     ...interval,
-    description: 'Adds a series of UTC hours or days. It needs `from`.',
+    description: 'Adds a series of UTC hours or days. Requires `from`.',
   }),
 });
 export type EarningsQuery = Static<typeof EarningsQuery>;
@@ -26,10 +26,10 @@ export type EarningsFileQuery = Static<typeof EarningsFileQuery>;
 /** Specification section 2, Earnings summary. */
 export const EarningsReply = Closed({
   developerId: Id('developer', 'Your developer id.'),
-  totalEarnings: Dollars('Dollars earned from `from` to `to`, by default in all time.', 12.5),
+  totalEarnings: Dollars('Dollars earned from `from` to `to`, or in total by default.', 12.5),
   todayEarnings: Dollars('Dollars earned since 00:00 UTC.', 0.15),
   byTool: Type.Record(Type.String(), Dollars('Dollars.'), {
-    description: 'Dollars earned by each tool from `from` to `to`, by default in all time.',
+    description: 'Dollars earned by each tool from `from` to `to`, or in total by default.',
     examples: [{ search: 12.5 }],
   }),
   series: Type.Optional(
@@ -39,7 +39,7 @@ export const EarningsReply = Closed({
         earnings: Dollars('Dollars earned in the interval.', 0.15),
         charges: Count('How many charges were made in the interval.'),
       }),
-      { description: 'With `interval`: every hour or day since `from`, the empty ones included.' },
+      { description: 'With `interval`: every hour or day since `from`, including empty ones.' },
     ),
   ),
 });

@@ -7,11 +7,11 @@ import { Closed, Dollars, Id, Text, Word } from './shapes.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** Members that some errors have beside those that all have. */
+/** Members that only some errors have. */
 const facts = {
   balance: Type.Optional(Dollars("With `insufficient_balance`: the consumer's balance.")),
-  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars that were needed.')),
-  shortfall: Type.Optional(Dollars('With `insufficient_balance`: the dollars that are missing.')),
+  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars needed.')),
+  shortfall: Type.Optional(Dollars('With `insufficient_balance`: the dollars missing.')),
   topUpUrl: Type.Optional(
     Text('A page where the consumer can top up.', 'https://billing.example.com/top-up'),
   ),
@@ -20,9 +20,9 @@ const facts = {
     Dollars('With `consent_ceiling_reached`: the dollars left of the monthly limit.'),
   ),
   refundable: Type.Optional(
-    Dollars('With `refund_exceeds_charge`: the dollars of the charge that can be refunded.'),
+    Dollars('With `refund_exceeds_charge`: the dollars of the charge that can still be refunded.'),
   ),
-  remaining: Type.Optional(Dollars('With `exceeds_hold`: the dollars that the hold has left.')),
+  remaining: Type.Optional(Dollars('With `exceeds_hold`: the dollars left in the hold.')),
   status: Type.Optional(
     Word(
       [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES])],
@@ -36,8 +36,8 @@ export const ErrorReply = Closed({
   error: Closed({
     type: Word(ERROR_TYPES, 'The class of the error.'),
     code: Word(CODES, 'What went wrong. Branch on this.'),
-    message: Text('What went wrong, in a sentence for people.', 'There is no such charge.'),
-    param: Type.Optional(Text('The field of the request at fault, such as `amount`.', 'amount')),
+    message: Text('What went wrong, as a sentence for people.', 'There is no such charge.'),
+    param: Type.Optional(Text('The field that caused the error, such as `amount`.', 'amount')),
     docUrl: Text(
       'The page that explains the code.',
       'https://billing.example.com/docs/errors#not_found',

@@ -15,7 +15,7 @@ import {
 
 const CALLER_ID_MAX = 200;
 const USES_MAX = 1_000_000;
-/** Longer than any agent's id: what names nothing is not found, rather than malformed. */
+/** Longer than any agent's id, so that an unknown name is "not found" rather than malformed. */
 export const AgentReference = PlainText(1_000, 'weather');
 
 export const GrantBody = Type.Object({
@@ -26,7 +26,7 @@ export const GrantBody = Type.Object({
     Type.String({
       format: 'date-time',
       description:
-        'When it expires, in ISO 8601: at most 30 days ahead. Default: a day ahead. A `session` needs it.',
+        'When it expires, in ISO 8601: at most 30 days ahead. Default: in one day. Required for a `session`.',
       examples: ['2026-12-01T00:00:00.000Z'],
     }),
   ),
@@ -35,7 +35,7 @@ export const GrantBody = Type.Object({
       minimum: 1,
       maximum: USES_MAX,
       description:
-        'How many invocations may use it. Only a `limited` grant takes it, and needs it.',
+        'How many invocations may use it. Required for a `limited` grant, and not allowed for others.',
       examples: [5],
     }),
   ),

@@ -28,7 +28,7 @@ export const HoldBody = Type.Object({
   ...ChargeBody.properties,
   amount: Type.Optional(
     DollarsAsked(
-      "Dollars to reserve: more than 0, at most 1,000,000, up to six decimals. Default: the tool's price.",
+      "Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price.",
     ),
   ),
   expiresIn: Type.Optional(
@@ -38,7 +38,7 @@ export const HoldBody = Type.Object({
 export type HoldBody = Static<typeof HoldBody>;
 
 export const CaptureBody = Type.Object({
-  amount: Type.Optional(DollarsAsked('Dollars to charge. Default: all that the hold has left.')),
+  amount: Type.Optional(DollarsAsked('Dollars to charge. Default: all that is left in the hold.')),
   final: Type.Optional(
     Type.Boolean({
       description: 'Whether to release the rest. Default: true. False leaves the hold open.',
@@ -64,13 +64,13 @@ export type ExtendBody = Static<typeof ExtendBody>;
 const holdFields = {
   id: Id('hold', 'The id of the hold.'),
   tool: Text('The name of the tool.', 'search'),
-  amount: Dollars('Dollars that were reserved.', 1),
-  captured: Dollars('Dollars that its captures charged so far.', 0),
-  remaining: Dollars('Dollars that are still reserved. 0 once the hold is closed.', 1),
+  amount: Dollars('Dollars reserved.', 1),
+  captured: Dollars('Dollars charged so far by its captures.', 0),
+  remaining: Dollars('Dollars still reserved. 0 once the hold is closed.', 1),
   status: Word(HOLD_STATUSES, 'The state of the hold.'),
   expiresAt: TimeOf('When it expires, in UTC.', '2026-11-21T09:26:13.669Z'),
   createdAt: Timestamp,
-  consumerId: Id('consumer', 'The consumer whose balance it is on.'),
+  consumerId: Id('consumer', 'The consumer whose balance is reserved.'),
   developerId: Id('developer', 'The developer who placed the hold.'),
 };
 

@@ -11,7 +11,7 @@ export const InvocationBody = Type.Object({
   grantId: Text('The grant to use.', 'gnt_01a1fd6455e57aa3b31e95f51a48130e'),
   capability: PrintableText(CAPABILITY_MAX, 'weather.forecast'),
   payload: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'What the capability takes. The agent receives it unchanged.',
+    description: 'The input of the capability. The agent receives it unchanged.',
     examples: [{ city: 'Oslo' }],
   }),
 });
@@ -40,14 +40,14 @@ export const InvocationReply = Closed({
   attempts: Count('How many times the agent was called.', 1),
   result: Type.Optional(
     Type.Unknown({
-      description: 'What the agent answered, once it has `succeeded`.',
+      description: "The agent's answer, once the invocation has `succeeded`.",
       examples: [{ forecast: 'sunny' }],
     }),
   ),
   error: Type.Optional({ ...Failure, description: 'Why it failed, once it has `failed`.' }),
   lastError: Type.Optional({
     ...Failure,
-    description: 'What went wrong at the last attempt, while it goes on.',
+    description: 'The error of the last attempt, while the invocation continues.',
   }),
   createdAt: Timestamp,
   completedAt: Type.Union([TimeOf('When it ended.'), Type.Null()], {
@@ -58,24 +58,24 @@ export const InvocationReply = Closed({
 export type InvocationReply = Static<typeof InvocationReply>;
 
 const receiptFields = {
-  developerId: Id('developer', 'The account that invoked; its key signs.'),
-  callerId: Text('The caller, as the grant names it.', 'assistant-7'),
+  developerId: Id('developer', 'The account that invoked the agent. Its key signs the receipt.'),
+  callerId: Text('The caller named in the grant.', 'assistant-7'),
   targetAgentId: Text('The agent.', 'weather'),
   grantId: Id('grant', 'The grant that allowed it.'),
   capability: Text('What the agent was asked to do.', 'weather.forecast'),
   status: Word(['succeeded', 'failed'], 'How it ended.'),
   requestSha256: Sha256(
-    'SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without blanks.',
+    'SHA-256 of the JSON of `{targetAgentId, grantId, capability, payload}`, in this order and without whitespace.',
   ),
   resultSha256: Type.Union([Sha256('SHA-256 of the result.'), Type.Null()], {
-    description: 'SHA-256 of the JSON of `result`, without blanks. Null when it failed.',
+    description: 'SHA-256 of the JSON of `result`, without whitespace. Null when it failed.',
     examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
   }),
   createdAt: Timestamp,
   completedAt: TimeOf('When it ended.', '2026-11-21T09:16:14.021Z'),
 };
 
-/** What a receipt of an invocation says, as /v1/receipts/verify shows it. */
+/** The contents of an invocation receipt, as returned by /v1/receipts/verify. */
 export const SignedInvocation = Closed({
   id: Id('invocation', 'The id of the invocation.'),
   ...receiptFields,
@@ -84,7 +84,7 @@ export const SignedInvocation = Closed({
 export const InvocationReceiptReply = Closed({
   invocationId: Id('invocation', 'The id of the invocation.'),
   receipt: Text(
-    'The signed receipt. `POST /v1/receipts/verify` checks it.',
+    'The signed receipt. Verify it with `POST /v1/receipts/verify`.',
     'hmac_sha256.1.eyJpZCI6Imludl8wMWEx.S_fwtwsOLfxpQ8Dt',
   ),
   ...receiptFields,

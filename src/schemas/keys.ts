@@ -1,4 +1,4 @@
-/** Schemas of keys as their owner sees and makes them, and of the owner. */
+/** Schemas of keys, as their owner sees and creates them, and of the session. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
@@ -7,7 +7,7 @@ const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
 const KeyId = Id('key', 'The id of the key.');
 const orNull = <T extends TSchema>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description, examples: [null] });
-const Name = orNull(Type.String(), 'What its owner calls it, or null.');
+const Name = orNull(Type.String(), 'The name that its owner gave it, or null.');
 
 export const KeyBody = Type.Object({
   kind: Kind,
@@ -21,7 +21,7 @@ export const RollBody = Type.Object({
       minimum: 0,
       maximum: OVERLAP_SECONDS_MAX,
       default: 0,
-      description: 'For how many seconds the old key still works.',
+      description: 'How many seconds the old key keeps working.',
       examples: [86_400],
     }),
   ),
@@ -47,7 +47,7 @@ export const NewKeyReply = Closed({
   id: KeyId,
   kind: Kind,
   name: Name,
-  key: Text('The key. It is shown this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
+  key: Text('The key. It is shown only this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
 });
 export type NewKeyReply = Static<typeof NewKeyReply>;
 
@@ -55,7 +55,7 @@ export const SessionReply = Closed({
   email: Text('The address that signed in.', 'you@example.com'),
   consumerId: Id('consumer', 'Your consumer id.'),
   developerId: Id('developer', 'Your developer id.'),
-  keyPrefix: Text('What every key begins with.', 'fare'),
+  keyPrefix: Text('The prefix of every key.', 'fare'),
   simulated: Type.Boolean({
     description: 'Whether payments are simulated, so that no money moves.',
     examples: [false],

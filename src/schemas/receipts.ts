@@ -1,4 +1,4 @@
-/** Schemas of receipts: whether one holds, what it says, and the keys that verify it. */
+/** Schemas of receipts: verification, contents, and the keys that verify them. */
 import { Type, type Static } from 'typebox';
 import { SignedInvocation } from './invocations.ts';
 import { Closed, Dollars, Id, Text, Timestamp } from './shapes.ts';
@@ -8,7 +8,7 @@ const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 export const VerifyBody = Type.Object({
   receipt: Type.String({
     maxLength: 4_000,
-    description: 'The receipt, as a charge or an invocation returned it, or a public one.',
+    description: 'A receipt returned by a charge or an invocation, or a public receipt.',
     examples: [RECEIPT],
   }),
 });
@@ -19,7 +19,7 @@ export type PublicReceiptBody = Static<typeof PublicReceiptBody>;
 
 export const PublicReceiptReply = Closed({
   receipt: Text(
-    'The same words, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`.',
+    'The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`.',
     'ed25519.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt',
   ),
 });
@@ -34,18 +34,18 @@ const ReceiptCharge = Closed({
   createdAt: Timestamp,
 });
 
-/** Of a receipt that does not hold nothing is shown: nobody vouches for what it says. */
+/** The contents of an invalid receipt are not returned, because nobody vouches for them. */
 export const VerifyReply = Closed({
   valid: Type.Boolean({
-    description: 'Whether the signature is right and the ledger has what the receipt says.',
+    description: 'Whether the signature is valid and the ledger confirms the contents.',
     examples: [true],
   }),
   recorded: Type.Boolean({
-    description: 'Whether the ledger has what the receipt says, to the byte.',
+    description: 'Whether the ledger confirms the contents, to the byte.',
     examples: [true],
   }),
   keyId: Type.Union([Type.String(), Type.Null()], {
-    description: 'The key that signed it. Null when the signature is not right.',
+    description: 'The key that signed it. Null when the signature is invalid.',
     examples: ['1'],
   }),
   charge: Type.Optional(
@@ -60,7 +60,7 @@ export type VerifyReply = Static<typeof VerifyReply>;
 export const ReceiptKeysReply = Closed({
   keys: Type.Array(
     Closed({
-      id: Text('The id of the key, as receipts name it.', '1'),
+      id: Text('The id of the key, as named in receipts.', '1'),
       key: Text(
         'The HMAC-SHA-256 key, in base64url. It signs as well as it verifies: keep it secret.',
         'xwF1v9uYQbS0yJm3n5cR7tKp2eLd8hGa4oZi6sWq0Vk',
@@ -78,7 +78,7 @@ export const PublicKeysReply = Closed({
       crv: Type.Literal('Ed25519'),
       alg: Type.Literal('EdDSA'),
       use: Type.Literal('sig'),
-      kid: Text('The id of the key, as public receipts name it.', '1'),
+      kid: Text('The id of the key, as named in public receipts.', '1'),
       x: Text('The public key, in base64url.', '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'),
     }),
   ),

@@ -1,18 +1,18 @@
-/** Building blocks of the schemas. Every leaf has an example, from which the API reference makes its own. */
+/** Building blocks of the schemas. Every leaf has an example; the API reference builds its examples from these. */
 import { Type, type Static, type TObjectOptions, type TProperties } from 'typebox';
 import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
 
 export const TOOL_NAME_MAX = 100;
 
-/** An object with these members and no others: what a reply is, to the last member. */
+/** An object with exactly these members, for replies. */
 export const Closed = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
   Type.Object(properties, { ...options, additionalProperties: false });
 
-/** Dollars as a JSON number, as every reply has them. */
+/** Dollars as a JSON number, as in every reply. */
 export const Dollars = (description: string, example = 0.05) =>
   Type.Number({ description, examples: [example] });
 
-/** Dollars in a request; exactness and bounds are checked where they are read (http/amounts.ts). */
+/** Dollars in a request. http/amounts.ts checks exactness and bounds. */
 export const DollarsAsked = (description: string, example = 0.05) =>
   Type.Union([Type.Number(), Type.String()], {
     description: `${description} A number, or a decimal string such as "0.05". At most six decimals.`,
@@ -25,7 +25,7 @@ export const Count = (description: string, example = 3) =>
 export const Text = (description: string, example: string) =>
   Type.String({ description, examples: [example] });
 
-/** One of these words. */
+/** One of the given words. */
 export const Word = <const T extends readonly string[]>(words: T, description: string) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: words, description, examples: [words[0]] });
 
@@ -34,7 +34,7 @@ export const TimeOf = (description: string, example = '2026-11-21T09:16:13.669Z'
 
 export const Timestamp = TimeOf('When it was made, in UTC.');
 
-/** Any id of the kind; the example is one that could be. */
+/** Any id of this kind. The example has the right form. */
 export const Id = (kind: IdKind, description: string) =>
   Type.String({
     pattern: idPattern(kind),
@@ -43,9 +43,8 @@ export const Id = (kind: IdKind, description: string) =>
   });
 
 /**
- * Any printable text with something to be seen in it: no control characters, separators of lines, halves
- * of a surrogate pair, or marks of writing direction, which would reorder what stands beside it. Joiners
- * stay: emoji and some scripts are written with them.
+ * Any printable text that is not all blank: no control characters, line separators, unpaired surrogates, or marks of
+ * writing direction, which would reorder adjacent text. Joiners are allowed, because emoji and some scripts need them.
  */
 export const PrintableText = (maxLength: number, example = 'search') =>
   Type.String({
@@ -60,7 +59,7 @@ export const PrintableText = (maxLength: number, example = 'search') =>
 
 export const ToolName = PrintableText(TOOL_NAME_MAX);
 
-/** Text that Postgres can store: no NUL, no half of a surrogate pair. */
+/** Text that Postgres can store: no NUL, no unpaired surrogates. */
 export const PlainText = (maxLength: number, example = 'Searches the web.') =>
   Type.String({ maxLength, pattern: '^[^\\u0000\\p{Cs}]*$', examples: [example] });
 
@@ -74,7 +73,7 @@ export const pageParameters = {
       minimum: 1,
       maximum: LIMIT_MAX,
       default: LIMIT_DEFAULT,
-      description: `How many items a page has, from 1 to ${LIMIT_MAX}.`,
+      description: `The number of items per page, from 1 to ${LIMIT_MAX}.`,
       examples: [20],
     }),
   ),
@@ -83,7 +82,7 @@ export const pageParameters = {
   ),
 };
 
-/** The members of every list beside its items. */
+/** The members that every list has besides its items. */
 export const pageMarks = {
   hasMore: Type.Boolean({ description: 'Whether another page follows.', examples: [false] }),
   nextCursor: Type.Union([Type.String(), Type.Null()], {
@@ -92,20 +91,20 @@ export const pageMarks = {
   }),
 };
 
-/** A date or a time with its zone, both ISO 8601; http/query.ts checks the form. */
+/** A date, or a time with its zone, in ISO 8601; http/query.ts checks the form. */
 const TimeBound = (description: string, example: string) =>
   Type.Union([Type.String({ format: 'date' }), Type.String({ format: 'date-time' })], {
     description,
     examples: [example],
   });
 
-/** The query parameters of everything that can be limited to a time. */
+/** The query parameters of everything that can be limited to a range of time. */
 export const timeRange = {
   from: Type.Optional(
-    TimeBound('Only what happened at or after this date or time, in ISO 8601.', '2026-11-01'),
+    TimeBound('The beginning of the range, inclusive: a date or time in ISO 8601.', '2026-11-01'),
   ),
   to: Type.Optional(
-    TimeBound('Only what happened before this date or time, in ISO 8601.', '2026-12-01'),
+    TimeBound('The end of the range, exclusive: a date or time in ISO 8601.', '2026-12-01'),
   ),
 };
 

@@ -1,11 +1,11 @@
-/** Schemas of monthly statements. All that is listed adds up from the opening to the closing figure. */
+/** Schemas of monthly statements. The listed amounts add up from the opening to the closing figure. */
 import { Type, type Static } from 'typebox';
 import { Closed, Count, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
-/** A month that is malformed or to come is refused by the handler, which knows the time. */
+/** The handler refuses malformed and future months, because it knows the time. */
 export const Month = Type.String({
   pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
-  description: 'A month in UTC: this one or one before.',
+  description: 'A UTC month: the current or an earlier one.',
   examples: ['2026-11'],
 });
 
@@ -18,7 +18,7 @@ const monthFields = {
   to: TimeOf('The beginning of the next month.', '2026-12-01T00:00:00.000Z'),
   complete: Type.Boolean({
     description:
-      'False until a minute after the end of the month: this is the statement so far. A complete one never changes.',
+      'Whether the statement is final. False until a minute after the end of the month. A complete statement never changes.',
     examples: [false],
   }),
 };
@@ -26,11 +26,14 @@ const monthFields = {
 export const ConsumerStatementReply = Closed({
   ...monthFields,
   consumerId: Id('consumer', 'Your consumer id.'),
-  openingBalance: Dollars('The balance when the month began, disputed money included.', 0),
+  openingBalance: Dollars(
+    'The balance at the beginning of the month, including disputed money.',
+    0,
+  ),
   movements: Type.Array(
     Closed({
       kind: Text('`top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ...', 'top_up'),
-      amount: Dollars('Dollars. Negative when they were taken from the balance.', 10),
+      amount: Dollars('Dollars. Negative when taken from the balance.', 10),
       topUpId: Type.Union([Id('topUp', 'The top-up.'), Type.Null()], {
         description: 'The top-up that it belongs to, or null.',
         examples: ['tu_01a1fd6455e57aa3b31e95f51a48130e'],
@@ -41,7 +44,7 @@ export const ConsumerStatementReply = Closed({
       }),
       createdAt: Timestamp,
     }),
-    { description: 'Everything but charges that changed the balance.' },
+    { description: 'All changes of the balance except charges.' },
   ),
   charges: Type.Array(
     Closed({
@@ -49,9 +52,9 @@ export const ConsumerStatementReply = Closed({
       charges: Count('How many charges.', 1),
       amount: Dollars('Dollars spent.', 0.05),
     }),
-    { description: 'What was spent, by tool.' },
+    { description: 'Dollars spent, by tool.' },
   ),
-  closingBalance: Dollars('The opening balance and the movements, less the charges.', 9.95),
+  closingBalance: Dollars('The opening balance plus the movements, less the charges.', 9.95),
 });
 export type ConsumerStatementReply = Static<typeof ConsumerStatementReply>;
 
@@ -66,7 +69,7 @@ export const DeveloperStatementReply = Closed({
       charges: Count('How many charges.', 11),
       amount: Dollars('Dollars charged, refunded or not.', 0.55),
     }),
-    { description: 'What was charged, by day and tool.' },
+    { description: 'Dollars charged, by day and tool.' },
   ),
   refunds: Type.Array(
     Closed({
@@ -75,13 +78,13 @@ export const DeveloperStatementReply = Closed({
       refunds: Count('How many refunds.', 1),
       amount: Dollars('Dollars refunded.', 0.05),
     }),
-    { description: 'What was refunded, by day and tool.' },
+    { description: 'Dollars refunded, by day and tool.' },
   ),
-  closingEarnings: Dollars('The opening earnings and what was earned, less refunds.', 12.5),
+  closingEarnings: Dollars('The opening earnings plus the dollars earned, less refunds.', 12.5),
 });
 export type DeveloperStatementReply = Static<typeof DeveloperStatementReply>;
 
-/** The statement of the role that the key is for. */
+/** The statement for the key's role. */
 export const StatementReply = Type.Union([ConsumerStatementReply, DeveloperStatementReply]);
 export type StatementReply = Static<typeof StatementReply>;
 
@@ -89,7 +92,7 @@ export const StatementQuery = Closed({
   as: Type.Optional(
     Word(
       ['consumer', 'developer'],
-      'Whose statement, for a session of the console, which is of both. A key says it by itself.',
+      'Whose statement a console session asks for, because it has both roles. Keys do not need it.',
     ),
   ),
 });

@@ -14,13 +14,13 @@ import {
 
 const Description = PlainText(2_000);
 const Price = Type.Union([Dollars('Dollars per call.'), Type.Null()], {
-  description: 'Dollars per call. With null, each charge names its amount.',
+  description: 'Dollars per call. If null, each charge must state its amount.',
   examples: [0.05],
 });
 
 const PriceAsked = Type.Union([DollarsAsked('Dollars per call.'), Type.Null()], {
   description:
-    'Dollars per call, as a number or a decimal string. With null, each charge names its amount.',
+    'Dollars per call, as a number or a decimal string. If null, each charge must state its amount.',
   examples: [0.05],
 });
 
@@ -31,7 +31,7 @@ export const ToolBody = Type.Object({
 });
 export type ToolBody = Static<typeof ToolBody>;
 
-/** What is left out stays as it is. The name stays: it is what charges and receipts say. */
+/** Omitted members are not changed. The name cannot change, because charges and receipts contain it. */
 export const ToolChanges = Type.Object({
   description: Type.Optional(Description),
   price: Type.Optional(PriceAsked),
@@ -43,7 +43,7 @@ export type ToolChanges = Static<typeof ToolChanges>;
 
 const toolFields = {
   id: Id('tool', 'The id of the tool.'),
-  name: Text('The name by which it is charged.', 'search'),
+  name: Text('The name used in charges.', 'search'),
   description: Text('What it does.', 'Searches the web.'),
   price: Price,
 };
@@ -54,7 +54,8 @@ export type ToolReply = Static<typeof ToolReply>;
 export const ChangedToolReply = Closed({
   ...ToolReply.properties,
   archived: Type.Boolean({
-    description: 'Whether the tool is archived: not listed, and its price not in force.',
+    description:
+      'Whether the tool is archived. An archived tool is not listed, and its price does not apply.',
     examples: [false],
   }),
 });
@@ -62,12 +63,12 @@ export type ChangedToolReply = Static<typeof ChangedToolReply>;
 
 export const ToolsQuery = Closed({
   name: Type.Optional(
-    Type.String({ description: 'Only the tool that has this name.', examples: ['search'] }),
+    Type.String({ description: 'Only the tool with this name.', examples: ['search'] }),
   ),
   archived: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'True lists the archived tools instead of those in use.',
+      description: 'If true, lists the archived tools instead of those in use.',
       examples: [false],
     }),
   ),
@@ -78,8 +79,8 @@ export const ToolsReply = Closed({
   tools: Type.Array(
     Closed({
       ...toolFields,
-      totalCharges: Count('How many charges it has had.'),
-      totalRevenue: Dollars('Dollars that it has earned, less refunds.', 0.15),
+      totalCharges: Count('How many times it has been charged.'),
+      totalRevenue: Dollars('Dollars it has earned, less refunds.', 0.15),
     }),
   ),
 });

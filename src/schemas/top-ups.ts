@@ -16,7 +16,7 @@ import {
 
 export const TopUpBody = Type.Object({
   amount: DollarsAsked(
-    'Dollars in whole cents, at most 999,999.99. At least 0.50, through checkout at least 5.',
+    'Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout.',
     10,
   ),
 });
@@ -52,7 +52,7 @@ export const TopUpRecord = Closed({
   status: Status,
   method: Word(TOP_UP_METHODS, 'How it is paid.'),
   automatic: Type.Boolean({
-    description: 'Whether a charge started it, rather than a request.',
+    description: 'Whether a charge triggered it, rather than a request.',
     examples: [false],
   }),
   createdAt: Timestamp,
@@ -72,7 +72,7 @@ export const TopUpRecord = Closed({
   ),
   sessionUrl: Type.Optional({
     ...sessionUrl,
-    description: 'Where the consumer can pay. Present while it can be paid.',
+    description: 'Where the consumer can pay. Present only while payment is possible.',
   }),
 });
 export type TopUpRecord = Static<typeof TopUpRecord>;
@@ -84,10 +84,10 @@ export type TopUpsReply = Static<typeof TopUpsReply>;
 const DeveloperTopUp = Closed({
   id: topUpId,
   consumerId: Id('consumer', 'The consumer who topped up.'),
-  amount: Dollars('Dollars of the whole top-up.', 10),
+  amount: Dollars('Dollars of the complete top-up.', 10),
   status: Status,
   createdAt: Timestamp,
-  charged: Dollars('Dollars of it that were spent on your tools.', 0.05),
+  charged: Dollars('Dollars of it spent on your tools.', 0.05),
   charges: Count('How many charges of your tools it paid for.', 1),
 });
 

@@ -15,6 +15,7 @@ import {
 } from 'slonik';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
+import type { Micros } from '../domain/money.ts';
 import { boundWaiting } from './bounded-pool.ts';
 import { withDeadline } from './statement-deadline.ts';
 
@@ -119,6 +120,18 @@ function safeIntegers(text: string): (number | null)[] {
 
 function isoTimestamp(text: string | null): string | null {
   return text === null ? null : new Date(text).toISOString();
+}
+
+/** An amount column, which the connection's parser has already checked to be a safe integer. */
+export const micros = Type.Unsafe<Micros>(Type.Integer());
+
+export function nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A developer as the charges name it: by the number of its account, four bytes instead of an id. */
+export interface DeveloperRef {
+  readonly developerNumber: number;
 }
 
 const ajv = new Ajv({ allErrors: false });

@@ -1,7 +1,7 @@
 /**
- * Brings the database to the schema of this release: the numbered files of migrations/, each once and in
- * order, then every function of migrations/functions whose text is new. One transaction under one lock, so
- * however many processes try at once, and wherever one is killed, all of it happens, once, or nothing.
+ * Brings the database to the schema of this release: the numbered files of migrations/, each once and in order, then
+ * every function of migrations/functions whose text is new. One transaction under one lock: no matter how many
+ * processes try at once or where one is killed, everything happens once, or nothing does.
  */
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -106,8 +106,8 @@ function refuseOtherHistory(applied: readonly Applied[], files: readonly SqlFile
   });
   if (!other) return;
   throw new UnreleasedDatabaseError(
-    `A version of Farebox from before its first release made this database (its ${other.name} is not ` +
-      'that of this release), so it cannot be migrated: remove the data directory (.farebox), or use ' +
+    `A Farebox version from before the first release created this database (its ${other.name} is not ` +
+      'that of this release), so it cannot be migrated. Remove the data directory (.farebox), or use ' +
       'an empty database.',
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The one queue of what workflows are to be told, written in the transaction that makes it true. A relay hands it
- * over afterwards, at least once, whoever dies on the way.
+ * The queue of messages to workflows, each written in the transaction of the change that it announces. A relay delivers
+ * it afterwards, at least once, even if processes die on the way.
  */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection, type Transaction } from './database.ts';
@@ -9,9 +9,9 @@ import { row, sql, type Connection, type Transaction } from './database.ts';
 export const OUTBOX_CHANNEL = 'farebox_outbox';
 
 /**
- * `grant`, `invocation`: the row of this subject is new or has changed, so that its workflow must exist and look at
- * it. `top_up`: the same, until the workflow has taken the row up. `payment_reported`, `reversal_reported`: the
- * top-up's workflow is to ask the processor. `auto_top_up`: the subject is a consumer, whose automatic top-up is due.
+ * `grant`, `invocation`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
+ * same, until the workflow has claimed the row. `payment_reported`, `reversal_reported`: the top-up's workflow must ask
+ * Stripe. `auto_top_up`: the subject is a consumer, whose automatic top-up is due.
  */
 const TOPICS = [
   'grant',
@@ -34,7 +34,7 @@ export type Notice = Static<typeof Notice>;
 const noticeRow = row(Notice);
 const idRow = row(Type.Pick(Notice, ['id']));
 
-/** Wakes the relays when the transaction is committed; they leave it alone for the first `delayMs`. */
+/** Wakes the relays when the transaction commits. They do not deliver the notice during the first `delayMs`. */
 export async function postNotice(
   connection: Connection,
   topic: Topic,
@@ -48,8 +48,8 @@ export async function postNotice(
 }
 
 /**
- * Takes what waits, the longest waiting first; for `leaseMs` no other relay does. Topics of a newer release are left
- * to its relays.
+ * Takes waiting notices, oldest first. For `leaseMs`, no other relay takes them. Topics of a newer release are left to
+ * its relays.
  */
 export async function takeNotices(
   connection: Connection,
@@ -68,7 +68,7 @@ export async function takeNotices(
   `);
 }
 
-/** Nobody else hands it over until the transaction ends. False: somebody has. */
+/** Prevents other deliveries until the transaction ends. False: it was already delivered. */
 export async function lockNotice(tx: Transaction, id: number): Promise<boolean> {
   const locked = await tx.maybeOne(sql.type(idRow)`
     select id from farebox.outbox where id = ${id} for update
@@ -86,7 +86,7 @@ export async function deleteNotices(connection: Connection, ids: readonly number
   `);
 }
 
-/** The writer has told the workflow itself. */
+/** Called when the writer has told the workflow itself. */
 export async function deleteNoticesOf(
   connection: Connection,
   topic: Topic,

@@ -20,7 +20,7 @@ import { findTopUp, recordSession, type TopUp } from '../store/top-ups/top-ups.t
 import { ask } from './ask-processor.ts';
 import { readIntent } from './calls.ts';
 import { examine, readPage, type Books, type Suspect, type Walk } from './reconcile.ts';
-import { settleReversals } from './settle-reversals.ts';
+import { syncReversals } from './sync-reversals.ts';
 import { idOf, PaymentMismatchError } from './verdict.ts';
 
 export interface TakenOver {
@@ -132,7 +132,7 @@ async function takeOver(run: Run, suspect: Suspect): Promise<void> {
   if (!topUp) return;
   if (await isCredited(run, topUp)) {
     const { paymentIntentId } = (await findTopUp(database, topUpId)) ?? topUp;
-    if (paymentIntentId !== null) await settleReversals(run, topUpId, paymentIntentId);
+    if (paymentIntentId !== null) await syncReversals(run, topUpId, paymentIntentId);
   }
   await examine(run, { topUpId });
 }

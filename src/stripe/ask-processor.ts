@@ -1,6 +1,6 @@
 /**
- * Reads at the payment processor how a top-up stands, and writes what is final into its row as evidence: the steps
- * that credit, fail or expire it believe that, and never their caller.
+ * Reads the state of a top-up at the payment processor, and records a final state in its row as evidence. The steps that
+ * credit, fail or expire a top-up trust that evidence, and never their caller.
  */
 import type { Stripe } from 'stripe';
 import type { Verdict } from '../domain/verdict.ts';
@@ -20,8 +20,8 @@ export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);
   const verdict = await seen(deps, topUp, await read(deps, topUp));
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
-  // Refunds and disputes are reported by payment intent alone: what was reported until now was about a payment
-  // that nobody knew, so this looks once more.
+  // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
+  // finds those that were reported before.
   return read(deps, topUp);
 }
 
@@ -31,7 +31,7 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
     const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
     if (verdict.kind !== 'paid' && sessionId !== null)
       return readFromSession(stripe, topUp, sessionId);
-    // Reconciliation found this payment, made in an earlier session: the later one must not be paid as well.
+    // Reconciliation found this payment of an earlier session. The later session must not be paid too.
     if (sessionId !== null && status === 'pending') await expireSession(stripe, sessionId);
     return verdict;
   }
@@ -42,7 +42,7 @@ async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string):
   return verdictOfSession(await readSession(stripe, sessionId), topUp);
 }
 
-/** The verdict, once it is in the row. */
+/** Records a final verdict in the row, then returns it. */
 export async function seen(
   { database }: AskDeps,
   { id }: Pick<TopUp, 'id'>,
@@ -54,7 +54,7 @@ export async function seen(
     case 'paid':
     case 'expired':
       if (await recordSeen(database, id, verdict)) return verdict;
-      throw new PaymentMismatchError('the payment is not the one that the top-up names');
+      throw new PaymentMismatchError('the payment is not the one recorded for the top-up');
     case 'failed':
       await recordSeen(database, id, { kind: 'failed', code: verdict.failure.code });
       return verdict;

@@ -1,4 +1,4 @@
-/** Doctor's look at Stripe: everything that Stripe lists is compared with the ledger, top-up by top-up. */
+/** Doctor's check of Stripe: compares everything that Stripe lists with the ledger, top-up by top-up. */
 import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { uuidOf } from '../domain/ids.ts';
@@ -18,15 +18,15 @@ import { idOf } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 
-/** What Stripe lists; refunds and disputes by their payment intent. */
+/** Everything that Stripe lists, with refunds and disputes by payment intent. */
 interface StripeBooks {
   readonly payments: readonly Stripe.PaymentIntent[];
   readonly reversals: ReadonlyMap<string, readonly ReportedReversal[]>;
 }
 
 export async function auditProcessor(database: Database, stripe: Stripe): Promise<Finding[]> {
-  // The ledger first: what is paid between the two looks is not yet expected to be credited. Claims on both sides of
-  // Stripe's state: one that changed on the way agrees with one of the two looks.
+  // Reads the ledger first, so that a payment made between the two reads is not expected to be credited yet. Reads claims
+  // before and after Stripe, so that a claim that changed meanwhile agrees with one of the two reads.
   const before = await listBookedThroughProcessor(database);
   const claimsBefore = await listClaims(database, idsOf(before));
   const books = await readBooks(stripe);
@@ -71,7 +71,7 @@ async function readBooks(stripe: Stripe): Promise<StripeBooks> {
   };
   const intents = stripe.paymentIntents.list({ limit: 100, expand: ['data.latest_charge'] });
   for await (const intent of intents) if (intent.status === 'succeeded') payments.push(intent);
-  // What is in another currency is about a payment that no top-up ever asked for.
+  // Top-ups are in US dollars only, so other currencies do not belong to one.
   for await (const refund of stripe.refunds.list({ limit: 100 })) {
     if (refund.currency === 'usd') add(refund.payment_intent, reportOfRefund(refund));
   }
@@ -81,12 +81,12 @@ async function readBooks(stripe: Stripe): Promise<StripeBooks> {
   return { payments, reversals };
 }
 
-/** UUID of the top-up that a payment names, if it names one. */
+/** UUID of the top-up in a payment's metadata, if it has one. */
 function namedBy(payment: Stripe.PaymentIntent): string | undefined {
   return uuidOf('topUp', payment.metadata['top_up_id'] ?? '');
 }
 
-/** The payments that name a top-up, after the one that its row names. */
+/** The payments of each top-up: the one in its row first, then those that name it in their metadata. */
 function intentsByTopUp(payments: readonly Stripe.PaymentIntent[], booked: readonly Booked[]) {
   const byId = new Map(payments.map((payment) => [payment.id, payment]));
   const intents = new Map<string, Stripe.PaymentIntent[]>();
@@ -111,7 +111,7 @@ function shownFor(booked: Booked | undefined, { reversals }: StripeBooks): Claim
   return reported.flatMap((each) => claimOf(booked.topUpId, each) ?? []);
 }
 
-/** Those that one side alone has. */
+/** The claims that only one side has. */
 function detailOfClaims(recorded: readonly Claim[], shown: readonly Claim[]): string {
   return `only at the processor: ${textOfOwn(shown, recorded)}; only in the ledger: ${textOfOwn(recorded, shown)}`;
 }

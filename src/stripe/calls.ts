@@ -1,7 +1,6 @@
 /**
- * The calls that we make to Stripe. Each POST carries an idempotency key made from our row's id, and
- * parameters from that row alone, so that a call whose answer was lost can be made again as it was.
- * No retries here: Temporal makes them.
+ * Our calls to Stripe. Each POST sends an idempotency key made from our row's id, and parameters from that row only, so
+ * that a call whose response was lost can be repeated exactly. No retries here: Temporal makes them.
  */
 import { Stripe } from 'stripe';
 import type { Config } from '../config.ts';
@@ -11,11 +10,11 @@ import { centsOf, type Micros } from '../domain/money.ts';
 export interface Payable {
   readonly id: string;
   readonly amountMicros: Micros;
-  /** When its checkout closes, at whole seconds; null: when the processor's own time is over. */
+  /** When its checkout expires, in whole seconds; null for the processor's default. */
   readonly sessionExpiresAt: string | null;
 }
 
-/** Well below an activity's time limit, so that it is Stripe's silence that is reported. */
+/** Well below an activity's timeout, so that the reported error is Stripe's silence. */
 const TIMEOUT_MS = 10_000;
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
@@ -43,7 +42,7 @@ export async function createCustomer(stripe: Stripe, accountId: string): Promise
   return customer.id;
 }
 
-/** The card that was saved last, or undefined. */
+/** The most recently saved card, or undefined. */
 export async function findSavedCard(
   stripe: Stripe,
   customerId: string,
@@ -64,8 +63,8 @@ export async function saveTestCard(
 }
 
 /**
- * A hosted checkout page. It offers to save the card: for direct top-ups, which need the owner's consent
- * besides. Another time at which it closes is another session, and so another key.
+ * Creates a hosted checkout page. It offers to save the card for direct top-ups, which also need the owner's consent.
+ * A different expiry is a different session, so it gets a different key.
  */
 export async function createSession(
   stripe: Stripe,
@@ -103,7 +102,7 @@ export async function createSession(
   return { id: session.id, url: session.url };
 }
 
-/** With its payment intent and charge, which say what became of a delayed payment, and of one that was made. */
+/** Expands the payment intent and charge, which show the outcome of a delayed payment and later refunds or disputes. */
 export async function readSession(
   stripe: Stripe,
   sessionId: string,
@@ -111,12 +110,12 @@ export async function readSession(
   return stripe.checkout.sessions.retrieve(sessionId, { expand: ['payment_intent.latest_charge'] });
 }
 
-/** Unless it was paid or has expired meanwhile; what it is now is for the caller to read. */
+/** Expires the session, unless it was paid or has already expired. The caller must read its new state. */
 export async function expireSession(stripe: Stripe, sessionId: string): Promise<void> {
   await unlessTooLate(stripe.checkout.sessions.expire(sessionId));
 }
 
-/** Takes no money: only an intent whose id we have stored is ever confirmed. */
+/** Takes no money: an intent is confirmed only once its id is stored. */
 export async function createIntent(
   stripe: Stripe,
   topUp: Payable,
@@ -138,7 +137,7 @@ export async function readIntent(stripe: Stripe, intentId: string): Promise<Stri
   return stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge'] });
 }
 
-/** Takes the money, its owner being away. A decline is no error: the intent that is returned says it. */
+/** Confirms the payment off session. A decline is not an error: the returned intent shows it. */
 export async function confirmIntent(
   stripe: Stripe,
   intentId: string,
@@ -158,16 +157,16 @@ export async function confirmIntent(
   }
 }
 
-/** Unless it was paid or canceled meanwhile; what it is now is for the caller to read. */
+/** Cancels the intent, unless it was paid or already canceled. The caller must read its new state. */
 export async function cancelIntent(stripe: Stripe, intentId: string): Promise<void> {
   await unlessTooLate(stripe.paymentIntents.cancel(intentId));
 }
 
 /**
- * Makes a POST that its key makes happen once. Stripe keeps even a 500 under the key and answers it for
- * a day, and refuses the key with other parameters (a newer release, another BASE_URL): after such an answer
- * the next key is used. No call here needs more protection than that: a second customer, session or intent
- * is used by nobody, and an intent takes its money once.
+ * Makes a POST that takes effect once per key. Stripe stores even a 500 under the key and replays it for a day, and
+ * refuses the key with different parameters (from a newer release, or another BASE_URL). After such a response the next
+ * key is used. No call here needs more protection: a second customer, session or intent stays unused, and an intent takes
+ * its money once.
  */
 async function keyed<T>(
   key: string,
@@ -188,7 +187,7 @@ function isKeySpent(error: unknown): boolean {
   if (!(error instanceof Stripe.errors.StripeError)) return false;
   const { statusCode = 0, headers } = error;
   const isKept = statusCode >= 500 && headers?.['idempotent-replayed'] === 'true';
-  // 409 is another thing: the same request is being done at this moment.
+  // A 409 means that the same request is in progress, so the key is not spent.
   return isKept || (error instanceof Stripe.errors.StripeIdempotencyError && statusCode === 400);
 }
 
@@ -202,6 +201,6 @@ async function unlessTooLate(call: Promise<unknown>): Promise<void> {
 
 function getCents(topUp: Payable): number {
   const cents = centsOf(topUp.amountMicros);
-  if (cents === undefined) throw new RangeError(`${topUp.amountMicros} micros are no whole cents`);
+  if (cents === undefined) throw new RangeError(`${topUp.amountMicros} micros are not whole cents`);
   return cents;
 }

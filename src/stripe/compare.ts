@@ -1,6 +1,6 @@
 /**
- * What differs between Stripe and the ledger about one top-up. Pure, and the only such comparison: reconciliation
- * records what it returns, doctor prints it.
+ * Compares Stripe and the ledger for one top-up. Pure, and the only such comparison: reconciliation records the
+ * differences, doctor prints them.
  */
 import type { Stripe } from 'stripe';
 import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
@@ -14,7 +14,7 @@ export type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
 export interface BothSides {
   /** Undefined: the ledger does not have the top-up. */
   readonly booked: Booked | undefined;
-  /** The payment intents that may be for it, the one in our row first, each with its charge expanded. */
+  /** Payment intents that may belong to it, the one in our row first, each with its charge expanded. */
   readonly intents: readonly Stripe.PaymentIntent[];
   /** The refunds and disputes in the ledger. */
   readonly recorded: readonly Claim[];
@@ -47,7 +47,7 @@ function comparePayments(
   ];
 }
 
-/** Of a top-up that was credited for a payment. */
+/** Compares the reversals of a top-up that was credited for a payment. */
 function compareReversals(
   { paymentIntentId, creditedMicros }: Booked,
   recorded: readonly Claim[],
@@ -61,14 +61,14 @@ function compareReversals(
   return [{ kind: 'reversals', processorMicros: sumOf(shown), ledgerMicros: sumOf(recorded) }];
 }
 
-/** What a refund or a dispute takes or holds; undefined when that is nothing. */
+/** The amount that a refund or dispute takes or holds; undefined if it takes nothing. */
 export function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
   const { processorId, status, amountMicros } = reported;
   if (CLAIMS[status] === 'nothing') return undefined;
   return { topUpId, processorId, status, amountMicros };
 }
 
-/** Two that are undefined are the same: neither takes anything. */
+/** Two undefined claims are the same: neither takes anything. */
 export function isSameClaim(one: Claim | undefined, other: Claim | undefined): boolean {
   return (
     one?.processorId === other?.processorId &&
@@ -100,7 +100,7 @@ function differing(
   ];
 }
 
-/** What of these payments was not refunded. */
+/** The part of these payments that was not refunded. */
 function keptOf(payments: readonly Stripe.PaymentIntent[]): Micros {
   const cents = payments.map((intent) => {
     const charge = intent.latest_charge;

@@ -1,7 +1,7 @@
-/** Puts an error of Stripe's library into words for an operator: who did not answer, with which status and request. */
+/** Explains an error of Stripe's library to an operator: whether Stripe responded, with which status and request. */
 import { Stripe } from 'stripe';
 
-/** One sentence. Errors of others keep their own message. */
+/** One sentence. Other errors keep their own message. */
 export function failureReason(error: unknown): string {
   if (!(error instanceof Stripe.errors.StripeError)) {
     return error instanceof Error ? error.message || error.name : String(error);
@@ -11,7 +11,7 @@ export function failureReason(error: unknown): string {
   return `Stripe answered ${error.statusCode} (${error.type}${request}): ${error.message}`;
 }
 
-/** The library's own sentence names neither address nor reason; the error underneath does. */
+/** The library's message has neither address nor reason; the underlying error does. */
 function causeOf(error: Stripe.errors.StripeError): string {
   const detail: unknown = error.detail;
   return detail instanceof Error ? detail.message : error.message;

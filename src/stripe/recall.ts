@@ -20,10 +20,10 @@ export async function recall(
   { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
   topUp: TopUp,
 ): Promise<TopUp> {
-  const { id, sessionId, paymentIntentId, method, isOpened } = topUp;
+  const { id, sessionId, paymentIntentId, method, isClaimed } = topUp;
   const isNamed = sessionId !== null || paymentIntentId !== null;
   const madeMs = Date.parse(topUp.createdAt);
-  if (isNamed || !isOpened || madeMs + RECALLED_AFTER_MS > Date.now()) return topUp;
+  if (isNamed || !isClaimed || madeMs + RECALLED_AFTER_MS > Date.now()) return topUp;
   const created = { gte: Math.floor((madeMs - SKEW_MS) / 1_000) };
   const customer = await customerOf(database, stripe, topUp.accountId, created);
   if (customer === null) return topUp;

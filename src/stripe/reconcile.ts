@@ -1,6 +1,6 @@
 /**
- * The processor's books held against ours, a page or a top-up at a time. Of each top-up the ledger is read first:
- * what is paid between the two looks is met as not credited yet, never as credited without a payment.
+ * Compares the processor's books with ours, a page or a top-up at a time. Reads the ledger first for each top-up, so that
+ * a payment made between the two reads shows as not credited yet, never as credited without a payment.
  */
 import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
@@ -26,7 +26,7 @@ export interface Books {
   readonly stripe: Stripe;
 }
 
-/** What the processor lists of the time from `since` to `until`, newest first. */
+/** A list of the processor from `since` to `until`, newest first. */
 export interface Walk {
   readonly list: 'balanceTransactions' | 'refunds' | 'disputes';
   /** Unix seconds. */
@@ -36,7 +36,7 @@ export interface Walk {
   readonly after: string | null;
 }
 
-/** A top-up that may differ, with a payment that it may not know of. UUID. */
+/** A top-up (UUID) that may differ, with a payment that its row may not have. */
 export interface Suspect {
   readonly topUpId: string;
   readonly paymentIntentId?: string;
@@ -44,21 +44,21 @@ export interface Suspect {
 
 export interface Page {
   readonly suspects: readonly Suspect[];
-  /** Of the next page, or null at the end. */
+  /** Cursor of the next page, or null at the end. */
   readonly after: string | null;
 }
 
 export interface Examined {
   readonly differences: readonly Found[];
-  /** What its workflow should look at again, where that may change something. */
+  /** What its workflow should check again, if that may change something. */
   readonly nudge: 'payment' | 'reversal' | undefined;
 }
 
 const PAGE = 100;
-/** What has no session is under way for seconds; what is not over by then has nobody who ends it. */
+/** A top-up without a session takes seconds. If it is older than this, its workflow is gone. */
 const ABANDONED_AFTER_MS = 600_000;
 
-/** One page of the processor's books: those top-ups of it that are not booked here just so. */
+/** Reads one page of the processor's books, and returns its top-ups that our books do not match. */
 export async function readPage({ database, stripe }: Books, walk: Walk): Promise<Page> {
   const { list, since, until, after } = walk;
   const page = await stripe[list].list({
@@ -76,7 +76,7 @@ export async function readPage({ database, stripe }: Books, walk: Walk): Promise
   };
 }
 
-/** What is neither about a payment that names a top-up nor about a payment of one is not ours. */
+/** Ignores objects whose payment neither names a top-up nor belongs to one. */
 async function suspectsOf(database: Database, objects: readonly unknown[]): Promise<Suspect[]> {
   const reports = objects.flatMap(reportOf);
   const booked = await findBooked(
@@ -107,7 +107,7 @@ interface Report {
   readonly object: Booking;
 }
 
-/** Nothing of payouts, fees and what else the processor books. */
+/** Empty for payouts, fees and other objects without a payment. */
 function reportOf(object: unknown): Report[] {
   const booking = object as Booking | null;
   const paymentIntentId = idOf(booking?.payment_intent);
@@ -135,7 +135,7 @@ function isBooked(
   return isSameClaim(recorded, wanted);
 }
 
-/** Asks the processor about one top-up, and writes down what differs. */
+/** Compares one top-up with the processor, and records the differences. */
 export async function examine(books: Books, suspect: Suspect): Promise<Examined> {
   const { database, stripe } = books;
   const { topUpId, paymentIntentId } = suspect;
@@ -197,9 +197,9 @@ async function readClaims(stripe: Stripe, booked: Booked | undefined): Promise<r
 }
 
 interface Payments {
-  /** The one that our row knows first. */
+  /** The one in our row first. */
   readonly intents: readonly Stripe.PaymentIntent[];
-  /** Whether a payment may yet be made without us. */
+  /** Whether a payment may still complete without our help. */
   readonly isUnderWay: boolean;
 }
 
@@ -224,7 +224,7 @@ async function readPayments(
   };
 }
 
-/** Another account's, or deleted with the test data: there is no such payment. */
+/** Undefined if Stripe does not have the object: it belongs to another account, or was deleted with test data. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -1,6 +1,6 @@
 /**
- * Refunds and disputes at Stripe: reading them, and making a refund. A refund has one idempotency key for ever,
- * made from its row's id: what became of a request whose answer was lost is found by reading, never by a new key.
+ * Reads refunds and disputes at Stripe, and makes refunds. A refund has one idempotency key forever, made from its row's
+ * id: if a response was lost, its outcome is found by reading, never with a new key.
  */
 import { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../domain/ids.ts';
@@ -14,7 +14,7 @@ export type MadeRefund =
   /** Certainly not made. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** All refunds and disputes of a payment, as they are now. */
+/** The current state of all refunds and disputes of a payment. */
 export async function readReversals(
   stripe: Stripe,
   paymentIntentId: string,
@@ -26,7 +26,7 @@ export async function readReversals(
   return reported;
 }
 
-/** Asks that `readReversals` has just not shown the refund: Stripe forgets keys after a day. */
+/** Call it only if `readReversals` has just not shown the refund, because Stripe forgets keys after a day. */
 export async function makeRefund(
   stripe: Stripe,
   paymentIntentId: string,
@@ -35,7 +35,7 @@ export async function makeRefund(
   const id = wireId('topUpRefund', refund.id);
   const amount = centsOf(refund.amountMicros);
   if (amount === undefined)
-    throw new RangeError(`${refund.amountMicros} micros are no whole cents`);
+    throw new RangeError(`${refund.amountMicros} micros are not whole cents`);
   try {
     const made = await stripe.refunds.create(
       { payment_intent: paymentIntentId, amount, metadata: { refund_id: id } },
@@ -43,7 +43,7 @@ export async function makeRefund(
     );
     return { kind: 'made', reported: reportOfRefund(made) };
   } catch (error) {
-    // Of 400 alone it is certain that it is about this refund, and that it did nothing.
+    // Only a 400 certainly concerns this refund and had no effect.
     const isRefusal =
       error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 400;
     if (!isRefusal) throw error;
@@ -56,7 +56,7 @@ export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
     kind: 'refund',
     processorId: refund.id,
     amountMicros: microsOf(refund),
-    // Pending ones too: the money has left, and comes back when they fail.
+    // A pending refund counts as made: the money has left, and returns if the refund fails.
     status: refund.status === 'failed' || refund.status === 'canceled' ? 'failed' : 'made',
     refundId: uuidOf('topUpRefund', refund.metadata?.['refund_id'] ?? ''),
   };
@@ -71,7 +71,7 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
   };
 }
 
-/** An inquiry (`warning_…`) moves no money, so that it counts as one that is won. */
+/** An inquiry (`warning_…`) moves no money, so it counts as won. */
 function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): DisputeStatus {
   switch (status) {
     case 'needs_response':
@@ -86,7 +86,7 @@ function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): Disp
     case 'warning_under_review':
     case 'warning_closed':
       return 'won';
-    // And whatever Stripe comes to call them: what it moved tells.
+    // Any future status: the amounts moved decide.
     case 'prevented':
     default:
       return moved.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won';

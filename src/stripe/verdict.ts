@@ -1,6 +1,6 @@
 /**
- * What the payment processor's objects say about a top-up. Pure. Only what was paid in full, in the
- * right currency and for this very top-up counts as paid; anything else that looks paid is an error.
+ * Derives the state of a top-up from the payment processor's objects. Pure. Only a payment in full, in the right currency
+ * and for this top-up counts as paid; anything else that looks paid is an error.
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
@@ -8,26 +8,26 @@ import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
-/** What the row says that a payment must agree with. */
+/** The values of the row that a payment must match. */
 export interface Expected {
   readonly id: string;
   readonly amountMicros: Micros;
 }
 
-/** The processor shows a payment that is not the one we asked for. For people to look at. */
+/** The processor shows a different payment than the one we requested. A person has to decide. */
 export class PaymentMismatchError extends Error {
   override readonly name = 'PaymentMismatchError';
 }
 
 const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)';
 
-/** Why a top-up from the saved card failed, for its consumer: each message names the way out. */
+/** Why a top-up from the saved card failed. Each message tells the consumer what to do instead. */
 export const FAILURES = {
   card_declined: `The payment was declined. ${CHECKOUT}, where another card can be used.`,
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
-  authentication_required: `The bank asks the card's owner to confirm this payment. ${CHECKOUT}, where that is possible.`,
+  authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
-  payment_too_late: `The payment could not be tried within 15 minutes, so nothing was taken. Repeat it with a new Idempotency-Key.`,
+  payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
 } as const;
 
@@ -35,14 +35,14 @@ export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
   return { code, message: FAILURES[code] };
 }
 
-/** Of a code as a row keeps it. */
+/** The failure for a stored code. */
 export function storedFailureOf(code: string | null): TopUpFailure {
   if (code !== null && Object.hasOwn(FAILURES, code))
     return failureOf(code as keyof typeof FAILURES);
-  throw new Error(`${code} is not why a top-up fails`);
+  throw new Error(`${code} is not a failure code of top-ups`);
 }
 
-/** The session must come with its payment intent and that one's charge expanded. */
+/** The session must have its payment intent expanded, and the intent its charge. */
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
     demand(session.payment_status, 'paid', `payment status of ${session.id}`);
@@ -52,7 +52,7 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
     const { payment_intent: paid } = session;
     const paymentIntentId = idOf(paid);
     if (paymentIntentId === undefined) {
-      throw new PaymentMismatchError(`${session.id} is paid and names no payment`);
+      throw new PaymentMismatchError(`${session.id} is paid but has no payment`);
     }
     return {
       kind: 'paid',
@@ -63,8 +63,8 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
-  // A delayed method (a bank debit) completes the session first, may wait for its payer to verify the
-  // account, and may fail days later.
+  // A delayed payment method (a bank debit) completes the session first, may wait for the payer to verify the account, and
+  // may fail days later.
   const isUnderWay =
     session.status !== 'complete' ||
     intent === null ||
@@ -101,7 +101,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
   }
 }
 
-/** Whether confirming is the next step: nothing was ever tried with this intent. */
+/** Whether the intent still has to be confirmed: no payment was ever attempted with it. */
 export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
   return (
     intent.status === 'requires_confirmation' ||
@@ -120,7 +120,7 @@ function wasReversed({ latest_charge: charge }: Stripe.PaymentIntent): boolean {
   return charge.disputed || charge.amount_refunded > 0;
 }
 
-/** Of what Stripe gives as an id, or whole where it was expanded. */
+/** The id of a field that Stripe returns as an id, or as an object if expanded. */
 export function idOf(
   object: string | { readonly id: string } | null | undefined,
 ): string | undefined {

@@ -1,7 +1,7 @@
 /**
- * The processor's webhook (specification section 6): verified on the raw bytes, stored, acknowledged.
- * An event is a nudge, never the truth: what was paid is asked of the processor, by the workflow. So of an
- * event only its id, its type and what it is about are read, whatever version of the API it is written in.
+ * The processor's webhook (specification section 6): verifies the raw bytes, stores the event, acknowledges it. An event
+ * is a nudge, never the truth: the workflow asks the processor what was paid. So only the event's id, type and subject are
+ * read, which works with any API version.
  */
 import { isUtf8 } from 'node:buffer';
 import { Stripe } from 'stripe';
@@ -12,7 +12,7 @@ import { recordProcessorEvent, type ProcessorEvent } from '../store/top-ups/proc
 export interface WebhookDeps {
   readonly database: Database;
   readonly stripe: Stripe;
-  /** Each is good: more than one during a rotation. */
+  /** Each is accepted; there is more than one during a rotation. */
   readonly webhookSecrets: readonly string[];
   /** Whether our key moves real money. */
   readonly isLive: boolean;
@@ -21,17 +21,17 @@ export interface WebhookDeps {
 export type WebhookResult =
   | { readonly kind: 'stored' }
   | { readonly kind: 'invalid_signature' }
-  /** Signed, but no event: no JSON, or without an id or a type. */
+  /** Signed, but not an event: not JSON, or without an id or a type. */
   | { readonly kind: 'invalid_event' };
 
-/** An older signature is a replay. Stripe signs each delivery anew, retries too. */
+/** An older signature is a replay: Stripe signs every delivery again, including retries. */
 const TOLERANCE_SECONDS = 300;
-/** Stripe's own bound of its ids. */
+/** Stripe's own limit for ids. */
 const NAME_LENGTH_MAX = 255;
 
 /**
- * Types after which a top-up may be paid, or certain never to be. Not a failed attempt: the hosted page
- * lets its customer try again, and a direct top-up has read the answer itself.
+ * Events after which a top-up may be paid, or can no longer be. Failed attempts are not among them: the hosted page lets
+ * the customer retry, and a direct top-up reads the response itself.
  */
 const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
   'checkout.session.completed',
@@ -41,7 +41,7 @@ const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
   'payment_intent.succeeded',
 ]);
 
-/** Of these a top-up is told however long ago it was credited. */
+/** Events that are delivered however long ago the top-up was credited. */
 const REVERSAL_EVENTS = ['refund.', 'charge.refund', 'charge.dispute.'];
 
 function topicOf(type: string): ProcessorEvent['topic'] {
@@ -54,7 +54,7 @@ export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]+_live_/.test(secretKey);
 }
 
-/** `rawBody` is what arrived, byte for byte. The event is safe in Postgres when this returns `stored`. */
+/** `rawBody` is the request body, byte for byte. When this returns `stored`, the event is committed in Postgres. */
 export async function recordWebhook(
   deps: WebhookDeps,
   rawBody: Buffer,
@@ -68,8 +68,8 @@ export async function recordWebhook(
 }
 
 /**
- * Whether the header has the form and an age with which a body may be signed: what has not is refused before its body is
- * read. Stripe's library throws errors of other kinds on other forms.
+ * Whether the header has a valid form and age, so that a request with a bad header is refused before its body is read.
+ * On other forms, Stripe's library would throw different errors.
  */
 export function mayBeSignature(header: string): boolean {
   if (!/^[\x20-\x7e]{1,1000}$/.test(header) || !/(?:^|,)v1=[0-9a-f]{64}(?:,|$)/.test(header)) {
@@ -79,7 +79,7 @@ export function mayBeSignature(header: string): boolean {
   return Number(seconds) * 1_000 >= Date.now() - TOLERANCE_SECONDS * 1_000;
 }
 
-/** Bytes that are no UTF-8 would be compared as what they are replaced by, and are signed by nobody. */
+/** Stripe signs UTF-8 only; decoding anything else would compare replacement characters. */
 function isSigned(deps: WebhookDeps, rawBody: Buffer, signatureHeader: string): boolean {
   if (!mayBeSignature(signatureHeader) || !isUtf8(rawBody)) return false;
   const body = rawBody.toString();
@@ -107,12 +107,12 @@ function eventIn(rawBody: Buffer, isLive: boolean): ProcessorEvent | undefined {
     objectId,
     topUpId: uuidOf('topUp', nameOf(membersOf(object['metadata'])['top_up_id']) ?? ''),
     paymentIntentId: object['object'] === 'payment_intent' ? objectId : paymentIntentOf(object),
-    // Of a connected account, or of the other mode: about no payment that our key can see.
+    // Events of a connected account, or of the other mode, concern payments that our key cannot see.
     topic: event['account'] || (event['livemode'] ?? isLive) !== isLive ? undefined : topicOf(type),
   };
 }
 
-/** An id, or the object itself where it was expanded. */
+/** The id of a payment intent that is given as an id or expanded. */
 function paymentIntentOf(object: Members): string | undefined {
   const intent = object['payment_intent'];
   return nameOf(intent) ?? nameOf(membersOf(intent)['id']);
@@ -120,12 +120,12 @@ function paymentIntentOf(object: Members): string | undefined {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** None, of what is no object. */
+/** Empty for anything that is not an object. */
 function membersOf(value: unknown): Members {
   return typeof value === 'object' && value !== null ? (value as Members) : {};
 }
 
-/** What Postgres takes as text, and Stripe as the name of anything. */
+/** A string that Postgres accepts as text and Stripe as an id or type. */
 function nameOf(value: unknown): string | undefined {
   const isName =
     typeof value === 'string' &&

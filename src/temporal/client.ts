@@ -1,6 +1,6 @@
 /**
- * The connection to Temporal. The API starts and serves while Temporal is away: the connection is made at the
- * first call, and a call that cannot be made fails within seconds.
+ * The connection to Temporal. The API starts and serves while Temporal is down: it connects at the first call, and a
+ * call fails within seconds if Temporal cannot be reached.
  */
 import {
   Client,
@@ -13,12 +13,12 @@ import type { Config } from '../config.ts';
 export interface TemporalClient {
   readonly client: Client;
   readonly taskQueue: string;
-  /** Whether the server answers within `timeoutMs`, by default a second: enough over a connection in use. */
+  /** Whether the server responds within `timeoutMs`. The default of a second is enough for an open connection. */
   isUp(timeoutMs?: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** About 1.5 seconds of attempts: a server that restarts is waited for, one that is gone is not. */
+/** About 1.5 seconds of attempts: enough for a server that restarts, without waiting for one that is down. */
 const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
 
@@ -28,7 +28,7 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
     ...connectionSecurity(config),
     connectTimeout: 3_000,
     channelArgs: {
-      // By default a channel that could not connect waits up to two minutes before it tries again.
+      // By default a channel that could not connect waits up to two minutes before it retries.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 2_000,
     },

@@ -1,6 +1,6 @@
 /**
- * Every step says that it is alive while it runs, so that one whose process was killed is taken again
- * elsewhere after the heartbeat timeout. A step that is over sooner says nothing, and so costs nothing more.
+ * Every step sends heartbeats while it runs, so that a step whose process was killed restarts elsewhere after the
+ * heartbeat timeout. A step that takes less than a second sends none, so it costs nothing extra.
  */
 import type { Context } from '@temporalio/activity';
 import type { ActivityInterceptors } from '@temporalio/worker';

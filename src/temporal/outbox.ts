@@ -1,4 +1,4 @@
-/** Notices of the outbox, handed to the workflows that they are for, which they start where needed. */
+/** Delivers notices of the outbox to their workflows, and starts the workflows where needed. */
 import type { Logger } from 'pino';
 import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
@@ -24,10 +24,10 @@ export interface OutboxDeps {
 }
 
 const AWAY_MS = 1_000;
-/** Of what fails while others do not. */
+/** The longest delay of notices that fail while others succeed. */
 const BACKOFF_MS_MAX = 60_000;
 
-/** Takes a batch and returns its size. What fails is put off. */
+/** Delivers a batch and returns its size. Postpones notices that fail. */
 export async function handOverNotices(
   deps: OutboxDeps,
   limit: number,
@@ -43,7 +43,7 @@ export async function handOverNotices(
         await handOver(deps, group);
       } catch (err) {
         const [{ topic, subjectId } = {}] = group;
-        deps.log.warn({ err, topic, subjectId }, 'a workflow could not be told');
+        deps.log.warn({ err, topic, subjectId }, 'could not deliver a notice to its workflow');
         failed.push(...group);
       }
     }),
@@ -57,23 +57,23 @@ export async function handOverNotices(
   return notices.length;
 }
 
-/** For longer each time, unless it is Temporal that is away: then all are wanted when it is back. */
+/** Grows with each attempt, unless Temporal is down: then all notices should go out as soon as it is back. */
 export function retryDelayMs(isTemporalUp: boolean, attempts: number): number {
   return isTemporalUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : AWAY_MS;
 }
 
-/** All of the group are on one topic and of one subject. */
+/** All notices of a group have the same topic and subject. */
 async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<void> {
   const [first] = group;
   if (!first) return;
   const { topic, subjectId } = first;
   if (topic === 'auto_top_up') {
-    // Becomes a notice of `top_up`, in the transaction that deletes it.
+    // Replaced by a notice of `top_up` in one transaction.
     for (const notice of group) await takeUpAutoTopUp(deps.database, notice);
     return;
   }
-  const told = await TELL[topic](deps, subjectId);
-  if (told === 'told') {
+  const delivery = await DELIVER[topic](deps, subjectId);
+  if (delivery === 'delivered') {
     return deleteNotices(
       deps.database,
       group.map(({ id }) => id),
@@ -84,43 +84,43 @@ async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<voi
   }
 }
 
-/** `not_taken_up`: Temporal has the workflow, and may yet lose it, so the notice stays. */
-type Told = 'told' | 'not_taken_up';
+/** `not_claimed`: Temporal has the workflow but may still lose it, so the notice stays. */
+type Delivery = 'delivered' | 'not_claimed';
 
-const TELL: Readonly<
-  Record<Exclude<Topic, 'auto_top_up'>, (deps: OutboxDeps, subjectId: string) => Promise<Told>>
+const DELIVER: Readonly<
+  Record<Exclude<Topic, 'auto_top_up'>, (deps: OutboxDeps, subjectId: string) => Promise<Delivery>>
 > = {
   async grant({ database, temporal }, subjectId) {
     const grant = await findGrant(database, subjectId);
     if (grant) await reportGrant(temporal, grant);
-    return 'told';
+    return 'delivered';
   },
 
   async invocation({ database, temporal }, subjectId) {
     const invocation = await findInvocation(database, subjectId);
     if (invocation?.endedAt === null) await startInvocation(temporal, invocation);
-    return 'told';
+    return 'delivered';
   },
 
-  /** The workflow's first step deletes the notice; here it goes only if that was overtaken. */
+  /** The workflow's first step deletes the notice. It is deleted here only if the top-up has already moved on. */
   async top_up({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
-    if (topUp?.status !== 'pending' || topUp.isOpened) return 'told';
+    if (topUp?.status !== 'pending' || topUp.isClaimed) return 'delivered';
     await startTopUp(temporal, topUp);
-    return 'not_taken_up';
+    return 'not_claimed';
   },
 
   async payment_reported({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
-    // What is credited cannot become paid; a workflow that had nothing to do would only cost.
+    // A credited top-up cannot become paid again; starting its workflow would only cost actions.
     const mayBePaid = topUp && ['pending', 'expired', 'failed'].includes(topUp.status);
     if (mayBePaid) await reportPayment(temporal, topUp);
-    return 'told';
+    return 'delivered';
   },
 
   async reversal_reported({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
     if (topUp) await reportReversal(temporal, topUp);
-    return 'told';
+    return 'delivered';
   },
 };

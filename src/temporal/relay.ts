@@ -1,6 +1,6 @@
 /**
- * Hands the notices of the outbox over to workflows (outbox.ts). A notice goes only after Temporal took it; until
- * then it comes up again, whoever dies or is away.
+ * Delivers the notices of the outbox to workflows (outbox.ts). A notice is deleted only after Temporal accepted it; until
+ * then it is retried, whichever process dies or is down.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -13,9 +13,9 @@ export interface RelayDeps extends OutboxDeps {
 }
 
 const BATCH = 50;
-/** A notification wakes the relay at once; this is for those that were missed, and for retries. */
+/** A notification wakes the relay immediately; polling covers missed notifications and retries. */
 const POLL_MS = 1_000;
-/** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
+/** Longer than a batch can take. After this, another relay takes the notices of one that died. */
 const LEASE_MS = 15_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
@@ -43,13 +43,13 @@ export class Relay {
 
   async #run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
-      // Made before the look, so that a notification during it is not missed.
+      // Created before the read, so that a notification during the read is not missed.
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       try {
         await this.#sweep();
         if ((await handOverNotices(this.#deps, BATCH, LEASE_MS)) === BATCH) continue;
       } catch (error) {
-        this.#deps.log.warn({ err: error }, 'the outbox could not be read; its notices wait');
+        this.#deps.log.warn({ err: error }, 'could not read the outbox; its notices wait');
       }
       await Promise.race([woken, this.#pause(POLL_MS)]);
     }
@@ -61,7 +61,7 @@ export class Relay {
     await sweep(this.#deps.database, this.#deps.log);
   }
 
-  /** A connection of its own, since a pool's are handed on; made again whenever it breaks. */
+  /** Uses its own connection, because pooled ones change hands, and reconnects whenever it breaks. */
   async #listen(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const client = new Client({
@@ -80,7 +80,7 @@ export class Relay {
         await client.query(`listen ${OUTBOX_CHANNEL}`);
         await ended;
       } catch (error) {
-        this.#deps.log.debug({ err: error }, 'cannot listen; polling goes on');
+        this.#deps.log.debug({ err: error }, 'could not listen; polling continues');
       }
       await client.end().catch(() => {});
       await this.#pause(RECONNECT_MS);

@@ -1,10 +1,10 @@
-/** Temporal's native part, of which there is one in a process: its log goes to ours, its signals nowhere. */
+/** Temporal's native runtime. Its log goes to ours, and it does not handle signals. */
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 let runtimeInstalled = false;
 
-/** One per process. Signals are for the process to handle, which ends things in an order of its own. */
+/** Installs it once per process. The process handles signals itself, because it shuts down in its own order. */
 export function installRuntime(log: Logger): void {
   if (runtimeInstalled) return;
   runtimeInstalled = true;

@@ -1,7 +1,6 @@
 /**
- * What happens by the clock: a table of Temporal Schedules, made or brought up to date whenever a worker
- * starts, by any number of workers at once, and made again when one is gone. A paused schedule stays paused: that is
- * an operator's word.
+ * The table of Temporal Schedules. Every worker creates or updates them when it starts, safely at the same time as
+ * others, and recreates missing ones. A paused schedule stays paused, because an operator paused it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -13,22 +12,22 @@ import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
 import type { TemporalClient } from './client.ts';
 
-/** A workflow without input, at whole multiples of an interval, one run at a time. */
+/** Starts a workflow without input at multiples of an interval, one run at a time. */
 export interface Schedule {
-  /** The workflow's type; with the task queue it makes the ids of the schedule and of its workflows. */
+  /** The workflow's type. With the task queue, it forms the ids of the schedule and of its workflows. */
   readonly workflow: string;
   readonly everySeconds: number;
-  /** How late a tick may still start a run, when Temporal was away; Temporal's least is 10. */
+  /** How late a tick may still start a run after Temporal was down. Temporal's minimum is 10. */
   readonly catchUpSeconds: number;
-  /** After this a run that cannot go on, as after a fault in its code, makes way for the next one. */
+  /** After this, a run that cannot continue, for example because of a bug, makes way for the next one. */
   readonly timeoutSeconds: number;
-  /** What it is for, as the Temporal UI shows it. */
+  /** Its purpose, shown in the Temporal UI. */
   readonly summary: string;
 }
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
-/** The first comparison of a large account reads all that it ever booked. */
+/** The first comparison of a large account reads its whole history. */
 export const RECONCILED_WITHIN_SECONDS = 6 * HOUR;
 
 export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
@@ -36,34 +35,34 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
     {
       workflow: 'rollUpEarnings',
       everySeconds: config.rollUpEverySeconds,
-      // One late run does the work of all that were missed.
+      // One late run does the work of all missed runs.
       catchUpSeconds: 10,
       timeoutSeconds: HOUR,
       summary: 'Earnings: move the tails into sums',
     },
     {
       workflow: 'expireHolds',
-      // Workers sweep each second by themselves; this finds what they left.
+      // Workers sweep every second without it; this is a fallback.
       everySeconds: 60,
       catchUpSeconds: 10,
       timeoutSeconds: HOUR,
-      summary: 'Holds: give back what expired holds reserve',
+      summary: 'Holds: release expired holds',
     },
     {
       workflow: 'ensurePartitions',
       everySeconds: DAY,
       catchUpSeconds: DAY,
-      // It waits for a quiet moment.
+      // It may have to wait until load drops.
       timeoutSeconds: DAY,
-      summary: 'Charges and holds: make the partitions of the coming months',
+      summary: 'Charges and holds: create the partitions of the coming months',
     },
     {
       workflow: 'reconcileTopUps',
       everySeconds: config.reconcileEverySeconds,
-      // One late run walks all the time that was missed.
+      // One late run covers all the time missed.
       catchUpSeconds: 60,
       timeoutSeconds: RECONCILED_WITHIN_SECONDS,
-      summary: "Reconciliation: the processor's books against ours",
+      summary: "Reconciliation: compare the processor's books with ours",
     },
   ];
 }
@@ -75,7 +74,7 @@ export function scheduleIdOf({ taskQueue }: TemporalClient, workflow: string): s
 const RETRY_MS = 1_000;
 const LOOK_AGAIN_MS = 60_000;
 
-/** Brings Temporal up to the table, then looks every minute whether each schedule is still there; until `signal`. */
+/** Creates and updates the schedules, then checks every minute that they still exist, until `signal` aborts. */
 export async function keepSchedules(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
@@ -89,7 +88,7 @@ export async function keepSchedules(
       else await restoreSchedules(temporal, schedules, log);
       isUpToDate = true;
     } catch (err) {
-      log.info({ err }, 'the schedules could not be looked at');
+      log.info({ err }, 'could not check the schedules');
     }
     await delay(isUpToDate ? LOOK_AGAIN_MS : RETRY_MS, undefined, { signal }).catch(() => {});
   }
@@ -108,7 +107,7 @@ export async function ensureSchedules(
   }
 }
 
-/** Makes those again that somebody deleted, or that Temporal lost. */
+/** Recreates schedules that somebody deleted or Temporal lost. */
 export async function restoreSchedules(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
@@ -116,12 +115,12 @@ export async function restoreSchedules(
 ): Promise<void> {
   for (const schedule of schedules) {
     if (await isMade(temporal, schedule)) {
-      log.warn({ schedule: schedule.workflow }, 'made a schedule again that was gone');
+      log.warn({ schedule: schedule.workflow }, 'recreated a missing schedule');
     }
   }
 }
 
-/** The ids of those that Temporal does not have. */
+/** The ids of schedules that Temporal does not have. */
 export async function listMissingSchedules(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
@@ -139,7 +138,7 @@ export async function listMissingSchedules(
   return missing;
 }
 
-/** Whether it was made by this call; else it is there already, whatever it looks like. */
+/** Whether this call created it. False: it already exists, possibly with other options. */
 async function isMade(temporal: TemporalClient, schedule: Schedule): Promise<boolean> {
   try {
     await temporal.client.schedule.create({
@@ -160,13 +159,13 @@ function optionsOf(temporal: TemporalClient, schedule: Schedule) {
     action: {
       type: 'startWorkflow' as const,
       workflowType: workflow,
-      // Scoped, so that deployments that share a namespace do not take each other's runs for their own.
+      // Scoped, so that deployments in one namespace do not mistake each other's runs for their own.
       workflowId: scheduleIdOf(temporal, workflow),
       taskQueue: temporal.taskQueue,
       workflowExecutionTimeout: timeoutSeconds * 1_000,
       staticSummary: summary,
     },
-    // A run that takes longer than the interval takes the next one's work with it.
+    // A run that takes longer than the interval also does the work of the next one.
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: catchUpSeconds * 1_000 },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Has a cluster know our search attributes, for `farebox migrate`. The embedded server is started with them.
+ * Registers our search attributes in a cluster, for `farebox migrate`. The embedded server starts with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '@temporalio/client';
@@ -12,7 +12,7 @@ const REGISTERED_WITHIN_MS = 30_000;
 
 type OperatorConnection = Pick<Connection, 'operatorService'>;
 
-/** Registers those that the namespace lacks and returns when the server knows them; safe to repeat. */
+/** Registers missing attributes and resolves when the server knows them. Safe to repeat. */
 export async function ensureSearchAttributes(
   connection: OperatorConnection,
   namespace: string,

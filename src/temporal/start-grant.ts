@@ -1,4 +1,4 @@
-/** Starts of and messages to the workflow of a grant. */
+/** Starts the workflow of a grant and sends it messages. */
 import { wireId } from '../domain/ids.ts';
 import type { Grant } from '../store/agents/grants.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
@@ -10,7 +10,7 @@ export function grantWorkflowId(grantId: string): string {
   return `grant/${wireId('grant', grantId)}`;
 }
 
-/** Starts the workflow of a grant, or has it look at its row; one that came to its end has nothing to learn. */
+/** Starts the workflow of a grant, or signals it to read its row. A workflow that has completed needs no signal. */
 export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
   const { workflow } = temporal.client;
   const options = { ...startOptions(temporal, grant), ...ONE_END };
@@ -33,7 +33,7 @@ function startOptions(temporal: TemporalClient, grant: Grant) {
     staticSummary: `Grant, ${grant.type}, for ${grant.targetAgentId}`,
     staticDetails:
       `Grant \`${grantId}\` for the agent \`${grant.targetAgentId}\`, of type \`${grant.type}\`, ` +
-      `made by account \`${accountId}\`. It expires at ${grant.expiresAt}.`,
+      `created by account \`${accountId}\`. Expires at ${grant.expiresAt}.`,
     typedSearchAttributes: [
       keyword('GrantStatus', grant.status),
       keyword('AgentId', grant.targetAgentId),

@@ -1,4 +1,4 @@
-/** Starts of and messages to the workflow of an invocation. */
+/** Starts the workflow of an invocation and sends it messages. */
 import { wireId } from '../domain/ids.ts';
 import type { InvocationView } from '../domain/invocation.ts';
 import type { Invocation } from '../store/agents/invocations.ts';
@@ -18,7 +18,7 @@ export function invocationWorkflowId(invocationId: string): string {
   return `invocation/${wireId('invocation', invocationId)}`;
 }
 
-/** Returns when Temporal has the workflow: it will call the agent. */
+/** Resolves when Temporal has accepted the workflow, which then calls the agent. */
 export async function startInvocation(
   temporal: TemporalClient,
   invocation: Invocation,
@@ -32,7 +32,7 @@ export async function startInvocation(
   });
 }
 
-/** Answers when the invocation has ended, or will not soon. */
+/** Resolves when the invocation has ended, or will not end soon. */
 export async function awaitInvocation(
   temporal: TemporalClient,
   invocationId: string,

@@ -1,4 +1,4 @@
-/** Starts of and messages to the workflow of a top-up. */
+/** Starts the workflow of a top-up and sends it messages. */
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import { wireId } from '../domain/ids.ts';
@@ -24,7 +24,7 @@ export function topUpWorkflowId(topUpId: string): string {
   return `top-up/${wireId('topUp', topUpId)}`;
 }
 
-/** Starts or joins the workflow; answers when the checkout can be paid. */
+/** Starts or joins the workflow; resolves when the checkout can be paid. */
 export function startCheckout(
   temporal: TemporalClient,
   topUp: Startable,
@@ -33,7 +33,7 @@ export function startCheckout(
   return startWith(temporal, topUp, sessionUrl, options.timeoutMs);
 }
 
-/** Starts or joins the workflow; answers when the top-up has ended. */
+/** Starts or joins the workflow; resolves when the top-up has ended. */
 export function startDirectTopUp(
   temporal: TemporalClient,
   topUp: Startable,
@@ -42,12 +42,12 @@ export function startDirectTopUp(
   return startWith(temporal, topUp, outcome, options.timeoutMs);
 }
 
-/** Nudges the workflow, and starts it again when it is gone: only this may restart a closed one. */
+/** Nudges the workflow, and restarts it if it has ended. Only reports may restart a closed workflow. */
 export function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
   return report(temporal, topUp, paymentReported);
 }
 
-/** The same about a refund or dispute, which mostly comes when the workflow has long ended. */
+/** The same for a refund or dispute, usually long after the workflow has ended. */
 export function reportReversal(temporal: TemporalClient, topUp: Startable): Promise<void> {
   return report(temporal, topUp, reversalReported);
 }
@@ -67,8 +67,8 @@ async function report(
 }
 
 /**
- * Returns when Temporal has the workflow of a top-up that no workflow has taken up. An earlier run that has ended was
- * terminated before its first step, so it did nothing.
+ * Starts the workflow of a top-up that no workflow has claimed. Resolves when Temporal has accepted it. If an earlier run
+ * has ended, it was terminated before its first step, so it did nothing.
  */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
@@ -89,7 +89,7 @@ async function startWith(
   const start = new WithStartWorkflowOperation<typeof topUpWorkflow>('topUp', {
     ...startOptions(temporal, topUp),
     workflowIdConflictPolicy: 'USE_EXISTING',
-    // What has ended is answered from its row; what was lost is the relay's to start again.
+    // A top-up that has ended is answered from its row; the relay restarts a lost workflow.
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
   try {
@@ -111,8 +111,8 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
     workflowId: topUpWorkflowId(topUp.id),
     taskQueue: temporal.taskQueue,
     args: [{ topUpId }] as [{ topUpId: string }],
-    staticSummary: `Top-up of ${dollars} dollars, ${how}`,
-    staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, made by ${how}.`,
+    staticSummary: `Top-up of $${dollars}, ${how}`,
+    staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, ${how}.`,
     typedSearchAttributes: [
       keyword('TopUpStatus', topUp.status),
       keyword('ConsumerId', consumerId),

@@ -1,4 +1,4 @@
-/** What the starts of all our workflows share: their policies, their search attributes, and how a call ended. */
+/** Shared by the starts of all workflows: policies, search attributes, and the result of a call. */
 import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
@@ -10,26 +10,26 @@ import type { TemporalClient } from './client.ts';
 
 export type Answer<T> =
   | { readonly kind: 'answered'; readonly value: T }
-  /** No answer in time; what was asked for may still happen. */
+  /** No answer in time; the request may still take effect. */
   | { readonly kind: 'timed_out' }
-  /** No answer, or a refusal; what was asked for may still happen. */
+  /** No answer, or a refusal; the request may still take effect. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
   /** The workflow has ended; its row says how. */
   | { readonly kind: 'closed' };
 
-/** Nobody waits for the answer of such a call; the relay makes it again when it takes longer. */
+/** For calls whose answer nobody waits for. The relay repeats a call that takes longer. */
 export const REPORT_TIMEOUT_MS = 5_000;
 
 /**
- * A start joins the workflow that runs, never makes another one of one that has ended, and begins one anew that was
- * terminated: its row says that it has not come to its end.
+ * A start joins a running workflow, never repeats a completed one, and restarts one that was terminated or failed, since
+ * its row shows that it is unfinished.
  */
 export const ONE_END = {
   workflowIdConflictPolicy: 'USE_EXISTING',
   workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
 } as const;
 
-/** A workflow that has ended, and may not begin again, has nothing to learn. */
+/** Ignores the refusal to restart a completed workflow, which has nothing left to do. */
 export async function unlessEnded(
   { client }: TemporalClient,
   timeoutMs: number,

@@ -1,6 +1,6 @@
 /**
- * The workflow code as the worker runs it: bundled once for what the sources say, then read from a
- * cache, which takes a second or two off each start. Safe when several processes start at once.
+ * The bundle of workflow code that the worker runs. It is built once for each version of the sources and cached, which
+ * saves a second or two at each start. Safe when several processes start at once.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache');
-/** All that workflows may import: the name of the bundle is a hash of these files. */
+/** Everything that workflows may import. The bundle's name is a hash of these files. */
 const SOURCES = ['workflows/**/*.ts', 'src/domain/**/*.ts'];
 
 export async function workflowBundle(): Promise<{ codePath: string }> {

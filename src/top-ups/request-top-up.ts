@@ -1,6 +1,6 @@
 /**
- * A consumer asks for a top-up: its row first, then its workflow. Whether anything happened is decided
- * by the row alone, so that "nothing happened" is never said of a top-up that may take money.
+ * Requests a top-up: writes its row, then starts its workflow. Only the row decides whether anything happened, so that
+ * "nothing happened" is never reported for a top-up that may take money.
  */
 import type { Logger } from 'pino';
 import type { Micros } from '../domain/money.ts';
@@ -30,9 +30,9 @@ export interface TopUpRequest {
 }
 
 export type TopUpResult =
-  /** Credited. Also one that was refunded or disputed since. */
+  /** Credited, even if refunded or disputed since. */
   | { readonly kind: 'completed'; readonly topUp: TopUp }
-  /** Under way; a checkout's `topUp.sessionUrl` is null when the processor has not answered yet. */
+  /** In progress. A checkout's `topUp.sessionUrl` is null while Stripe has not answered yet. */
   | { readonly kind: 'pending'; readonly topUp: TopUp }
   | { readonly kind: 'expired'; readonly topUp: TopUp }
   | { readonly kind: 'failed'; readonly topUp: TopUp; readonly failure: TopUpFailure }
@@ -40,10 +40,10 @@ export type TopUpResult =
   | { readonly kind: 'consent_required' }
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
-  /** Certainly nothing happened, and nothing will. */
+  /** Nothing happened, and nothing will. */
   | { readonly kind: 'unavailable' };
 
-/** How long the caller is kept waiting for a first answer of the processor. */
+/** How long the caller waits for Stripe's first answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
@@ -64,9 +64,9 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
     const err = answer.kind === 'unavailable' ? answer.error : undefined;
     deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
-    // While Temporal answers, the top-up begins however late, by the start or by its notice: to withdraw it would
-    // only make its caller add another one. Else either this deletes the row, and a workflow that starts after all
-    // finds none and ends, or the workflow has opened it, and goes on.
+    // While Temporal answers, the top-up will begin eventually, through the start or through its notice; withdrawing it
+    // would only make the caller add another one. Otherwise, either this deletes the row, and a workflow that starts
+    // after all finds none and ends, or the workflow has claimed the row and continues.
     const isSoon = answer.kind === 'timed_out' && (await deps.temporal.isUp());
     if (!isSoon && (await withdrawTopUp(deps.database, topUp.id))) return { kind: 'unavailable' };
   }

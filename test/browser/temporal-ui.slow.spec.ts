@@ -122,7 +122,10 @@ describe('the Temporal UI and a top-up', function () {
     await openFound('WorkflowType = "topUp" and Stuck = true', 'stuck-list');
     const details = await readDetails('stuck-details');
     assert.match(details, /Stuck since .*: the step ask keeps failing/);
-    assert.match(details, /another payment than the one asked for: .*2600 expected, 2500 found/s);
+    assert.match(
+      details,
+      /a different payment than the one requested: .*2600 expected, 2500 found/s,
+    );
 
     await sendUpdate('retry', {
       picture: 'send-retry',

@@ -84,7 +84,7 @@ describe('farebox account and key', () => {
 
   it('refuses with one sentence what cannot be', async () => {
     await assertRefused(/Account nobody@.* not found/, 'key', 'list', 'nobody@example.com');
-    await assertRefused(/There is no key key_0 in force/, 'key', 'revoke', 'key_0');
+    await assertRefused(/No active key key_0/, 'key', 'revoke', 'key_0');
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');
     await assertRefused(
       /up to six decimals/,

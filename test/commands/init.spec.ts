@@ -48,7 +48,7 @@ describe('farebox init', () => {
     for (const name of ['POSTGRES_PASSWORD', 'MASTER_SECRET']) {
       assert.notEqual(first[name], other[name]);
     }
-    await assert.rejects(init('.env'), /exists and is left as it is/);
+    await assert.rejects(init('.env'), /already exists and was not changed/);
     assert.deepEqual(await settingsOf('.env'), first);
   });
 });

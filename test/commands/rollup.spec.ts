@@ -49,7 +49,7 @@ describe('farebox rollup rebuild', () => {
     `);
     await assert.rejects(prove(), /checks? failed:/);
     const tailRows = await harness.tailRows();
-    assert.equal(await rebuild(), 'The sums are rebuilt.\n');
+    assert.equal(await rebuild(), 'Rebuilt the sums of earnings.\n');
     assert.equal(await harness.tailRows(), tailRows);
     await prove();
     await harness.compare(parties, MIDNIGHT);

@@ -164,7 +164,7 @@ describe('the console on bad days', function () {
     await second.page.getByText('The key was revoked.').waitFor();
     await second.close();
     await page.getByRole('dialog').getByRole('button', { name: 'Roll key' }).click();
-    await page.getByText('There is no such key, or it has ended already.').waitFor();
+    await page.getByText('There is no such key, or it is no longer active.').waitFor();
     const left = await call(harness.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
     assert.equal(left.status, 401);
   });

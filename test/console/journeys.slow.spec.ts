@@ -49,7 +49,7 @@ describe('the console', function () {
     await window.go('/sign-up');
     await page.getByLabel('Email').fill(email);
     await button('Send link').click();
-    await heading('Check your mail').waitFor();
+    await heading('Check your email').waitFor();
     await page.goto(await mailedLink(email));
     await page.getByLabel('New password', { exact: true }).fill(PASSWORD);
     await button('Save password').click();
@@ -145,7 +145,7 @@ describe('the console', function () {
     await window.enter(account, '/usage?tool=search');
     await page.getByText('Total, net of refunds: $0.25').waitFor();
     assert.equal(await page.getByRole('region', { name: 'Charges' }).getByRole('row').count(), 2);
-    await button(/^Charge of search/).click();
+    await button(/^Charge for search/).click();
     const sheet = page.getByRole('dialog');
     await sheet.getByText(/^hmac_sha256\./).waitFor();
     await sheet.getByRole('button', { name: 'Verify' }).click();
@@ -163,7 +163,7 @@ describe('the console', function () {
     const account = await harness.newAccount(5);
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await window.enter(account, '/developer/charges');
-    await button(/^Charge of search/).click();
+    await button(/^Charge for search/).click();
     const amount = page.getByLabel('Amount to refund in dollars');
     await amount.fill('0.5');
     await button('Refund').click();
@@ -181,7 +181,7 @@ describe('the console', function () {
     await page.getByRole('dialog').getByRole('button', { name: 'Roll key' }).click();
     await page.getByText('It will not be shown again').waitFor();
     await button('Done').click();
-    await page.getByText('Ending', { exact: true }).waitFor();
+    await page.getByText('Expiring', { exact: true }).waitFor();
     const balance = () =>
       call(harness.stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
     assert.equal((await balance()).status, 200);

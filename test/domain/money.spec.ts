@@ -7,6 +7,7 @@ import {
   CHARGE_MICROS_MAX,
   decimalOf,
   dollarsOf,
+  formatDollars,
   MANUAL_MICROS_MAX,
   microsOfCents,
   microsOfDollars,
@@ -109,6 +110,13 @@ describe('money', () => {
         );
       }),
     );
+  });
+
+  it('reads as dollars and cents in texts, with more decimals only where there are any', () => {
+    const texts = [0, 500_000, 10_000_000, 20_500, 1, -3_250_000].map((micros) =>
+      formatDollars(asMicros(micros)),
+    );
+    assert.deepEqual(texts, ['$0.00', '$0.50', '$10.00', '$0.0205', '$0.000001', '-$3.25']);
   });
 
   it('is written as a plain decimal of six places, the same amount to the last of them', () => {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reconcileNow } from '../../src/temporal/reconciliation.ts';
+import { reconcileNow } from '../../src/temporal/reconcile-now.ts';
 import type { Random } from '../support/random.ts';
 import { sql } from '../../src/store/database.ts';
 import { proveBooks } from '../support/books.ts';

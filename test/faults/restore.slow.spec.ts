@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { row, sql } from '../../src/store/database.ts';
-import { setConsentCeiling } from '../../src/store/top-ups/consent.ts';
+import { setConsentCeiling } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { proveBooks } from '../support/books.ts';
 import { control } from '../support/payments.ts';
@@ -69,8 +69,14 @@ describe('a restored database', function () {
     it(`is brought up to what Stripe shows, ${later}`, async () => {
       await postgres.restoreTo(moment);
       assert.deepEqual(await balancesNow(), {
-        ...{ direct: 5, checkout: 5, first: 0, open: 0 },
-        ...{ refunded: 10, disputed: 10, later: 5, automatic: 5 },
+        direct: 5,
+        checkout: 5,
+        first: 0,
+        open: 0,
+        refunded: 10,
+        disputed: 10,
+        later: 5,
+        automatic: 5,
       });
       assert.equal(await inFlight(), 3);
       if (forgets) await aWeekPasses();
@@ -80,22 +86,31 @@ describe('a restored database', function () {
       if (forgets) paid.push('unpaid');
       assert.deepEqual(credited.toSorted(), paid.map(idOf).toSorted());
       assert.deepEqual(
-        entered
-          .map(({ topUpId, method, amount, status }) => [topUpId, method, amount, status])
-          .toSorted(),
-        [
-          [idOf('later'), 'direct', 14, 'completed'],
-          [idOf('unpaid'), 'checkout', 15, forgets ? 'completed' : 'pending'],
-          [idOf('automatic'), 'direct', 20, 'completed'],
-        ].toSorted(),
+        Object.fromEntries(
+          entered.map(({ topUpId, method, amount, status }) => [
+            topUpId,
+            `${method} ${amount} ${status}`,
+          ]),
+        ),
+        {
+          [idOf('later')]: 'direct 14 completed',
+          [idOf('automatic')]: 'direct 20 completed',
+          [idOf('unpaid')]: `checkout 15 ${forgets ? 'completed' : 'pending'}`,
+        },
       );
       assert.deepEqual(
         differences.map(({ topUpId, kind }) => [topUpId, kind]),
         [[idOf('unknown'), 'unknown_top_up']],
       );
       const expected = {
-        ...{ direct: 17, checkout: 18, first: 13, open: 11 },
-        ...{ refunded: 0, disputed: 0, automatic: 25, ...balances },
+        direct: 17,
+        checkout: 18,
+        first: 13,
+        open: 11,
+        refunded: 0,
+        disputed: 0,
+        automatic: 25,
+        ...balances,
       };
       assert.deepEqual(await balancesNow(), expected);
       await proveBooks(harness.env, { only: MONEY_PARTS });
@@ -110,14 +125,16 @@ describe('a restored database', function () {
       await worker.stop();
       assert.deepEqual(await balancesNow(), { ...expected, later: 34 });
       assert.deepEqual(await takenCents(), {
-        ...{ direct: [1200], checkout: [1300], first: [1300], open: [1100], unpaid: [1500] },
-        ...{
-          refunded: [1000],
-          disputed: [1000],
-          later: [1400],
-          automatic: [2000],
-          unknown: [1600],
-        },
+        direct: [1200],
+        checkout: [1300],
+        first: [1300],
+        open: [1100],
+        unpaid: [1500],
+        refunded: [1000],
+        disputed: [1000],
+        later: [1400],
+        automatic: [2000],
+        unknown: [1600],
       });
     });
   }

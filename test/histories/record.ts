@@ -11,7 +11,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
-import { reconcileNow, reconcileNowId } from '../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../src/temporal/reconcile-now.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentHarness } from '../support/agent-harness.ts';

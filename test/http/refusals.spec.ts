@@ -130,7 +130,7 @@ describe('the log of refusals', () => {
     await until(() => lines.length > 21);
     assert.deepEqual(
       [lines[21]?.['refusals'], lines[21]?.['msg']],
-      [480, 'refusals without a line'],
+      [480, 'some refusals were not logged'],
     );
     refusals.write({ ...refusal, requestId: 'req_later', accountId: 'acct_loud' });
     assert.equal(lines.at(-1)?.['requestId'], 'req_later');

@@ -83,7 +83,7 @@ export async function capturable(
 
 /** Expected of consumers that an insert made and credited: they have no account, lots or movements. */
 const OF_CREDITS: readonly string[] = [
-  'an account and its consumer are one to one',
+  'each account has one consumer, and each consumer one account',
   'a charge names a developer',
   'a charge left a balance that was credited',
   'credited is the sum of movements',

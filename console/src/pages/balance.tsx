@@ -1,4 +1,4 @@
-/** The consumer's first page: what is there, how to add to it, and where it went. */
+/** The consumer's first page: the balance, topping it up, spending by day, and past top-ups. */
 import {
   Alert,
   Anchor,
@@ -12,13 +12,14 @@ import {
   TextInput,
 } from '@mantine/core';
 import { IconWallet } from '@tabler/icons-react';
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { Balance, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
 import { BarsCard } from '../parts/bars.tsx';
+import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Steps } from '../parts/steps.tsx';
@@ -48,8 +49,8 @@ export function BalancePage() {
                 </Text>
                 {debt > 0 && (
                   <Text size="sm" c="dimmed" mt="xs">
-                    You owe <Money dollars={debt} /> for refunded or disputed payments. The next
-                    top-up pays it first.
+                    You owe <Money dollars={debt} /> for refunded or disputed payments. Your next
+                    top-up pays this first.
                   </Text>
                 )}
                 <RunsOut dollars={dollars} />
@@ -73,7 +74,7 @@ function useSpending() {
   });
 }
 
-/** How long the balance lasts at the pace of the last week. */
+/** How long the balance lasts at the rate of the last 7 days. */
 function RunsOut({ dollars }: { readonly dollars: number }) {
   const { data } = useSpending();
   const week = data?.days.slice(-7).reduce((sum, { spent }) => sum + spent, 0) ?? 0;
@@ -82,8 +83,8 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
   return (
     <Text size="sm" c="dimmed" mt="xs">
       {days > 365
-        ? 'Lasts for more than a year at the pace of the last 7 days.'
-        : `Lasts for about ${days} ${days === 1 ? 'day' : 'days'} at the pace of the last 7 days.`}
+        ? 'Lasts more than a year at the rate of the last 7 days.'
+        : `Lasts about ${days} ${days === 1 ? 'day' : 'days'} at the rate of the last 7 days.`}
     </Text>
   );
 }
@@ -117,7 +118,7 @@ function FirstSteps() {
         },
         {
           title: 'Use a paid tool',
-          text: 'Your first charge shows up here by itself.',
+          text: 'Your first charge appears here automatically.',
           isDone: usage.data.charges.length > 0,
         },
       ]}
@@ -125,7 +126,7 @@ function FirstSteps() {
   );
 }
 
-/** The top-up that the payment page returned from, until it is credited. */
+/** The state of a top-up after the payment page has led back here, until it is credited. */
 function ReturnedTopUp() {
   const { topUp: id, result } = useSearch({ from: '/shell/balance' });
   const queries = useQueryClient();
@@ -142,7 +143,7 @@ function ReturnedTopUp() {
   if (id === undefined) return null;
   if (result !== 'paid') {
     return (
-      <Alert color="gray" title="Nothing was paid" role="status">
+      <Alert color="gray" title="No payment was made" role="status">
         You left the payment page. Your balance has not changed.
       </Alert>
     );
@@ -161,7 +162,7 @@ function ReturnedTopUp() {
       {amount} was added to your balance.
     </Alert>
   ) : (
-    <Alert color="red" title="The payment did not go through" role="status">
+    <Alert color="red" title="Payment failed" role="status">
       {topUp.data.failure?.message ?? 'Nothing was added to your balance.'}
     </Alert>
   );
@@ -230,7 +231,7 @@ function Spending() {
           title={`Spending, last ${DAYS} days`}
           what="Day (UTC)"
           of="Spent"
-          empty="Nothing was spent in this time."
+          empty="No spending in this period."
           bars={days.map(({ from, spent }) => ({ label: utcDay(from), amount: spent }))}
         />
       )}
@@ -239,88 +240,69 @@ function Spending() {
 }
 
 function TopUpHistory() {
-  const list = useInfiniteQuery({
+  const list = usePages<TopUps>({
     queryKey: ['top-ups'],
-    queryFn: ({ pageParam }) => read<TopUps>(`/v1/top-up?limit=20${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
-    refetchInterval: ({ state }) =>
-      state.data?.pages[0]?.topUps.some(({ status }) => status === 'pending') ? POLL_MS : false,
+    path: '/v1/top-up?limit=20',
+    pollMs: ([first]) =>
+      first?.topUps.some(({ status }) => status === 'pending') ? POLL_MS : false,
   });
   const topUps = list.data?.pages.flatMap((page) => page.topUps) ?? [];
   const decimals = decimalsOfAll(topUps.map(({ amount }) => amount));
   return (
     <Card title="Top-ups" flush>
-      {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
-      {list.data && topUps.length === 0 && (
-        <Empty icon={<IconWallet size={22} />} title="No top-ups yet">
-          What you pay in shows up here, with its state.
-        </Empty>
-      )}
-      {topUps.length > 0 && (
-        <Table.ScrollContainer
+      <PagedList
+        list={list}
+        isEmpty={topUps.length === 0}
+        empty={
+          <Empty icon={<IconWallet size={22} />} title="No top-ups yet">
+            Your payments appear here with their status.
+          </Empty>
+        }
+      >
+        <ScrollTable
+          label="Top-ups"
           minWidth={300}
-          type="native"
-          tabIndex={0}
-          role="region"
-          aria-label="Top-ups"
+          head={
+            <>
+              <Table.Th>Time</Table.Th>
+              <Table.Th>Status</Table.Th>
+              <Table.Th className="money">Amount</Table.Th>
+            </>
+          }
         >
-          <Table>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Time</Table.Th>
-                <Table.Th>State</Table.Th>
-                <Table.Th className="money">Amount</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {topUps.map((topUp) => (
-                <Table.Tr key={topUp.id}>
-                  <Table.Td>
-                    <Time iso={topUp.createdAt} />
-                    <Text size="xs" c="dimmed">
-                      {methodOf(topUp)}
-                    </Text>
-                  </Table.Td>
-                  <Table.Td>
-                    <Status status={topUp.status} />
-                    {topUp.sessionUrl !== undefined && (
-                      <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
-                        Pay now
-                      </Anchor>
-                    )}
-                    {topUp.failure && (
-                      <Text size="xs" c="dimmed">
-                        {topUp.failure.message}
-                      </Text>
-                    )}
-                  </Table.Td>
-                  <Table.Td className="money">
-                    <Money dollars={topUp.amount} decimals={decimals} />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
-      )}
-      {list.hasNextPage && (
-        <Group justify="center" p="md">
-          <Button
-            variant="default"
-            loading={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
-            Load more
-          </Button>
-        </Group>
-      )}
+          {topUps.map((topUp) => (
+            <Table.Tr key={topUp.id}>
+              <Table.Td>
+                <Time iso={topUp.createdAt} />
+                <Text size="xs" c="dimmed">
+                  {methodOf(topUp)}
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Status status={topUp.status} />
+                {topUp.sessionUrl !== undefined && (
+                  <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
+                    Pay now
+                  </Anchor>
+                )}
+                {topUp.failure && (
+                  <Text size="xs" c="dimmed">
+                    {topUp.failure.message}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td className="money">
+                <Money dollars={topUp.amount} decimals={decimals} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      </PagedList>
     </Card>
   );
 }
 
 function methodOf({ method, automatic }: TopUp): string {
   if (automatic) return 'Automatic, saved card';
-  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Booked by hand' }[method];
+  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Added manually' }[method];
 }

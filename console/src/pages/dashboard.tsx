@@ -1,4 +1,4 @@
-/** The Developer Dashboard: what was earned, by which tool, and the charges as they come in. */
+/** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
 import { Anchor, Group, SegmentedControl, SimpleGrid, Text } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -59,7 +59,7 @@ export function DashboardPage() {
             charges.length === 0 ? (
               <Empty icon={<IconReceipt size={22} />} title="No charges yet">
                 Run the code below with your secret key and a consumer key. The charge appears here
-                by itself.
+                automatically.
               </Empty>
             ) : (
               <ChargeTable
@@ -110,12 +110,12 @@ function OverTime() {
               data={RANGES}
               value={days}
               onChange={setDays}
-              aria-label="How many days"
+              aria-label="Period"
             />
           }
           what="Day (UTC)"
           of="Earned"
-          empty="Nothing was earned in this time."
+          empty="No earnings in this period."
           bars={points.map(({ from, earnings }) => ({ label: utcDay(from), amount: earnings }))}
         />
       )}
@@ -139,7 +139,7 @@ function ByTool({ byTool }: { readonly byTool: Earnings['byTool'] }) {
       what="Tool"
       of="Revenue"
       horizontal
-      empty="Nothing was earned yet."
+      empty="No earnings yet."
       bars={sorted.slice(0, TOOLS_SHOWN).map(([label, amount]) => ({ label, amount }))}
     />
   );
@@ -167,7 +167,7 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
         },
         {
           title: 'Make a charge',
-          text: 'Run the code below. This page waits for it.',
+          text: 'Run the code below. This page updates by itself.',
           isDone: hasCharges,
         },
       ]}
@@ -188,11 +188,11 @@ function Snippet() {
     <Card title="Charge from your code">
       <Group mb="xs">
         <Text c="dimmed" size="sm">
-          Put a secret key from{' '}
+          Replace SECRET_KEY with a secret key from{' '}
           <Anchor component={Link} to="/developer/settings" inherit underline="always">
             Developer Settings
-          </Anchor>{' '}
-          in place of SECRET_KEY.
+          </Anchor>
+          .
         </Text>
       </Group>
       <Snippets

@@ -1,8 +1,8 @@
-/** Every charge of the developer's tools, with a refund in the sheet of each. */
+/** Every charge by the developer. The drawer with its details can refund it. */
 import { Button, Group, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconReceipt } from '@tabler/icons-react';
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Charges } from '../answers.ts';
@@ -16,6 +16,7 @@ import {
   queryOf,
   type Charge,
 } from '../parts/charges.tsx';
+import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
 
@@ -24,16 +25,13 @@ export function DeveloperChargesPage() {
   const navigate = useNavigate({ from: '/developer/charges' });
   const query = queryOf(filter);
   if (consumerId !== undefined) query.set('consumerId', consumerId);
-  const list = useInfiniteQuery({
+  const list = usePages<Charges>({
     queryKey: ['charges', query.toString()],
-    queryFn: ({ pageParam }) => read<Charges>(`/v1/charges?limit=50&${query}${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : 5_000),
+    path: `/v1/charges?limit=50&${query}`,
+    pollMs: (pages) => (pages.length > 1 ? false : 5_000),
   });
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
-  // From the dashboard or a shared address the charge may be on no page that is loaded.
+  // A charge opened from the dashboard or a shared link may not be on a loaded page.
   const one = useQuery({
     queryKey: ['charge', charge],
     queryFn: () => read<Charge>(`/v1/charges/${charge}`),
@@ -45,7 +43,7 @@ export function DeveloperChargesPage() {
   return (
     <Page
       title="Charges"
-      intro="Every charge of your tools, newest first."
+      intro="Every charge for your tools, newest first."
       aside={
         <Button variant="default" component="a" href={`/v1/charges.csv?${query}`} download>
           Export CSV
@@ -55,31 +53,24 @@ export function DeveloperChargesPage() {
       <ChargeFilters value={filter} onChange={(search) => void navigate({ search })}>
         {consumerId !== undefined && (
           <Button variant="light" onClick={() => void navigate({ search: filter })}>
-            One consumer only · show all
+            One consumer only · Show all
           </Button>
         )}
       </ChargeFilters>
       <Card title="Charges" flush>
-        {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
-        {list.data && charges.length === 0 && (
-          <Empty icon={<IconReceipt size={22} />} title="No charges">
-            {query.size > 0
-              ? 'No charge matches these filters.'
-              : 'Charges of your tools show up here as they are made.'}
-          </Empty>
-        )}
-        {charges.length > 0 && <ChargeTable charges={charges} onOpen={open} />}
-        {list.hasNextPage && (
-          <Group justify="center" p="md">
-            <Button
-              variant="default"
-              loading={list.isFetchingNextPage}
-              onClick={() => void list.fetchNextPage()}
-            >
-              Load more
-            </Button>
-          </Group>
-        )}
+        <PagedList
+          list={list}
+          isEmpty={charges.length === 0}
+          empty={
+            <Empty icon={<IconReceipt size={22} />} title="No charges">
+              {query.size > 0
+                ? 'No charge matches these filters.'
+                : 'Charges for your tools appear here as they are made.'}
+            </Empty>
+          }
+        >
+          <ChargeTable charges={charges} onOpen={open} />
+        </PagedList>
       </Card>
       <ChargeSheet
         charge={
@@ -94,7 +85,7 @@ export function DeveloperChargesPage() {
   );
 }
 
-/** All of what is left, or less. */
+/** Refunds all that is left of the charge, or less. */
 function Refund({ charge }: { readonly charge: Charge }) {
   const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
   const [amount, setAmount] = useState(String(left));

@@ -1,22 +1,18 @@
-/** The top-ups that paid for charges of the developer's tools. */
-import { Anchor, Button, Group, Table } from '@mantine/core';
+/** The top-ups that paid for charges by the developer. */
+import { Anchor, Table } from '@mantine/core';
 import { IconBuildingStore } from '@tabler/icons-react';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { DeveloperTopUps } from '../answers.ts';
-import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
+import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Money, Status, Time } from '../parts/values.tsx';
 
 export function DeveloperTopUpsPage() {
-  const list = useInfiniteQuery({
+  const list = usePages<DeveloperTopUps>({
     queryKey: ['developer-top-ups'],
-    queryFn: ({ pageParam }) => read<DeveloperTopUps>(`/v1/top-ups?limit=50${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    path: '/v1/top-ups?limit=50',
   });
   const topUps = list.data?.pages.flatMap((page) => page.topUps) ?? [];
   const amounts = decimalsOfAll(topUps.map(({ amount }) => amount));
@@ -24,75 +20,63 @@ export function DeveloperTopUpsPage() {
   return (
     <Page
       title="Top-ups"
-      intro="Payments of consumers that were spent on your tools, first in, first out."
+      intro="Consumer top-ups that were spent on your tools. The oldest money is spent first."
     >
       <Card title="Top-ups" flush>
-        {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
-        {list.data && topUps.length === 0 && (
-          <Empty icon={<IconBuildingStore size={22} />} title="No top-ups yet">
-            When somebody pays for your tools, the payment that covered it shows up here.
-          </Empty>
-        )}
-        {topUps.length > 0 && (
-          <Table.ScrollContainer
+        <PagedList
+          list={list}
+          isEmpty={topUps.length === 0}
+          empty={
+            <Empty icon={<IconBuildingStore size={22} />} title="No top-ups yet">
+              When a consumer pays for one of your tools, the top-up that paid for it appears here.
+            </Empty>
+          }
+        >
+          <ScrollTable
+            label="Top-ups"
             minWidth={620}
-            type="native"
-            tabIndex={0}
-            role="region"
-            aria-label="Top-ups"
+            head={
+              <>
+                <Table.Th>Time</Table.Th>
+                <Table.Th>Status</Table.Th>
+                <Table.Th className="money">Amount</Table.Th>
+                <Table.Th className="money">Spent on your tools</Table.Th>
+                <Table.Th className="money">Charges</Table.Th>
+              </>
+            }
           >
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Time</Table.Th>
-                  <Table.Th>State</Table.Th>
-                  <Table.Th className="money">Amount</Table.Th>
-                  <Table.Th className="money">Spent on your tools</Table.Th>
-                  <Table.Th className="money">Charges</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {topUps.map((topUp) => (
-                  <Table.Tr key={topUp.id}>
-                    <Table.Td>
-                      <Time iso={topUp.createdAt} />
-                    </Table.Td>
-                    <Table.Td>
-                      <Status status={topUp.status} />
-                    </Table.Td>
-                    <Table.Td className="money">
-                      <Money dollars={topUp.amount} decimals={amounts} />
-                    </Table.Td>
-                    <Table.Td className="money">
-                      <Money dollars={topUp.charged} decimals={charged} />
-                    </Table.Td>
-                    <Table.Td className="money">
-                      <Anchor
-                        inherit
-                        renderRoot={(props) => (
-                          <Link
-                            to="/developer/charges"
-                            search={{ consumerId: topUp.consumerId }}
-                            {...props}
-                          />
-                        )}
-                      >
-                        {topUp.charges.toLocaleString('en-US')}
-                      </Anchor>
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
-        )}
-        {list.hasNextPage && (
-          <Group justify="center" p="md">
-            <Button variant="default" onClick={() => void list.fetchNextPage()}>
-              Load more
-            </Button>
-          </Group>
-        )}
+            {topUps.map((topUp) => (
+              <Table.Tr key={topUp.id}>
+                <Table.Td>
+                  <Time iso={topUp.createdAt} />
+                </Table.Td>
+                <Table.Td>
+                  <Status status={topUp.status} />
+                </Table.Td>
+                <Table.Td className="money">
+                  <Money dollars={topUp.amount} decimals={amounts} />
+                </Table.Td>
+                <Table.Td className="money">
+                  <Money dollars={topUp.charged} decimals={charged} />
+                </Table.Td>
+                <Table.Td className="money">
+                  <Anchor
+                    inherit
+                    renderRoot={(props) => (
+                      <Link
+                        to="/developer/charges"
+                        search={{ consumerId: topUp.consumerId }}
+                        {...props}
+                      />
+                    )}
+                  >
+                    {topUp.charges.toLocaleString('en-US')}
+                  </Anchor>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </ScrollTable>
+        </PagedList>
       </Card>
     </Page>
   );

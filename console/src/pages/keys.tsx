@@ -1,4 +1,4 @@
-/** Consumer keys: what tools charge the balance with. */
+/** Consumer keys, with which tools charge the balance. */
 import { Page } from '../parts/page.tsx';
 import { KeyCard } from '../parts/keys.tsx';
 import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
@@ -7,7 +7,7 @@ export function KeysPage() {
   return (
     <Page
       title="Consumer keys"
-      intro="A tool server that has your key can charge your balance. Use one key for each client, so that you can end one without the others."
+      intro="A tool server that has your key can charge your balance. Use one key for each client, so that you can revoke one without the others."
     >
       <KeyCard
         kind="consumer"

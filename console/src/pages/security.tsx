@@ -1,4 +1,4 @@
-/** Who is signed in where, the password, and the second factor. */
+/** The password, two-factor authentication and the sessions of a user. */
 import {
   Alert,
   Badge,
@@ -15,6 +15,7 @@ import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { auth } from '../api.ts';
+import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Failed, Loaded } from '../parts/states.tsx';
 import { useSession } from '../parts/shell.tsx';
@@ -51,12 +52,12 @@ export function SecurityPage() {
 function Password({ email }: { readonly email: string }) {
   const send = useMutation({
     mutationFn: () => auth('/sign-up', { email }),
-    onSuccess: () => notifications.show({ message: 'Check your mail for the link.' }),
+    onSuccess: () => notifications.show({ message: 'Check your email for the link.' }),
   });
   return (
     <Card title="Password">
       <Text c="dimmed" mb="md">
-        We mail a link to choose a new password. Other sessions end when it is used.
+        We email you a link to choose a new password. Using it signs you out everywhere.
       </Text>
       <Button variant="default" loading={send.isPending} onClick={() => send.mutate()}>
         Send link
@@ -123,7 +124,8 @@ function SecondFactor() {
                 <CopyText value={secret} label="Copy secret" />
               </Group>
               <Alert color="orange" title="Backup codes">
-                Each signs you in once if you lose the app: {enable.data.backupCodes.join(', ')}
+                If you lose the app, each of these signs you in once:{' '}
+                {enable.data.backupCodes.join(', ')}
               </Alert>
               <TextInput
                 label="Code"
@@ -207,53 +209,42 @@ function Sessions() {
       {(end.error ?? endOthers.error) && <Failed error={(end.error ?? endOthers.error) as Error} />}
       <Loaded query={sessions}>
         {(list) => (
-          <Table.ScrollContainer
+          <ScrollTable
+            label="Sessions"
             minWidth={460}
-            type="native"
-            tabIndex={0}
-            role="region"
-            aria-label="Sessions"
+            head={
+              <>
+                <Table.Th>Browser</Table.Th>
+                <Table.Th>Signed in</Table.Th>
+                <Table.Th aria-label="Actions" />
+              </>
+            }
           >
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Browser</Table.Th>
-                  <Table.Th>Signed in</Table.Th>
-                  <Table.Th aria-label="Actions" />
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {list.map((session) => (
-                  <Table.Tr key={session.token}>
-                    <Table.Td>
-                      {browserOf(session.userAgent ?? '')}
-                      <Text size="xs" c="dimmed">
-                        {session.ipAddress || 'Address unknown'}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td>
-                      <Time iso={session.createdAt} relative />
-                    </Table.Td>
-                    <Table.Td ta="right">
-                      {session.token === own ? (
-                        <Text size="sm" c="dimmed">
-                          This session
-                        </Text>
-                      ) : (
-                        <Button
-                          size="xs"
-                          variant="default"
-                          onClick={() => end.mutate(session.token)}
-                        >
-                          Sign out
-                        </Button>
-                      )}
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+            {list.map((session) => (
+              <Table.Tr key={session.token}>
+                <Table.Td>
+                  {browserOf(session.userAgent ?? '')}
+                  <Text size="xs" c="dimmed">
+                    {session.ipAddress || 'Unknown address'}
+                  </Text>
+                </Table.Td>
+                <Table.Td>
+                  <Time iso={session.createdAt} relative />
+                </Table.Td>
+                <Table.Td ta="right">
+                  {session.token === own ? (
+                    <Text size="sm" c="dimmed">
+                      This session
+                    </Text>
+                  ) : (
+                    <Button size="xs" variant="default" onClick={() => end.mutate(session.token)}>
+                      Sign out
+                    </Button>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </ScrollTable>
         )}
       </Loaded>
     </Card>

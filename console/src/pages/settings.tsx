@@ -1,4 +1,4 @@
-/** Developer Settings: secret keys, the page people return to, and the keys that receipts are verified with. */
+/** Developer Settings: secret keys, the return URL, and the keys that verify receipts. */
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -26,7 +26,7 @@ export function SettingsPage() {
       <KeyCard
         kind="legacy"
         title="Legacy keys"
-        empty="Only the endpoints from before /v1 need one: agents, grants and calls."
+        empty="Only endpoints older than /v1 need one: agents, grants and calls."
       />
     </Page>
   );
@@ -43,8 +43,8 @@ function ReturnUrl() {
         {({ developerId, returnUrl }) => (
           <Stack gap="md">
             <Text c="dimmed">
-              When a consumer cannot pay for your tool, the refusal names a page to top up. From
-              there people can return to yours.
+              When a balance is too low for your tool, the error has a link to a top-up page. After
+              the payment, that page leads back to this URL.
             </Text>
             <ReturnUrlForm saved={returnUrl ?? ''} />
             <Field label="Developer">
@@ -101,7 +101,7 @@ function ReceiptKeyList() {
   return (
     <Card title="Receipt keys">
       <Text c="dimmed" mb="md">
-        With these keys your server verifies receipts without asking Farebox. Keep them secret.
+        With these keys, your server can verify receipts without calling Farebox. Keep them secret.
       </Text>
       {!isShown && (
         <Button variant="default" onClick={() => setShown(true)}>

@@ -1,4 +1,4 @@
-/** Signing in, signing up and setting a password: three small pages of one kind. */
+/** The pages to sign in, to sign up and to set a password. */
 import {
   Alert,
   Anchor,
@@ -52,7 +52,7 @@ function Frame({ title, intro, children }: FrameProps) {
   );
 }
 
-/** Runs what a form does; says what went wrong and keeps what was typed. */
+/** Submits a form. After a failure, shows the message and keeps the input. */
 function useForm(send: () => Promise<void>) {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -71,9 +71,29 @@ function useForm(send: () => Promise<void>) {
   return { isBusy, note, submit: (event: FormEvent) => void submit(event) };
 }
 
+interface EmailProps {
+  readonly value: string;
+  readonly onChange: (email: string) => void;
+}
+
+function EmailInput({ value, onChange }: EmailProps) {
+  return (
+    <TextInput
+      label="Email"
+      type="email"
+      autoComplete="username"
+      required
+      withAsterisk={false}
+      maxLength={254}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
 const REASONS: Readonly<Record<string, string>> = {
-  ended: 'Your session has ended. Sign in to continue where you were.',
-  link: 'That sign-in link was used already or has expired.',
+  ended: 'Your session has ended. Sign in to continue where you left off.',
+  link: 'This sign-in link has expired or was already used.',
 };
 
 export function SignInPage() {
@@ -85,7 +105,7 @@ export function SignInPage() {
   const [code, setCode] = useState<string>();
   const finish = async () => {
     queries.clear();
-    // Only a path of ours: an address from elsewhere could lead anywhere.
+    // Only a path within the console: a full URL could lead to another site.
     const isOwn = next !== undefined && /^\/(?![/\\])/.test(next);
     await navigate({ href: isOwn ? next : '/balance' });
   };
@@ -112,15 +132,7 @@ export function SignInPage() {
           )}
           {code === undefined ? (
             <>
-              <TextInput
-                label="Email"
-                type="email"
-                autoComplete="username"
-                required
-                withAsterisk={false}
-                value={email}
-                onChange={(event) => setEmail(event.currentTarget.value)}
-              />
+              <EmailInput value={email} onChange={setEmail} />
               <PasswordInput
                 label="Password"
                 autoComplete="current-password"
@@ -169,10 +181,10 @@ export function SignUpPage() {
   });
   if (isSent) {
     return (
-      <Frame title="Check your mail">
+      <Frame title="Check your email">
         <Text role="status" className="breaks">
-          If <b>{email}</b> can have an account, a link to set its password is on the way. It works
-          for one hour.
+          If <b>{email}</b> can have an account, we sent it a link to set the password. The link
+          works for one hour.
         </Text>
         <Button variant="default" mt="md" fullWidth onClick={() => setSent(false)}>
           Use another address
@@ -183,20 +195,11 @@ export function SignUpPage() {
   return (
     <Frame
       title="Set up your account"
-      intro="Enter your email. We send a link to choose a password, for a new account as well as for a forgotten password."
+      intro="Enter your email. We send you a link to choose a password, for a new account or in place of a forgotten password."
     >
       <form onSubmit={form.submit}>
         <Stack gap="md">
-          <TextInput
-            label="Email"
-            type="email"
-            autoComplete="username"
-            required
-            withAsterisk={false}
-            maxLength={254}
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-          />
+          <EmailInput value={email} onChange={setEmail} />
           {form.note}
           <Button type="submit" loading={form.isBusy}>
             Send link
@@ -225,7 +228,7 @@ export function SetPasswordPage() {
     return (
       <Frame title="Password set">
         <Text role="status" mb="md">
-          Your password was saved. Sign in with it.
+          Your password was saved. You can sign in with it now.
         </Text>
         <Button fullWidth onClick={() => void navigate({ to: '/sign-in' })}>
           Sign in

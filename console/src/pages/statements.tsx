@@ -1,4 +1,4 @@
-/** Monthly statements of both roles. The lines add up from the opening to the closing figure. */
+/** Monthly statements for consumers and developers. The lines add up from the opening to the closing amount. */
 import { Button, Group, SegmentedControl, Select, Table } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -6,6 +6,7 @@ import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll, localDay } from '../format.ts';
+import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
@@ -52,7 +53,7 @@ export function StatementsPage() {
           onChange={(value) => void navigate({ search: { ...search, month: value ?? month } })}
         />
         <SegmentedControl
-          aria-label="Statement of"
+          aria-label="Statement for"
           value={as}
           onChange={(value) => void navigate({ search: { ...search, as: value } })}
           data={[
@@ -71,34 +72,27 @@ export function StatementsPage() {
 function Lines({ lines }: { readonly lines: readonly Line[] }) {
   const decimals = decimalsOfAll(lines.map(({ amount }) => amount));
   return (
-    <Table.ScrollContainer
+    <ScrollTable
+      label="Statement"
       minWidth={340}
-      type="native"
-      tabIndex={0}
-      role="region"
-      aria-label="Statement"
+      head={
+        <>
+          <Table.Th>Entry</Table.Th>
+          <Table.Th className="money">Amount</Table.Th>
+        </>
+      }
     >
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Entry</Table.Th>
-            <Table.Th className="money">Amount</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {lines.map(({ key, what, amount }, index) => (
-            <Table.Tr key={key} fw={index === 0 || index === lines.length - 1 ? 600 : undefined}>
-              <Table.Td>
-                <bdi className="breaks">{what}</bdi>
-              </Table.Td>
-              <Table.Td className="money">
-                <Money dollars={amount} decimals={decimals} />
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+      {lines.map(({ key, what, amount }, index) => (
+        <Table.Tr key={key} fw={index === 0 || index === lines.length - 1 ? 600 : undefined}>
+          <Table.Td>
+            <bdi className="breaks">{what}</bdi>
+          </Table.Td>
+          <Table.Td className="money">
+            <Money dollars={amount} decimals={decimals} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
   );
 }
 
@@ -128,7 +122,7 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
     ];
   }
   return [
-    { key: 'opening', what: 'Earned before', amount: statement.openingEarnings },
+    { key: 'opening', what: 'Earned before this month', amount: statement.openingEarnings },
     ...statement.earned.map(({ day, tool, charges, amount }) => ({
       key: `${day}-${tool}`,
       what: `${tool}, ${localDay(`${day}T12:00:00Z`)}, ${plural(charges, 'charge')}`,

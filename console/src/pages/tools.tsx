@@ -1,4 +1,4 @@
-/** The developer's tools: registered, priced, archived. */
+/** Registers, prices and archives the developer's tools. */
 import {
   Anchor,
   Badge,
@@ -20,6 +20,7 @@ import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
+import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
@@ -37,7 +38,7 @@ export function ToolsPage() {
   return (
     <Page
       title="Tools"
-      intro="A charge names a tool. With a price set here, it need not name an amount."
+      intro="Each charge names a tool. Once you set a price here, charges can omit the amount."
       aside={
         <Button leftSection={<IconPlus size={16} />} onClick={() => setEdited('new')}>
           Register tool
@@ -50,7 +51,7 @@ export function ToolsPage() {
           onChange={(value) =>
             void navigate({ search: value === 'true' ? { archived: 'true' } : {} })
           }
-          aria-label="Which tools"
+          aria-label="Show"
           data={[
             { value: 'false', label: 'In use' },
             { value: 'true', label: 'Archived' },
@@ -66,8 +67,8 @@ export function ToolsPage() {
                 title={isArchived ? 'No archived tools' : 'No tools yet'}
               >
                 {isArchived
-                  ? 'Tools that you archive are kept here with what they earned.'
-                  : 'Register a tool, or charge for one: it appears here with its first charge.'}
+                  ? 'Archived tools appear here with their revenue.'
+                  : 'Register a tool, or charge for one: a new tool appears here with its first charge.'}
               </Empty>
             ) : (
               <ToolTable tools={all} isArchived={isArchived} onEdit={setEdited} />
@@ -102,75 +103,68 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
   const revenue = decimalsOfAll(tools.map(({ totalRevenue }) => totalRevenue));
   const prices = decimalsOfAll(tools.map(({ price }) => price ?? 0));
   return (
-    <Table.ScrollContainer
+    <ScrollTable
+      label="Tools"
       minWidth={640}
-      type="native"
-      tabIndex={0}
-      role="region"
-      aria-label="Tools"
+      head={
+        <>
+          <Table.Th>Tool</Table.Th>
+          <Table.Th className="money">Price</Table.Th>
+          <Table.Th className="money">Charges</Table.Th>
+          <Table.Th className="money">Revenue</Table.Th>
+          <Table.Th aria-label="Actions" />
+        </>
+      }
     >
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Tool</Table.Th>
-            <Table.Th className="money">Price</Table.Th>
-            <Table.Th className="money">Charges</Table.Th>
-            <Table.Th className="money">Revenue</Table.Th>
-            <Table.Th aria-label="Actions" />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {tools.map((tool) => (
-            <Table.Tr key={tool.id}>
-              <Table.Td>
-                <Group gap="xs" wrap="nowrap">
-                  <Anchor
-                    inherit
-                    title={tool.name}
-                    renderRoot={(props) => (
-                      <Link to="/developer/charges" search={{ tool: tool.name }} {...props} />
-                    )}
-                  >
-                    <bdi className="one-line">{tool.name}</bdi>
-                  </Anchor>
-                  {isArchived && (
-                    <Badge variant="default" tt="none" fw={500}>
-                      Archived
-                    </Badge>
-                  )}
-                </Group>
-                <Text size="xs" c="dimmed" lineClamp={2} className="breaks">
-                  {tool.description}
-                </Text>
-              </Table.Td>
-              <Table.Td className="money">
-                {tool.price === null ? (
-                  <Text size="sm" c="dimmed">
-                    By charge
-                  </Text>
-                ) : (
-                  <Money dollars={tool.price} decimals={prices} />
+      {tools.map((tool) => (
+        <Table.Tr key={tool.id}>
+          <Table.Td>
+            <Group gap="xs" wrap="nowrap">
+              <Anchor
+                inherit
+                title={tool.name}
+                renderRoot={(props) => (
+                  <Link to="/developer/charges" search={{ tool: tool.name }} {...props} />
                 )}
-              </Table.Td>
-              <Table.Td className="money">{tool.totalCharges.toLocaleString('en-US')}</Table.Td>
-              <Table.Td className="money">
-                <Money dollars={tool.totalRevenue} decimals={revenue} />
-              </Table.Td>
-              <Table.Td>
-                <Button size="xs" variant="default" onClick={() => onEdit(tool)}>
-                  Edit <VisuallyHidden>{tool.name}</VisuallyHidden>
-                </Button>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+              >
+                <bdi className="one-line">{tool.name}</bdi>
+              </Anchor>
+              {isArchived && (
+                <Badge variant="default" tt="none" fw={500}>
+                  Archived
+                </Badge>
+              )}
+            </Group>
+            <Text size="xs" c="dimmed" lineClamp={2} className="breaks">
+              {tool.description}
+            </Text>
+          </Table.Td>
+          <Table.Td className="money">
+            {tool.price === null ? (
+              <Text size="sm" c="dimmed">
+                Set by each charge
+              </Text>
+            ) : (
+              <Money dollars={tool.price} decimals={prices} />
+            )}
+          </Table.Td>
+          <Table.Td className="money">{tool.totalCharges.toLocaleString('en-US')}</Table.Td>
+          <Table.Td className="money">
+            <Money dollars={tool.totalRevenue} decimals={revenue} />
+          </Table.Td>
+          <Table.Td>
+            <Button size="xs" variant="default" onClick={() => onEdit(tool)}>
+              Edit <VisuallyHidden>{tool.name}</VisuallyHidden>
+            </Button>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
   );
 }
 
 interface FormProps {
-  /** Undefined: a new one. */
+  /** Undefined to register a new tool. */
   readonly tool: Tool | undefined;
   readonly isArchived: boolean;
   readonly onDone: () => void;
@@ -205,7 +199,9 @@ function ToolForm({ tool, isArchived, onDone }: FormProps) {
         <TextInput
           label="Name"
           description={
-            tool ? 'Charges and receipts name it, so it stays.' : 'What charges call it.'
+            tool
+              ? 'Charges and receipts use this name, so it cannot change.'
+              : 'The name that charges use.'
           }
           required
           withAsterisk={false}
@@ -216,7 +212,7 @@ function ToolForm({ tool, isArchived, onDone }: FormProps) {
         />
         <TextInput
           label="Price per call in dollars"
-          description="Up to six decimals. Leave it empty when each charge names its amount."
+          description="Up to six decimals. Leave it empty if each charge sets its own amount."
           inputMode="decimal"
           leftSection="$"
           value={price}

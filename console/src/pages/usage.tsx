@@ -1,26 +1,22 @@
-/** Every charge to the consumer's balance, filtered by the address of the page. */
-import { Anchor, Button, Group, Text } from '@mantine/core';
+/** Every charge to the consumer's balance. The filters are in the URL. */
+import { Anchor, Button, Text } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
-import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Usage } from '../answers.ts';
-import { read } from '../api.ts';
 import { ChargeFilters, ChargeSheet, ChargeTable, queryOf } from '../parts/charges.tsx';
+import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
 export function UsagePage() {
   const { charge, ...filter } = useSearch({ from: '/shell/usage' });
   const navigate = useNavigate({ from: '/usage' });
   const query = queryOf(filter);
-  const list = useInfiniteQuery({
+  const list = usePages<Usage>({
     queryKey: ['usage', query.toString()],
-    queryFn: ({ pageParam }) => read<Usage>(`/v1/usage?limit=50&${query}${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 1) > 1 ? false : 5_000),
+    path: `/v1/usage?limit=50&${query}`,
+    pollMs: (pages) => (pages.length > 1 ? false : 5_000),
   });
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   const open = (id: string | undefined) =>
@@ -47,31 +43,24 @@ export function UsagePage() {
           )
         }
       >
-        {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
-        {list.data && charges.length === 0 && (
-          <Empty icon={<IconReceipt size={22} />} title="No charges">
-            {query.size > 0 ? (
-              'No charge matches these filters.'
-            ) : (
-              <>
-                Tools charge your balance with your{' '}
-                <Anchor href="/console/keys">consumer key</Anchor>.
-              </>
-            )}
-          </Empty>
-        )}
-        {charges.length > 0 && <ChargeTable charges={charges} onOpen={open} />}
-        {list.hasNextPage && (
-          <Group justify="center" p="md">
-            <Button
-              variant="default"
-              loading={list.isFetchingNextPage}
-              onClick={() => void list.fetchNextPage()}
-            >
-              Load more
-            </Button>
-          </Group>
-        )}
+        <PagedList
+          list={list}
+          isEmpty={charges.length === 0}
+          empty={
+            <Empty icon={<IconReceipt size={22} />} title="No charges">
+              {query.size > 0 ? (
+                'No charge matches these filters.'
+              ) : (
+                <>
+                  Tools charge your balance with your{' '}
+                  <Anchor href="/console/keys">consumer key</Anchor>.
+                </>
+              )}
+            </Empty>
+          }
+        >
+          <ChargeTable charges={charges} onOpen={open} />
+        </PagedList>
       </Card>
       <ChargeSheet
         charge={charges.find(({ id }) => id === charge)}

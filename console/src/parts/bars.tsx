@@ -1,7 +1,8 @@
-/** A card of amounts, as a chart that loads by itself and a table with the same numbers. */
+/** A card that shows amounts as a chart or as a table. The chart is loaded on demand. */
 import { Group, SegmentedControl, Skeleton, Table, Text } from '@mantine/core';
 import { lazy, Suspense, useState, type ReactNode } from 'react';
 import { decimalsOfAll } from '../format.ts';
+import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Money } from './values.tsx';
 
@@ -16,9 +17,9 @@ interface BarsProps {
   readonly title: string;
   readonly aside?: ReactNode;
   readonly bars: readonly Bar[];
-  /** What is said when all of them are nothing: an empty chart says less. */
+  /** Shown in place of an empty chart when every amount is zero. */
   readonly empty: string;
-  /** What the labels are, and what the amounts are. */
+  /** The headings of the two columns: `what` of the labels, `of` of the amounts. */
   readonly what: string;
   readonly of: string;
   readonly horizontal?: boolean;
@@ -60,35 +61,28 @@ export function BarsCard(props: BarsProps) {
           <Chart bars={bars} of={of} horizontal={horizontal} height={height} />
         </Suspense>
       ) : (
-        <Table.ScrollContainer
+        <ScrollTable
+          label={`${of} by ${what.toLowerCase()}`}
           minWidth={260}
-          type="native"
-          mah={320}
-          tabIndex={0}
-          role="region"
-          aria-label={`${of} by ${what.toLowerCase()}`}
+          maxHeight={320}
+          head={
+            <>
+              <Table.Th>{what}</Table.Th>
+              <Table.Th className="money">{of}</Table.Th>
+            </>
+          }
         >
-          <Table>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>{what}</Table.Th>
-                <Table.Th className="money">{of}</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {bars.map(({ label, amount }) => (
-                <Table.Tr key={label}>
-                  <Table.Td>
-                    <bdi className="breaks">{label}</bdi>
-                  </Table.Td>
-                  <Table.Td className="money">
-                    <Money dollars={amount} decimals={decimals} />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+          {bars.map(({ label, amount }) => (
+            <Table.Tr key={label}>
+              <Table.Td>
+                <bdi className="breaks">{label}</bdi>
+              </Table.Td>
+              <Table.Td className="money">
+                <Money dollars={amount} decimals={decimals} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
       )}
     </Card>
   );

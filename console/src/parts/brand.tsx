@@ -1,4 +1,4 @@
-/** The name, with its mark. */
+/** The logo and the name. */
 import { Group, Text } from '@mantine/core';
 import icon from '../icon.svg';
 

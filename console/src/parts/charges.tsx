@@ -1,4 +1,4 @@
-/** Lists of charges: filters that live in the address, pages by cursor, and a sheet for one of them. */
+/** Lists of charges: their filters, the table, and a drawer with the details of one. */
 import {
   Alert,
   Button,
@@ -18,6 +18,7 @@ import { useEffect, useState, type ReactNode } from 'react';
 import type { Usage, Verified } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
+import { ScrollTable } from './lists.tsx';
 import { CopyText, Id, Money, Time } from './values.tsx';
 
 export type Charge = Usage['charges'][number] & { readonly consumerId?: string };
@@ -28,7 +29,7 @@ export interface ChargeFilter {
   readonly to?: string;
 }
 
-/** The query string that the API takes. Days are the reader's own. */
+/** The query string for the API. Days begin and end in the browser's time zone. */
 export function queryOf({ tool, from, to }: ChargeFilter): URLSearchParams {
   const query = new URLSearchParams();
   if (tool !== undefined) query.set('tool', tool);
@@ -104,48 +105,42 @@ interface TableProps {
 export function ChargeTable({ charges, onOpen }: TableProps) {
   const decimals = decimalsOfAll(charges.map(({ amount }) => amount));
   return (
-    <Table.ScrollContainer
+    <ScrollTable
+      label="Charges"
       minWidth={300}
-      type="native"
-      tabIndex={0}
-      role="region"
-      aria-label="Charges"
+      highlightOnHover
+      head={
+        <>
+          <Table.Th>Time</Table.Th>
+          <Table.Th>Tool</Table.Th>
+          <Table.Th className="money">Amount</Table.Th>
+        </>
+      }
     >
-      <Table highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Time</Table.Th>
-            <Table.Th>Tool</Table.Th>
-            <Table.Th className="money">Amount</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {charges.map(({ id, tool, amount, refunded, createdAt }) => (
-            <Table.Tr key={id} className="row-button" onClick={() => onOpen(id)}>
-              <Table.Td>
-                <UnstyledButton fz="sm" onClick={() => onOpen(id)}>
-                  <VisuallyHidden>Charge of {tool}, </VisuallyHidden>
-                  <Time iso={createdAt} />
-                </UnstyledButton>
-              </Table.Td>
-              <Table.Td>
-                <bdi className="one-line" title={tool}>
-                  {tool}
-                </bdi>
-              </Table.Td>
-              <Table.Td className="money">
-                <Money dollars={amount} decimals={decimals} />
-                {refunded > 0 && (
-                  <Text size="xs" c="dimmed">
-                    <Money dollars={refunded} /> refunded
-                  </Text>
-                )}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+      {charges.map(({ id, tool, amount, refunded, createdAt }) => (
+        <Table.Tr key={id} className="row-button" onClick={() => onOpen(id)}>
+          <Table.Td>
+            <UnstyledButton fz="sm" onClick={() => onOpen(id)}>
+              <VisuallyHidden>Charge for {tool}, </VisuallyHidden>
+              <Time iso={createdAt} />
+            </UnstyledButton>
+          </Table.Td>
+          <Table.Td>
+            <bdi className="one-line" title={tool}>
+              {tool}
+            </bdi>
+          </Table.Td>
+          <Table.Td className="money">
+            <Money dollars={amount} decimals={decimals} />
+            {refunded > 0 && (
+              <Text size="xs" c="dimmed">
+                <Money dollars={refunded} /> refunded
+              </Text>
+            )}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
   );
 }
 
@@ -156,7 +151,7 @@ interface SheetProps {
   readonly children?: ReactNode;
 }
 
-/** All of one charge, with its receipt and whether it holds. */
+/** The details of one charge, with its receipt, which can be verified. */
 export function ChargeSheet({ charge, onClose, as, children }: SheetProps) {
   return (
     <Drawer opened={charge !== undefined} onClose={onClose} title="Charge" size="md">

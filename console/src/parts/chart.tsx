@@ -1,4 +1,4 @@
-/** The chart itself, in a file of its own: it is as large as the rest of the console. */
+/** The chart. It has its own file, loaded on demand: its library is as large as the rest of the console. */
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import { usd } from '../format.ts';

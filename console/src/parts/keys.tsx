@@ -1,4 +1,4 @@
-/** Keys of one kind: listed, created, rolled, revoked. A new key is shown once. */
+/** Lists, creates, rolls and revokes keys of one kind. A new key is shown once. */
 import {
   ActionIcon,
   Alert,
@@ -19,6 +19,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Key, Keys, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
 import { CopyText, Time } from './values.tsx';
@@ -28,7 +29,7 @@ interface KeysProps {
   readonly kind: Key['kind'];
   readonly title: string;
   readonly empty: string;
-  /** What to do with a key, shown below it while it can be seen. */
+  /** How to use a new key, shown below it. */
   readonly snippet?: (key: string) => ReactNode;
 }
 
@@ -120,47 +121,40 @@ function KeyTable({
 }) {
   const prefix = useSession().data?.keyPrefix ?? '';
   return (
-    <Table.ScrollContainer
+    <ScrollTable
+      label={label}
       minWidth={560}
-      type="native"
-      tabIndex={0}
-      role="region"
-      aria-label={label}
+      head={
+        <>
+          <Table.Th>Name</Table.Th>
+          <Table.Th>Created</Table.Th>
+          <Table.Th>Last used</Table.Th>
+          <Table.Th>State</Table.Th>
+          <Table.Th aria-label="Actions" />
+        </>
+      }
     >
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Name</Table.Th>
-            <Table.Th>Created</Table.Th>
-            <Table.Th>Last used</Table.Th>
-            <Table.Th>State</Table.Th>
-            <Table.Th aria-label="Actions" />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {keys.map((key) => (
-            <Table.Tr key={key.id}>
-              <Table.Td>
-                <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
-                <Text size="xs" c="dimmed" className="id">
-                  {prefix}_{MARKS[key.kind]}_…{key.lastFour}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Time iso={key.createdAt} relative />
-              </Table.Td>
-              <Table.Td>
-                {key.lastUsedAt === null ? 'Never' : <Time iso={key.lastUsedAt} relative />}
-              </Table.Td>
-              <Table.Td>
-                <State of={key} />
-              </Table.Td>
-              <Table.Td>{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+      {keys.map((key) => (
+        <Table.Tr key={key.id}>
+          <Table.Td>
+            <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+            <Text size="xs" c="dimmed" className="id">
+              {prefix}_{MARKS[key.kind]}_…{key.lastFour}
+            </Text>
+          </Table.Td>
+          <Table.Td>
+            <Time iso={key.createdAt} relative />
+          </Table.Td>
+          <Table.Td>
+            {key.lastUsedAt === null ? 'Never' : <Time iso={key.lastUsedAt} relative />}
+          </Table.Td>
+          <Table.Td>
+            <State of={key} />
+          </Table.Td>
+          <Table.Td>{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
   );
 }
 
@@ -185,7 +179,7 @@ function State({ of: key }: { readonly of: Key }) {
   return (
     <>
       <Badge variant="dot" color={key.expiresAt === null ? 'green' : 'orange'} tt="none" fw={500}>
-        {key.expiresAt === null ? 'Active' : 'Ending'}
+        {key.expiresAt === null ? 'Active' : 'Expiring'}
       </Badge>
       {key.expiresAt !== null && (
         <Text size="xs" c="dimmed">
@@ -285,9 +279,9 @@ function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: N
       }}
     >
       <Stack gap="md">
-        <Text>A new key replaces this one. Until the old key ends, both work.</Text>
+        <Text>A new key replaces this one. Both work until the old key expires.</Text>
         <Select
-          label="Old key ends"
+          label="Old key expires"
           data={OVERLAPS}
           value={overlap}
           allowDeselect={false}

@@ -1,4 +1,4 @@
-/** The frame of a page: its title, what belongs beside it, and cards below. */
+/** The layout of a page: its title, actions beside it, and cards below. */
 import { Box, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
 
@@ -35,7 +35,7 @@ interface CardProps {
   readonly title?: string;
   readonly aside?: ReactNode;
   readonly children: ReactNode;
-  /** For tables, which have their own spacing. */
+  /** Without padding, for tables, which have their own. */
   readonly flush?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What surrounds every page of who is signed in: navigation, the account, and whether we can be reached. */
+/** The frame around every page after sign-in: navigation, the account menu and the connection notice. */
 import {
   ActionIcon,
   Alert,
@@ -147,7 +147,7 @@ function Entries({ entries, path }: { readonly entries: readonly Entry[]; readon
   ));
 }
 
-/** Says that nothing can be reached, asks again until it can, and then loads what is shown again. */
+/** Says that Farebox cannot be reached, retries until it can, then reloads the data on the page. */
 function ConnectionNote() {
   const isAway = useSyncExternalStore(watchConnection, isUnreachable);
   const queries = useQueryClient();
@@ -164,7 +164,7 @@ function ConnectionNote() {
   if (!isAway) return null;
   return (
     <Alert color="orange" mb="lg" role="status" title="Farebox cannot be reached">
-      What you typed is kept. We keep trying, and this page continues when the connection is back.
+      Your input is kept. We keep trying, and this page continues once the connection is back.
     </Alert>
   );
 }

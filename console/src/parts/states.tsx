@@ -1,4 +1,4 @@
-/** What a page shows while it has nothing to show: loading, failed, empty, not there. */
+/** What a page shows in place of its data: loading, failed, empty, not found. */
 import {
   Alert,
   Button,
@@ -54,7 +54,7 @@ export function Failed({
       <Text size="sm">{error.message}</Text>
       {requestId !== undefined && (
         <Text size="sm" mt={4}>
-          Request id: <Code>{requestId}</Code>
+          Request ID: <Code>{requestId}</Code>
         </Text>
       )}
       {onRetry && (
@@ -66,7 +66,7 @@ export function Failed({
   );
 }
 
-/** The data of a query once it is there; before that, or without it, what became of it. */
+/** Renders the data of a query once it has loaded; until then a loader, or the error. */
 export function Loaded<T>({
   query,
   children,
@@ -89,7 +89,7 @@ export function NotFound() {
       <Paper maw={420}>
         <Title order={1}>Page not found</Title>
         <Text c="dimmed" mt="xs" mb="md">
-          This address leads nowhere. It may have been typed wrong.
+          This page does not exist. Check the address.
         </Text>
         <Button component={Link} to="/balance">
           Go to your balance

@@ -1,4 +1,4 @@
-/** What to do first. A step ticks itself off when it happened, and the card goes when all did. */
+/** First steps for a new account. Each is ticked off once it is done; the card disappears after the last. */
 import { Anchor, Group, Stack, Text, ThemeIcon } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';

@@ -85,7 +85,7 @@ export function Id({ id }: { readonly id: string }) {
   return (
     <Group gap={4} wrap="nowrap" style={{ minWidth: 0 }}>
       <span className="id breaks">{id}</span>
-      <CopyIcon value={id} label="Copy id" />
+      <CopyIcon value={id} label="Copy ID" />
     </Group>
   );
 }

@@ -26,7 +26,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-/** No validator badge: it would send the document's address to another host. Keys typed here are not kept. */
+/** No validator badge: it would send the document's address to another host. Keys typed here are not stored. */
 const START = `
 SwaggerUIBundle({
   url: '/openapi.json',
@@ -72,7 +72,7 @@ function get(path: string, middleware: Middleware): Route {
   return { method: 'get', path, middleware };
 }
 
-/** Read and compressed at the first request, then kept: half a megabyte for both files. */
+/** Read and compressed at the first request, then kept in memory: half a megabyte for both files. */
 function serve(name: Asset): Middleware {
   let compressed: Promise<Buffer> | undefined;
   return async (ctx: Context) => {
@@ -89,7 +89,9 @@ function readAsset(name: Asset): Promise<Buffer> {
   return readFile(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`));
 }
 
-/** Quality 5: a twentieth of a second, and a tenth larger than the best, which takes seconds. */
+/**
+ * Quality 5 takes a twentieth of a second and gives a result a tenth larger than the best quality, which takes seconds.
+ */
 async function compressAsset(name: Asset): Promise<Buffer> {
   return promisify(brotliCompress)(await readAsset(name), {
     params: { [constants.BROTLI_PARAM_QUALITY]: 5 },

@@ -1,6 +1,6 @@
 /**
- * The console's built files. Those below assets/ have a hash in their names and are cached for ever; every other
- * path is a page of the application, which is one document. Nothing of it comes from another host.
+ * Serves the console's built files. Files below assets/ have a hash in their names and are cached forever; every other
+ * path is a page of the application, which is one document. Nothing is loaded from another host.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Styles may be inline, because the components set sizes and colours so; scripts never. */
+/** Inline styles are allowed, because the components set sizes and colors that way; inline scripts are not. */
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -49,14 +49,14 @@ export function consolePages(api: Api): Middleware {
     if (path !== '/console' && !path.startsWith('/console/')) return next();
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();
     if (!existsSync(join(BUILT, 'index.html'))) {
-      throw new ApiError('not_found', 'The console is not built: `npm run build:console`.');
+      throw new ApiError('not_found', 'The console is not built. Run `npm run build:console`.');
     }
     if (!path.startsWith(ASSETS)) {
       return send(ctx, await readBuilt('index.html'), '.html', 'no-cache');
     }
     names ??= new Set(readdirSync(join(BUILT, 'assets')));
     const name = path.slice(ASSETS.length);
-    if (!names.has(name)) throw new ApiError('not_found', 'There is nothing at this path.');
+    if (!names.has(name)) throw new ApiError('not_found', 'This path does not exist.');
     const file = await fileOf(`assets/${name}`);
     send(ctx, file, extname(name), 'public, max-age=31536000, immutable');
   };
@@ -80,7 +80,7 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
     'Cache-Control': caching,
     'Content-Security-Policy': CSP,
     'X-Content-Type-Options': 'nosniff',
-    // Not `no-referrer`, under which browsers send `Origin: null` with our own requests.
+    // Not `no-referrer`, which makes browsers send `Origin: null` with our own requests.
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     Vary: 'Accept-Encoding',

@@ -1,4 +1,4 @@
-/** Mails that were kept instead of sent, where that is set: what `npm start` has in place of a mail server. */
+/** Shows mails that were kept instead of sent, if so configured. `npm start` uses this in place of a mail server. */
 import type { Middleware } from 'koa';
 import { ApiError } from '../../domain/errors.ts';
 import { listMails } from '../../store/console/mails.ts';
@@ -7,7 +7,7 @@ import { escapeHtml, respondPage } from './html-pages.ts';
 
 export function getDevMail(api: Api): Middleware {
   return async (ctx) => {
-    if (!api.config.mail.isKept) throw new ApiError('not_found', 'There is nothing at this path.');
+    if (!api.config.mail.isKept) throw new ApiError('not_found', 'This path does not exist.');
     const mails = await listMails(api.database);
     const shown = mails.map(
       ({ recipient, subject, body, createdAt }) =>
@@ -16,7 +16,7 @@ export function getDevMail(api: Api): Middleware {
     );
     respondPage(ctx, 200, {
       title: 'Mail',
-      body: `<h1>Mail</h1><p>No mail server is set, so mails are shown here.</p>${shown.join('') || '<p>No mails yet.</p>'}`,
+      body: `<h1>Mail</h1><p>No mail server is configured, so mails appear here.</p>${shown.join('') || '<p>No mails yet.</p>'}`,
     });
   };
 }

@@ -1,4 +1,4 @@
-/** For whatever watches the process: is it alive, and can it take charges. */
+/** Health checks for monitoring: whether the process is alive, and whether it can take charges. */
 import type { Middleware } from 'koa';
 import type { Api } from '../services.ts';
 import { respondJson } from '../respond.ts';
@@ -7,7 +7,7 @@ export const getHealth: Middleware = async (ctx) => {
   respondJson(ctx, { status: 200, body: { status: 'ok' } });
 };
 
-/** 200 when charges can be taken; Temporal's state is for information. */
+/** 200 when charges can be taken; Temporal's state is informational. */
 export function getReadiness(api: Api): Middleware {
   return async (ctx) => {
     const { isPostgresUp, isTemporalUp } = await api.readiness.check();

@@ -1,4 +1,4 @@
-/** The frame of the few pages that are not the console's, and the page that says what error codes mean. */
+/** The frame of the few pages outside the console, and the page that explains the error codes. */
 import type { Middleware } from 'koa';
 import { ERRORS } from '../../domain/errors.ts';
 import { respond } from '../respond.ts';
@@ -41,7 +41,7 @@ button, a.button { display: block; cursor: pointer; font-weight: 600; text-align
 a { color: light-dark(#4338ca, #a5b4fc); }
 `;
 
-/** Nothing runs here and nothing frames it; forms go to us alone. */
+/** No scripts, no framing, and forms only to this server. */
 const PAGE_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -51,11 +51,11 @@ const PAGE_HEADERS = {
 
 export interface HtmlPage {
   readonly title: string;
-  /** HTML, with all text from elsewhere escaped. */
+  /** HTML; text from elsewhere must be escaped. */
   readonly body: string;
   /** A narrow page with one thing to do. */
   readonly isCard?: true;
-  /** Loads `url`, else the page itself, after as many seconds. */
+  /** Loads `url`, or the page itself, after `seconds`. */
   readonly refresh?: { readonly seconds: number; readonly url?: string };
 }
 

@@ -1,4 +1,4 @@
-/** The API described for programs, and for everybody: `/openapi.json` and `/llms.txt`. */
+/** Public descriptions of the API for programs: `/openapi.json` and `/llms.txt`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Middleware } from 'koa';
@@ -9,7 +9,7 @@ import { respond } from '../respond.ts';
 
 const PACKAGE = join(import.meta.dirname, '../../../package.json');
 
-/** It changes with a release only. */
+/** The documents change only with a release. */
 const CACHE_CONTROL = 'public, max-age=300';
 
 export function getOpenApi(endpoints: readonly Endpoint[]): Middleware {

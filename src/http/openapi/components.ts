@@ -1,4 +1,4 @@
-/** The schemas of the document by name: the names under which `src/schemas` exports them. */
+/** The document's named schemas, under the names by which `src/schemas` exports them. */
 import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
 import * as balance from '../../schemas/balance.ts';
@@ -29,7 +29,7 @@ const ROOMS = [
 ];
 
 /**
- * Bodies and replies, and what they share, by what they look like: an optional member is a copy of its schema.
+ * Bodies, replies and their shared parts, found by content, because an optional member is a copy of its schema.
  * Parameters are written out where they are used.
  */
 const NAMES: ReadonlyMap<string, string> = new Map(
@@ -45,7 +45,7 @@ export function components(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(named.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The schema with a reference for each part of it that has a name. */
+/** The schema with every named part replaced by a reference. */
 export function componentOf(schema: TSchema): unknown {
   return referenced(schema);
 }
@@ -64,17 +64,19 @@ function inlined(value: unknown): unknown {
     // Examples are data, not schemas.
     .map(([key, member]) => [key, key === 'examples' ? member : referenced(member)] as const);
   if (patternProperties === undefined) return Object.fromEntries(members);
-  // A map from any name: which names there may be is in the description.
+  // A map with arbitrary names; the description says which names are allowed.
   const [schema] = Object.values(patternProperties as object);
   return { ...Object.fromEntries(members), additionalProperties: referenced(schema) };
 }
 
-/** Classes of Unicode are for JavaScript alone. The description says what they do, and the lengths stay. */
+/**
+ * Only JavaScript has Unicode classes in this syntax. The description explains the restriction, and the lengths stay.
+ */
 function isPortable(pattern: string): boolean {
   return !pattern.includes('\\p{');
 }
 
-/** Of a whole object, or of one of several. */
+/** Whether the schema is an object, or a union of objects. */
 function isBody(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('properties' in value || 'anyOf' in value);
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document: a fold over the table of routes, with nothing in it that the table does not say. */
+/** The OpenAPI 3.1 document: derived from the table of routes alone. */
 import type { TSchema } from 'typebox';
 import type { Endpoint } from '../endpoint.ts';
 import { componentOf, components } from './components.ts';
@@ -56,9 +56,9 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       summary: 'Prepaid-balance billing for tool servers.',
       description:
         'Amounts are JSON numbers in dollars. Times are ISO 8601 in UTC. A 2xx status is durable. ' +
-        'With 503 and every 4xx but 409, nothing happened. With 409, 500 or a lost connection the ' +
-        'outcome is unknown: the same request with the same `Idempotency-Key` tells. Ignore members ' +
-        'that you do not know: a later version may add some.',
+        'With 503 and every 4xx except 409, nothing happened. With 409, 500 or a lost connection, the ' +
+        'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore members ' +
+        'that you do not know: later versions may add some.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document.' }],

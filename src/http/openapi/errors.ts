@@ -1,4 +1,4 @@
-/** Which errors an endpoint can answer, and how the document says so. */
+/** The errors that an endpoint can return, and their form in the document. */
 import { ERRORS, errorTypeOf, type ErrorCode } from '../../domain/errors.ts';
 import type { ErrorReply } from '../../schemas/errors.ts';
 import type { Role } from '../authenticate.ts';
@@ -18,7 +18,7 @@ const OF_BODY: readonly ErrorCode[] = [
   'unsupported_media_type',
 ];
 
-/** The codes that follow from the row, and those that it names. */
+/** The codes that follow from the row, and those it names. */
 export function errorCodesOf(
   endpoint: Contract & Pick<Endpoint, 'isWrite'>,
 ): ReadonlySet<ErrorCode> {
@@ -68,7 +68,7 @@ function response(status: number, codes: readonly ErrorCode[]): unknown {
   };
 }
 
-/** An example of each code, without the facts that some have. A message is for people, and may differ. */
+/** An example of each code, without the additional members that some have. Messages are for people and may vary. */
 export function errorExamples(endpoints: readonly Endpoint[]): Readonly<Record<string, unknown>> {
   const codes = new Set(endpoints.flatMap((endpoint) => [...errorCodesOf(endpoint)]));
   return Object.fromEntries([...codes].map((code) => [code, { value: exampleError(code) }]));

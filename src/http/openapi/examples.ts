@@ -1,4 +1,4 @@
-/** An example of a whole body, put together from the examples of its parts. */
+/** Builds an example of a whole body from the examples of its parts. */
 import type { TSchema } from 'typebox';
 
 interface Shape {
@@ -9,7 +9,7 @@ interface Shape {
   readonly anyOf?: readonly Shape[];
 }
 
-/** Members that a success does not have: an example shows the usual case. */
+/** Members that a usual success lacks; examples show the usual case. */
 const UNUSUAL = ['replayed', 'error', 'lastError'];
 
 export function exampleOf(schema: TSchema | Shape): unknown {

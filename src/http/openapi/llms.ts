@@ -1,4 +1,4 @@
-/** `/llms.txt`: the API in a page of Markdown, for programs that read prose. A fold over the table of routes. */
+/** `/llms.txt`: the API on one page of Markdown, for language models. Derived from the table of routes. */
 import type { Endpoint } from '../endpoint.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
@@ -8,7 +8,7 @@ const KEYS: Readonly<Record<Role, string>> = {
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
   legacy: 'legacy key, in `X-Service-Key`',
-  session: 'the session of the console',
+  session: 'the console session',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

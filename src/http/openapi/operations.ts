@@ -1,14 +1,14 @@
 /**
- * The prose of the API reference, by operation id: what each endpoint does, in the caller's words. A row of
- * the table of routes names its operation; a row without prose does not compile.
+ * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
+ * of the table of routes names its operation; a row without prose does not compile.
  */
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
-  Balance: 'What a consumer has and has spent.',
+  Balance: 'Read the balance and what was spent.',
   'Top-ups': 'Add money to a balance.',
-  Earnings: "A developer's earnings, tools and statements.",
-  Keys: 'The keys of an account, for its owner in the console.',
+  Earnings: 'Read earnings and statements, and manage tools.',
+  Keys: 'Manage the keys of an account, as its owner in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
   'Agents (legacy)':
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
@@ -34,7 +34,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Makes up to 1,000 charges. Each is accepted or refused by itself, and its result has the status ' +
+      'Makes up to 1,000 charges. Each is accepted or refused on its own, and its result has the status ' +
       'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
       'each charge an `idempotencyKey`.',
   },
@@ -59,7 +59,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Refund a charge',
     description:
-      'Gives a charge back to its consumer, in whole or in part, as long as some of it is left. The ' +
+      'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
   createHold: {
@@ -68,15 +68,15 @@ export const OPERATIONS = {
     description:
       'Reserves the amount on the balance of the consumer whose key is `apiKey`, so that nothing else ' +
       'can spend it. Capture the hold when you know what the call cost, or release it when the call ' +
-      'failed. A hold that you do neither with expires after `expiresIn` seconds. Send an ' +
-      '`Idempotency-Key` to be able to retry: the same key and body return the same hold as it is now.',
+      'failed. Otherwise it expires after `expiresIn` seconds. Send an ' +
+      '`Idempotency-Key` to be able to retry: the same key and body return the same hold, in its current state.',
   },
   listHolds: {
     tag: 'Holds',
     summary: 'List holds',
     description:
       'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
-      'those on its balance. `metadata` is for the developer alone.',
+      'those on its balance. Only the developer sees `metadata`.',
   },
   getHold: {
     tag: 'Holds',
@@ -95,21 +95,21 @@ export const OPERATIONS = {
     tag: 'Holds',
     summary: 'Extend a hold',
     description:
-      'Lets a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
+      'Makes a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
       'placed. Never shortens a hold.',
   },
   releaseHold: {
     tag: 'Holds',
     summary: 'Release a hold',
     description:
-      'Gives back what the hold still reserves. Releasing it again changes nothing and returns the same.',
+      'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same reply.',
   },
   verifyReceipt: {
     tag: 'Receipts',
     summary: 'Verify a receipt',
     description:
-      'Tells whether a receipt is genuine and unchanged, and what it says. Nothing is shown of a ' +
-      'receipt that is not valid.',
+      'Tells whether a receipt is genuine and unchanged, and returns its contents. The reply has no ' +
+      'contents if the receipt is not valid.',
   },
   createPublicReceipt: {
     tag: 'Receipts',
@@ -121,7 +121,7 @@ export const OPERATIONS = {
   listReceiptKeys: {
     tag: 'Receipts',
     summary: 'List your receipt keys',
-    description: 'Returns the keys that verify your receipts without a request.',
+    description: 'Returns the keys with which you can verify your receipts offline.',
   },
   getBalance: {
     tag: 'Balance',
@@ -130,14 +130,14 @@ export const OPERATIONS = {
   },
   listUsage: {
     tag: 'Balance',
-    summary: 'List what you were charged',
+    summary: 'List your usage',
     description:
-      'Returns your charges, newest first. `total` covers all charges that match, on every page, less ' +
-      'the refunds made in the same time.',
+      'Returns the charges to your balance, newest first. `total` covers all matching charges, not only this page, less ' +
+      'the refunds made in the same period.',
   },
   exportUsage: {
     tag: 'Balance',
-    summary: 'Download what you were charged as CSV',
+    summary: 'Download your usage as CSV',
     description:
       'Returns all charges that match, newest first. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
       '`refunded`, `developerId`.',
@@ -147,7 +147,7 @@ export const OPERATIONS = {
     summary: 'Top up from the saved card',
     description:
       'Charges the saved card and credits the balance. The status is 201 once it is credited. It is ' +
-      '202 when the payment takes longer than 10 seconds: read the top-up to see how it ends. The owner ' +
+      '202 when the payment takes longer than 10 seconds: get the top-up later to see how it ended. The owner ' +
       'of the account must have consented to direct top-ups.',
   },
   listTopUps: {
@@ -186,7 +186,7 @@ export const OPERATIONS = {
   getDeveloper: {
     tag: 'Earnings',
     summary: 'Get your developer settings',
-    description: 'Returns what you have set for yourself.',
+    description: 'Returns your settings.',
   },
   updateDeveloper: {
     tag: 'Earnings',
@@ -198,40 +198,42 @@ export const OPERATIONS = {
   },
   listUsageByDay: {
     tag: 'Balance',
-    summary: 'List what was spent by day',
+    summary: 'List usage by day',
     description:
-      'Returns each UTC day from `from`, the beginning of a day at most 100 days ago, to today.',
+      'Returns the amount spent on each UTC day from `from` to today. `from` is the beginning of a UTC day, at most 100 days ago.',
   },
   getSession: {
     tag: 'Keys',
-    summary: 'Get who is signed in',
-    description: 'Returns the account of the session.',
+    summary: 'Get the session',
+    description: 'Returns the account that is signed in.',
   },
   listKeys: {
     tag: 'Keys',
     summary: 'List your keys',
-    description: 'Returns all keys of the account, oldest first, those that have ended too.',
+    description: 'Returns all keys of the account, oldest first, including inactive keys.',
   },
   createKey: {
     tag: 'Keys',
     summary: 'Create a key',
-    description: 'The key is in this reply and nowhere else. An account has at most 100 keys.',
+    description:
+      'Creates a key. Only this reply contains it. An account has at most 100 active keys.',
   },
   rollKey: {
     tag: 'Keys',
     summary: 'Roll a key',
-    description: 'Creates a key of the same kind and name, and ends the old one after the overlap.',
+    description:
+      'Creates a key with the same kind and name. The old key stops working after the overlap.',
   },
   revokeKey: {
     tag: 'Keys',
     summary: 'Revoke a key',
-    description: 'Ends the key everywhere within a second. This cannot be undone.',
+    description: 'Makes the key stop working everywhere within a second. This cannot be undone.',
   },
   createTool: {
     tag: 'Earnings',
     summary: 'Register a tool',
     description:
-      'Registers a tool under a name of your choice. A charge need not name its price then.',
+      'Registers a tool under a name of your choice. Charges for a tool with a price need no amount.',
   },
   listTools: {
     tag: 'Earnings',
@@ -252,14 +254,14 @@ export const OPERATIONS = {
     tag: 'Earnings',
     summary: 'List the top-ups that paid for your charges',
     description:
-      'Returns the top-ups of which a part was spent on your tools, newest first. A balance spends its ' +
+      'Returns the top-ups that were at least partly spent on your tools, newest first. A balance spends its ' +
       'oldest top-up first.',
   },
   exportStatement: {
     tag: 'Earnings',
     summary: 'Download a monthly statement as CSV',
     description:
-      'Returns a row for each entry; all amounts but the last add up to the last. Columns: `date`, ' +
+      'Returns a row for each entry. The amounts of all rows but the last add up to the last. Columns: `date`, ' +
       '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`.',
   },
   getStatement: {
@@ -272,12 +274,12 @@ export const OPERATIONS = {
   registerAgent: {
     tag: 'Agents (legacy)',
     summary: 'Register an agent',
-    description: 'Registers an agent under an id of your choice, or changes one of your own.',
+    description: 'Registers an agent under an id of your choice, or updates one of your own.',
   },
   resolveAgents: {
     tag: 'Agents (legacy)',
     summary: 'Find agents',
-    description: 'Finds agents by words, the best match first.',
+    description: 'Finds agents by keywords, best match first.',
   },
   previewIntent: {
     tag: 'Agents (legacy)',
@@ -292,20 +294,20 @@ export const OPERATIONS = {
   getGrant: {
     tag: 'Agents (legacy)',
     summary: 'Get a grant',
-    description: 'Returns a grant that your account made.',
+    description: 'Returns a grant that your account created.',
   },
   revokeGrant: {
     tag: 'Agents (legacy)',
     summary: 'Revoke a grant',
     description:
-      'Ends a grant. Invocations that have begun continue. Revoking it again changes nothing.',
+      'Revokes a grant. Invocations in progress continue. Revoking it again changes nothing.',
   },
   invokeAgent: {
     tag: 'Agents (legacy)',
     summary: 'Invoke an agent',
     description:
       'Calls an agent under a grant. The status is 200 when it has ended within two seconds, otherwise ' +
-      '202: read the invocation to see how it ends.',
+      '202: get the invocation later to see how it ended.',
   },
   getInvocation: {
     tag: 'Agents (legacy)',

@@ -1,4 +1,4 @@
-/** The three kinds of key and the console's session, as the document names them, and which of them each role sends. */
+/** The document's names for the three kinds of key and the console's session, and which of them each role uses. */
 import type { Role } from '../authenticate.ts';
 
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
@@ -10,7 +10,7 @@ export const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Service-Key',
-    description: 'A legacy key, `..._sk_...`, for the endpoints of agents.',
+    description: 'A legacy key, `..._sk_...`, for the agents endpoints.',
   },
   session: {
     type: 'apiKey',

@@ -5,7 +5,15 @@ import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
 import type { Micros } from '../../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 
 export interface NewAccount {
   readonly email: string;
@@ -143,7 +151,7 @@ const Account = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   developerId: Type.String(),
-  consentCeilingMicros: Type.Union([Type.Integer(), Type.Null()]),
+  consentCeilingMicros: nullable(micros),
 });
 
 export type Account = Static<typeof Account>;

@@ -2,9 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
-import { row, sql, type Connection } from '../database.ts';
-
-const Nullable = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
+import { nullable, row, sql, type Connection } from '../database.ts';
 
 const KeyOwner = Type.Object({
   keyId: Type.String(),
@@ -15,7 +13,7 @@ const KeyOwner = Type.Object({
   consumerId: Type.String(),
   developerId: Type.String(),
   developerNumber: Type.Integer(),
-  expiresAt: Nullable(Type.String()),
+  expiresAt: nullable(Type.String()),
 });
 
 /** An active key and its owner. */
@@ -97,12 +95,12 @@ const StoredKey = Type.Object({
   id: Type.String(),
   kind: KeyOwner.properties.kind,
   accountId: Type.String(),
-  name: Nullable(Type.String()),
+  name: nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
-  expiresAt: Nullable(Type.String()),
-  revokedAt: Nullable(Type.String()),
-  lastUsedAt: Nullable(Type.String()),
+  expiresAt: nullable(Type.String()),
+  revokedAt: nullable(Type.String()),
+  lastUsedAt: nullable(Type.String()),
 });
 
 export type StoredKey = Static<typeof StoredKey>;

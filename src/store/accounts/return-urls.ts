@@ -1,8 +1,8 @@
 /** Where a developer wants people sent back to who topped up through a link of one of its refusals. */
 import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
-const urlRow = row(Type.Object({ url: Type.Union([Type.String(), Type.Null()]) }));
+const urlRow = row(Type.Object({ url: nullable(Type.String()) }));
 
 /** Null when the developer has registered none, or does not exist. */
 export async function findReturnUrl(

@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import { queriesOf, type Offer, type Term, type WordMatch } from '../../domain/agent-search.ts';
 import { searchWords, swappedSpellings } from '../../domain/search-words.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
 /** The most words of a query that are looked up. */
 const WORDS_MAX = 32;
@@ -20,7 +20,7 @@ const SWAPPED_LIKENESS = 0.9;
 const wordMatchRow = row(
   Type.Object({
     asked: Type.String(),
-    word: Type.Union([Type.String(), Type.Null()]),
+    word: nullable(Type.String()),
     agents: Type.Integer(),
     likeness: Type.Number(),
   }),

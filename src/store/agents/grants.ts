@@ -5,7 +5,14 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { GRANT_STATUSES, GRANT_TYPES, type GrantType } from '../../domain/grant.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { postNotice } from '../outbox.ts';
 
 const Grant = Type.Object({
@@ -16,7 +23,7 @@ const Grant = Type.Object({
   type: Type.Enum(GRANT_TYPES),
   status: Type.Enum(GRANT_STATUSES),
   uses: Type.Integer(),
-  maxUses: Type.Union([Type.Integer(), Type.Null()]),
+  maxUses: nullable(Type.Integer()),
   requestHash: Type.String(),
   createdAt: Type.String(),
   expiresAt: Type.String(),
@@ -168,7 +175,7 @@ export async function expireGrant(connection: Connection, id: string): Promise<G
 }
 
 /** Does the same for grants that expired at least `overdueByMs` ago. Returns their number. */
-export async function settleOverdueGrants(
+export async function expireOverdueGrants(
   connection: Connection,
   overdueByMs: number,
 ): Promise<number> {

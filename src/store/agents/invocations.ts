@@ -12,10 +12,15 @@ import {
   type InvocationError,
   type InvocationErrorCode,
 } from '../../domain/invocation.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { findGrantFor, lockGrant, mayUse } from './grants.ts';
-
-const nullableText = Type.Union([Type.String(), Type.Null()]);
 
 const Invocation = Type.Object({
   id: Type.String(),
@@ -26,14 +31,14 @@ const Invocation = Type.Object({
   status: Type.Enum(INVOCATION_STATUSES),
   attempts: Type.Integer(),
   /** JSON, exactly as received. */
-  resultText: nullableText,
-  errorCode: Type.Union([Type.Unsafe<InvocationErrorCode>(Type.String()), Type.Null()]),
-  errorMessage: nullableText,
+  resultText: nullable(Type.String()),
+  errorCode: nullable(Type.Unsafe<InvocationErrorCode>(Type.String())),
+  errorMessage: nullable(Type.String()),
   requestHash: Type.String(),
-  resultHash: nullableText,
+  resultHash: nullable(Type.String()),
   receiptKey: Type.Integer(),
   createdAt: Type.String(),
-  endedAt: nullableText,
+  endedAt: nullable(Type.String()),
 });
 /** A row of `invocations`; ids are UUIDs, hashes in hex, times ISO 8601. */
 export type Invocation = Static<typeof Invocation>;

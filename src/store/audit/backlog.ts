@@ -1,30 +1,30 @@
-/** What waits in the database to be done, and for how long: figures for the metrics. */
+/** The waiting work in the database and its age, for the metrics. */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),
   count: Type.Integer(),
-  /** Of the oldest; 0 if nothing waits. */
+  /** Age of the oldest item; 0 if nothing waits. */
   ageSeconds: Type.Number(),
 });
 export type Waiting = Static<typeof Waiting>;
 
 export interface Backlog {
   readonly waiting: readonly Waiting[];
-  /** How far behind the last complete walk of the processor's books is; null before the first one. */
+  /** Time since the last complete comparison with Stripe; null before the first one. */
   readonly reconciliationAgeSeconds: number | null;
 }
 
 const waitingRow = row(Waiting);
-const ageRow = row(Type.Object({ ageSeconds: Type.Union([Type.Number(), Type.Null()]) }));
+const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
-/** Longer than any payment takes to settle. Without it, every checkout that ever expired would be read. */
+/** Longer than any payment takes to settle. Without this limit, every expired checkout would be read. */
 const TOP_UP_DAYS = 40;
 const DAY_MS = 86_400_000;
 
-/** A webhook leaves a notice, which waits for its workflow as any other does. */
+/** A webhook writes a notice, which waits for its workflow like any other. */
 const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
 
 const ageOf = (time: ReturnType<typeof sql.fragment>) =>

@@ -29,7 +29,7 @@ export const BALANCE_CHECKS = {
     where c.credited_micros <> coalesce(l.micros, 0) or c.credited_micros <> coalesce(l.ends, 0)
       or coalesce(l.gaps, 0) <> 0`,
 
-  'an account and its consumer are one to one': sql.fragment`
+  'each account has one consumer, and each consumer one account': sql.fragment`
     select case when c.id is null then 'account ' || a.id else 'consumer ' || c.id end,
       case when c.id is null then 'has no consumer ' || a.consumer_id || ' in ledger ' || a.ledger
         else 'belongs to no account in ledger ' || c.ledger end
@@ -37,7 +37,7 @@ export const BALANCE_CHECKS = {
     full join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
     where a.id is null or c.id is null`,
 
-  'a movement has the sign of its kind, and a reason where nothing else explains it': sql.fragment`
+  'a movement has the sign of its kind, and a reason if nothing else explains it': sql.fragment`
     select 'movement ' || id, kind || ' of ' || amount_micros || coalesce(', ' || reason, '')
     from farebox.movements
     where case kind when 'adjustment' then false
@@ -45,8 +45,8 @@ export const BALANCE_CHECKS = {
         else amount_micros < 0 end
       or (kind in ('adjustment', 'charge_refund') and coalesce(reason, '') = '')`,
 
-  // The time decides the month of a statement. Ids are made by the processes' clocks, times by PostgreSQL's.
-  'a movement was booked when its id was made': sql.fragment`
+  // The time determines the month of a statement. Ids use the processes' clocks, times PostgreSQL's.
+  'the time of a movement matches its id': sql.fragment`
     select 'movement ' || id, 'booked at ' || created_at || ', its id was made at '
       || coalesce(uuid_extract_timestamp(id)::text, 'no time')
     from farebox.movements
@@ -64,9 +64,9 @@ export const BALANCE_CHECKS = {
     where (l.to_micros - l.from_micros <= m.amount_micros
       and l.top_up_id is not distinct from m.top_up_id) is not true`,
 
-  // Whatever is credited goes behind all other lots, and cuts keep the order.
-  'lots lie in the order of their credits': sql.fragment`
-    select 'movement ' || movement_id, 'credited at ' || created_at || ', its lot lies behind that of ' || latest
+  // A credit's lot goes behind all other lots, and cuts keep the order.
+  'lots are in the order of their credits': sql.fragment`
+    select 'movement ' || movement_id, 'credited at ' || created_at || ', its lot is behind that of ' || latest
     from (
       select l.movement_id, m.created_at, max(m.created_at) over (
         partition by l.ledger, l.consumer_id order by l.from_micros, l.to_micros, m.created_at
@@ -75,9 +75,9 @@ export const BALANCE_CHECKS = {
         on m.ledger = l.ledger and m.consumer_id = l.consumer_id and m.id = l.movement_id
     ) o where created_at < latest - ${CLOCKS_APART_MAX}`,
 
-  // Refunds and disputes cut the lots of their own top-up first. So while some of its only lot is unspent, all that
-  // they took came from it; what others took, adjustments among them, may have come from it too.
-  'a lot has what was credited, less what was taken of it': sql.fragment`
+  // Refunds and disputes cut the lots of their own top-up first. So while part of its only lot is unspent, everything
+  // they took came from it. What others took, including adjustments, may have come from it too.
+  'a lot equals its credit less the amounts taken from it': sql.fragment`
     select 'top-up ' || t.top_up_id, 'credited ' || t.credited || ', its own refunds and disputes took ' || t.taken
       || ', others ' || c.taken - t.taken || ', the lot has ' || l.to_micros - l.from_micros
     from (

@@ -1,4 +1,4 @@
-/** The part of the audit that reads every charge: what was spent, by which charges, and what went back of them. */
+/** The part of the audit that reads every charge: the amounts spent, the charges that spent them, and their refunds. */
 import { sql } from '../database.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
 
@@ -24,8 +24,8 @@ export const CHARGE_CHECKS = {
       from farebox.charges
     ) c where spent_micros - amount_micros <> before`,
 
-  // A key is honoured for 62 days: after that it makes a new charge, as documented. A day is for clocks that differ.
-  'an idempotency key made one charge': sql.fragment`
+  // A key is honored for 62 days; after that it makes a new charge, as documented. One day allows for differing clocks.
+  'an idempotency key made at most one charge': sql.fragment`
     select 'consumer ' || consumer_id, 'charges ' || before || ' and ' || id || ' have one key'
     from (
       select consumer_id, id,
@@ -37,7 +37,7 @@ export const CHARGE_CHECKS = {
       )
     ) k where uuid_extract_timestamp(id) - uuid_extract_timestamp(before) < interval '61 days'`,
 
-  'refunds of a charge follow each other and end within it': sql.fragment`
+  'refunds of a charge follow each other and do not exceed it': sql.fragment`
     select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '
       || r.amount_micros || ' after ' || r.before || ' ends at ' || r.refunded_micros
     from (
@@ -50,7 +50,7 @@ export const CHARGE_CHECKS = {
       and (r.charge_micros, r.spent_micros, r.developer, r.tool)
         = (c.amount_micros, c.spent_micros - r.before, c.developer, c.tool)) is not true`,
 
-  'what went back of charges is credited': sql.fragment`
+  'charge refunds equal their credits': sql.fragment`
     select 'consumer ' || c.id, 'refunded ' || c.refunded_micros || ', refunds '
       || coalesce(r.micros, 0) || ', credited for them ' || coalesce(m.micros, 0)
     from farebox.consumers c left join (
@@ -62,10 +62,10 @@ export const CHARGE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.refunded_micros <> coalesce(r.micros, 0) or c.refunded_micros <> coalesce(m.micros, 0)`,
 
-  // Ids are made before the consumer is locked, so charges that are close in time may change places. Further apart
-  // they do not, and totals between instants rely on it (src/store/balance/spent.ts).
-  'charges lie in the order of their times': sql.fragment`
-    select 'charge ' || id, 'made at ' || at || ', lies behind one of ' || latest
+  // Ids are created before the consumer is locked, so charges that are close in time may be swapped. Charges further
+  // apart are not, and totals between instants rely on that (src/store/balance/spent.ts).
+  'charges are in the order of their times': sql.fragment`
+    select 'charge ' || id, 'made at ' || at || ', behind one of ' || latest
     from (
       select id, uuid_extract_timestamp(id) as at, max(uuid_extract_timestamp(id)) over (
         partition by ledger, consumer_id order by spent_micros, id
@@ -89,7 +89,7 @@ export const CHARGE_CHECKS = {
     where h.balance_micros < 0 or h.spent_micros < h.amount_micros
       or h.spent_micros + h.balance_micros > coalesce(m.micros, 0)`,
 
-  // What a list, an export or a receipt shows of a charge; one that it cannot show fails all of it.
+  // The values that lists, exports and receipts show. One charge that cannot be shown makes all of them fail.
   'a charge can be shown': sql.fragment`
     select 'charge ' || id, 'made at ' || coalesce(uuid_extract_timestamp(id)::text, 'no time')
       || case when (idempotency_hash is null) = (request_fingerprint is null) then '' else ', half a key' end
@@ -121,10 +121,10 @@ export const CHARGE_CHECKS = {
     where (uuid_extract_timestamp(id) > uuid_extract_timestamp(charge_id) - ${CLOCKS_APART_MAX}) is not true`,
 } as const;
 
-/** `receiptKeys`: the numbers of the secrets that there are. */
+/** `receiptKeys`: the numbers of the configured secrets. */
 export function receiptChecks(receiptKeys: readonly number[]) {
   return {
-    'a receipt has its secret': sql.fragment`
+    'the secret of every receipt is configured': sql.fragment`
       select 'charge ' || min(id::text), count(*) || ' charges with receipt key ' || receipt_key
       from farebox.charges where receipt_key <> all(${sql.array([...receiptKeys], 'int2')})
       group by receipt_key`,

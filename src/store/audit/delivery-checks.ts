@@ -1,13 +1,14 @@
 /**
- * The part of the audit that asks whether everything that was promised is under way. A stuck part of the service is found here even where no amount is wrong yet.
+ * The part of the audit that checks whether all pending work is progressing. It detects a stuck part of the service
+ * even before any amount is wrong.
  */
 import { sql } from '../database.ts';
 
-/** Relays take a notice within seconds, and try one that fails at least once a minute. */
+/** Relays take a notice within seconds, and retry a failing one at least once a minute. */
 const DELIVERED_WITHIN = sql.fragment`interval '10 minutes'`;
-/** A direct top-up is given up when nothing was tried within 15 minutes; an operator has the rest. */
+/** A direct top-up is given up when nothing was tried within 15 minutes. The rest of the hour is for operators. */
 const DIRECT_ENDS_WITHIN = sql.fragment`interval '1 hour'`;
-/** A checkout is open for a day; a bank debit that it began may take two weeks to settle. */
+/** A checkout is open for a day. A bank debit that it started may take two weeks to settle. */
 const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
 
 export const DELIVERY_CHECKS = {
@@ -15,11 +16,11 @@ export const DELIVERY_CHECKS = {
     select topic || ' ' || subject_id, 'waits since ' || created_at || ', tried ' || attempts || ' times'
     from farebox.outbox
     where case topic
-      -- At a ceiling it is put off for an hour at a time.
+      -- At a ceiling, it is postponed for an hour at a time.
       when 'auto_top_up' then next_attempt_at < now() - ${DELIVERED_WITHIN}
       else created_at < now() - ${DELIVERED_WITHIN} end`,
 
-  'every top-up ends in its time': sql.fragment`
+  'every top-up ends on time': sql.fragment`
     select 'top-up ' || id, method || ', pending since ' || created_at
     from farebox.top_ups
     where status = 'pending' and created_at < now()

@@ -3,11 +3,11 @@ import { sql } from '../database.ts';
 import { EARNED, MINUTE_MARK, SPANS } from '../earnings/earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from '../earnings/top-up-attribution.ts';
 
-/** A number that no account has is a finding too. */
+/** A number without an account is a finding too. */
 const DEVELOPER = sql.fragment`'developer ' || coalesce(a.developer_id::text, d.developer::text)`;
 
 export const EARNINGS_CHECKS = {
-  'the hours and the tail of earnings are what was charged': sql.fragment`
+  'the hourly earnings and their tail equal the charges': sql.fragment`
     select ${DEVELOPER}, tool || ' in the hour from ' || hour::text || ': '
       || micros || ' micros and ' || charges || ' charges too few'
       || case when made <> marked then ', and the marks of its minutes are wrong' else '' end
@@ -26,7 +26,7 @@ export const EARNINGS_CHECKS = {
     ) d left join farebox.accounts a on a.developer_number = d.developer
     where micros <> 0 or charges <> 0 or made <> marked`,
 
-  'the days and all time of earnings are their hours': sql.fragment`
+  'the daily and total earnings equal the hourly ones': sql.fragment`
     select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
       || ': ' || micros || ' micros and ' || charges || ' charges too few'
     from (
@@ -42,7 +42,7 @@ export const EARNINGS_CHECKS = {
     ) d left join farebox.accounts a on a.developer_number = d.developer
     where micros <> 0 or charges <> 0`,
 
-  'what top-ups paid and the tail of it are what charges took of their lots': sql.fragment`
+  'the top-up attribution and its tail equal what charges took from lots': sql.fragment`
     select 'top-up ' || top_up_id, 'for ' || ${DEVELOPER} || ': '
       || micros || ' micros and ' || charges || ' charges too few'
     from (
@@ -58,15 +58,15 @@ export const EARNINGS_CHECKS = {
     ) d left join farebox.accounts a on a.developer_number = d.developer
     where micros <> 0 or charges <> 0`,
 
-  // The index that forbids two rows follows the collation of the operating system, and may be wrong without a word.
-  'a sum of earnings is one row': sql.fragment`
+  // The index that prevents duplicate rows depends on the operating system's collation, and may be silently wrong.
+  'each sum of earnings is a single row': sql.fragment`
     select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text || ': ' || copies || ' rows'
     from (
       select developer, span, tool, begins_at, count(*) as copies
       from farebox.earnings group by 1, 2, 3, 4 having count(*) > 1
     ) d left join farebox.accounts a on a.developer_number = d.developer`,
 
-  'a sum of earnings begins where its hour or day does': sql.fragment`
+  'each sum of earnings begins with its hour or day': sql.fragment`
     select ${DEVELOPER}, tool || ', ' || span || ' from ' || begins_at::text
     from farebox.earnings d left join farebox.accounts a on a.developer_number = d.developer
     where begins_at <> case span when 'all' then '-infinity' else date_trunc(span, begins_at, 'UTC') end

@@ -1,8 +1,8 @@
-/** The checks of holds: what they reserve, what they gave, and that each of them ends. */
+/** The part of the audit that proves holds: what they reserve, what they captured, and that each of them ends. */
 import { sql } from '../database.ts';
 
 export const HOLD_CHECKS = {
-  'reserved is what open holds hold': sql.fragment`
+  'reserved equals open holds': sql.fragment`
     select 'consumer ' || coalesce(c.id, h.consumer_id), 'reserved ' || coalesce(c.reserved_micros, 0)
       || ', holds ' || coalesce(h.micros, 0)
     from farebox.consumers c full join (
@@ -11,7 +11,7 @@ export const HOLD_CHECKS = {
     ) h on h.ledger = c.ledger and h.consumer_id = c.id
     where coalesce(c.reserved_micros, 0) <> coalesce(h.micros, 0)`,
 
-  'what a hold captured is its charges': sql.fragment`
+  'the captured amount of a hold equals its charges': sql.fragment`
     select 'hold ' || coalesce(h.id, c.hold_id), 'captured ' || coalesce(h.captured_micros, 0) || ' in '
       || coalesce(h.captures, 0) || ', charges ' || coalesce(c.micros, 0) || ' in ' || coalesce(c.charges, 0)
     from (
@@ -24,7 +24,7 @@ export const HOLD_CHECKS = {
       and c.developer = h.developer and c.tool = h.tool
     where (h.captured_micros = c.micros and h.captures = c.charges) is not true`,
 
-  'an open hold is looked at when it expires': sql.fragment`
+  'every open hold is scheduled to expire': sql.fragment`
     select 'hold ' || h.id, 'expires at ' || h.expires_at
     from farebox.holds h left join (
       select hold_id, min(due_at) as due_at from (
@@ -33,7 +33,7 @@ export const HOLD_CHECKS = {
     ) x on x.hold_id = h.id
     where h.state = 0 and (x.due_at <= h.expires_at) is not true`,
 
-  'an idempotency key placed one hold': sql.fragment`
+  'an idempotency key placed at most one hold': sql.fragment`
     select 'consumer ' || min(consumer_id::text), count(*) || ' holds with one key'
     from farebox.holds where idempotency_hash is not null
     group by idempotency_hash, request_fingerprint >> 40 having count(*) > 1`,

@@ -1,6 +1,6 @@
 /**
- * Proves the books from the rows alone. Each check is one query that returns offenders, so an empty result is the
- * proof. They run beside traffic, by part, since some read every charge and others take a moment.
+ * Proves the books from the rows alone. Each check is one query that returns violations, so an empty result is the
+ * proof. They run beside traffic, part by part, because some read every charge and others take only a moment.
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
@@ -13,7 +13,7 @@ import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
-/** From the cheapest to the dearest: the last three read every charge. */
+/** From cheapest to most expensive: the last three read every charge. */
 export const LEDGER_PARTS = [
   'schema',
   'balances',
@@ -26,20 +26,20 @@ export const LEDGER_PARTS = [
 export type LedgerPart = (typeof LEDGER_PARTS)[number];
 
 export interface Offender {
-  /** What the check does not hold for, by kind and UUID. */
+  /** The row that violates the check, as kind and UUID. */
   readonly subject: string;
   readonly detail: string;
 }
 
 export interface Finding extends Offender {
   readonly part: string;
-  /** The invariant that does not hold. */
+  /** The violated invariant. */
   readonly check: string;
-  /** How many the check does not hold for; the first of them are findings. */
+  /** The number of violations; the first ones are findings. */
   readonly offenders: number;
 }
 
-/** Per check: enough to see what is wrong. */
+/** Per check: enough to see the problem. */
 const OFFENDERS_MAX = 20;
 
 const offenderRow = row(
@@ -55,7 +55,7 @@ const QUERIES = {
   earnings: EARNINGS_CHECKS,
 } as const;
 
-/** What rows are compared with that is in no row. A check whose setting is absent is not made. */
+/** Values that checks compare with rows. A check whose setting is absent is skipped. */
 export interface AuditSettings {
   /** The numbers of the secrets that sign receipts. */
   readonly receiptKeys?: readonly number[] | undefined;
@@ -65,11 +65,11 @@ export interface AuditSettings {
 export interface Audit extends AuditSettings {
   /** All when absent. */
   readonly parts?: readonly LedgerPart[];
-  /** Hears of each check that begins: some take as long as there are charges. */
+  /** Called at the start of each check; the duration of some grows with the number of charges. */
   readonly report?: (check: string) => void;
 }
 
-/** Empty when the books are right. */
+/** Empty when the books are consistent. */
 export async function auditLedger(database: Database, audit: Audit = {}): Promise<Finding[]> {
   const { parts = LEDGER_PARTS, report = () => {}, ...settings } = audit;
   const findings: Finding[] = [];
@@ -82,12 +82,12 @@ export async function auditLedger(database: Database, audit: Audit = {}): Promis
   return findings;
 }
 
-/** The sentences that a part proves. */
+/** The names of a part's checks. */
 export function checkNames(part: LedgerPart, settings: AuditSettings = {}): readonly string[] {
   return Object.keys(checksOf(part, settings));
 }
 
-/** Of everything that a check found: the first, and how many there are. */
+/** The first violations of a check, and their total number. */
 export function firstOf(found: readonly Offender[]): Omit<Finding, 'part' | 'check'>[] {
   return found
     .slice(0, OFFENDERS_MAX)
@@ -121,15 +121,15 @@ function checksOf(
 }
 
 /**
- * Each check has a snapshot of its own: one for all of them would keep PostgreSQL from pruning the rows of busy
- * consumers meanwhile.
+ * Each check has its own snapshot: a single one would keep PostgreSQL from pruning the rows of busy consumers
+ * meanwhile.
  */
 async function run(database: Database, query: ReturnType<typeof sql.fragment>) {
   return database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
-    // Every check aggregates all rows of something; beyond this it spills to disk and takes far longer.
+    // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
-    // What is off may be a value that nobody expected, and so may make no text.
+    // A violation may involve an unexpected value, such as a null, which makes the text null.
     return tx.any(sql.type(offenderRow)`
       select coalesce(subject, 'unnamed') as subject, coalesce(detail, '') as detail, count(*) over () as offenders
       from (${query}) as found (subject, detail)

@@ -1,43 +1,42 @@
 /**
- * What reconciliation reads of the ledger, and what it keeps: how far it has walked the processor's books, and
- * the differences that it met. A difference is a row for as long as it is there.
+ * The ledger's side of reconciliation, and its state: how far it has walked Stripe's records, and the differences it
+ * found. A difference is a row for as long as it exists.
  */
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
 import type { Offender } from './ledger-checks.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
   kind: Type.Enum(DIFFERENCE_KINDS),
-  processorMicros: Type.Unsafe<Micros>(Type.Integer()),
-  ledgerMicros: Type.Unsafe<Micros>(Type.Integer()),
-  /** The payments that were looked at. */
+  processorMicros: micros,
+  ledgerMicros: micros,
+  /** The payments that were compared. */
   paymentIntentIds: Type.Array(Type.String()),
-  /** When it was met first. */
+  /** When it was first found. */
   since: Type.String(),
 });
 export type Difference = Static<typeof Difference>;
 
 const Booked = Type.Object({
   topUpId: Type.String(),
-  /** What was asked for. */
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  paymentIntentId: Type.Union([Type.String(), Type.Null()]),
-  creditedMicros: Type.Unsafe<Micros>(Type.Integer()),
+  /** The requested amount. */
+  amountMicros: micros,
+  paymentIntentId: nullable(Type.String()),
+  creditedMicros: micros,
 });
-/** A top-up, and what was credited for it. */
+/** A top-up, and the amount credited for it. */
 export type Booked = Static<typeof Booked>;
 
 const Claim = Type.Object({
   topUpId: Type.String(),
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
+  amountMicros: micros,
 });
-/** What a refund or dispute takes or holds: one that the processor has, or should have had by now. */
+/** The amount that a refund or dispute takes or holds, if Stripe has it, or should have it by now. */
 export type Claim = Static<typeof Claim>;
 
 const claimRow = row(Claim);
@@ -45,12 +44,12 @@ const differenceRow = row(Difference);
 const bookedRow = row(Booked);
 const idRow = row(Type.Object({ id: Type.String() }));
 const lateRow = row(Type.Object({ detail: Type.String() }));
-const sinceRow = row(Type.Object({ since: Type.Union([Type.String(), Type.Null()]) }));
+const sinceRow = row(Type.Object({ since: nullable(Type.String()) }));
 
 /**
- * From when on the processor's books are to be walked: where the last walk ended, less an overlap, since objects
- * change after they are made: three days in the first walk of a day (UTC), an hour in the others. At first, from the
- * oldest top-up on.
+ * The time from which to walk Stripe's records: the end of the last walk, less an overlap, because objects change after
+ * they are created. The overlap is three days in the first walk of a UTC day and an hour in the others. The first walk
+ * starts at the oldest top-up.
  */
 export async function getWalkStart(connection: Connection): Promise<string> {
   const since = await connection.oneFirst(sql.type(sinceRow)`
@@ -86,9 +85,9 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
 }
 
 /**
- * Our own, by id, of which the processor may know more than we do, and that no walk of its books would show: disputed,
- * with a refund to be made, pending when they should have ended, or ended by an earlier release, which kept no
- * evidence. What the processor was seen to call expired or failed stays so: it is not asked again.
+ * Our top-ups, by id, about which Stripe may know more than we do and which a walk of its records would not show:
+ * disputed, with a refund to be made, pending when they should have ended, or ended by an earlier release, which kept
+ * no evidence. Top-ups that Stripe reported as expired or failed are final and not checked again.
  */
 export async function listUnsettled(
   connection: Connection,
@@ -119,7 +118,7 @@ const BOOKED = sql.fragment`
     on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
 `;
 
-/** Top-ups that the processor may mean: by their own ids, or by their payments'. */
+/** The top-ups that objects at Stripe may refer to, by their own ids or by the ids of their payments. */
 export async function findBooked(
   connection: Connection,
   topUpIds: readonly string[],
@@ -133,7 +132,7 @@ export async function findBooked(
   `);
 }
 
-/** Every top-up that was credited and that the processor must know: all but those that were booked by hand. */
+/** Every credited top-up that Stripe must know: all except those booked by hand. */
 export async function listBookedThroughProcessor(
   connection: Connection,
 ): Promise<readonly Booked[]> {
@@ -155,7 +154,7 @@ export async function listClaims(
   `);
 }
 
-/** These are the differences of this top-up now: the others are gone, and those that stay keep their time. */
+/** Replaces the differences of a top-up. Those that remain keep their time. */
 export async function recordDifferences(
   database: Database,
   topUpId: string,
@@ -214,9 +213,11 @@ export async function listDiffering(
   `);
 }
 
-export const RECONCILED_CHECK = 'the last whole reconciliation is recent';
+export const RECONCILED_CHECK = 'the last complete reconciliation is recent';
 
-/** One that was due an hour ago has not ended. Nothing is due before the first top-up is that old. */
+/**
+ * Reports a reconciliation that was due an hour ago and has not ended. None is due until the first top-up is that old.
+ */
 export async function auditReconciliation(
   connection: Connection,
   everySeconds: number,

@@ -1,6 +1,6 @@
 /**
- * The part of the audit that compares the database's catalogue with the files of this release: a guarantee that a
- * constraint, an index, a trigger or a function gives holds only while that is there, as it was written.
+ * The part of the audit that compares the database's catalog with the files of this release: the guarantee of a
+ * constraint, an index, a trigger or a function holds only while it exists as written.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { row, sql, type Database } from '../database.ts';
 import type { Offender } from './ledger-checks.ts';
 import { dumpSchema } from './schema-dump.ts';
 
-export const SCHEMA_CHECK = 'the schema is that of this release';
+export const SCHEMA_CHECK = 'the schema matches this release';
 
 const MIGRATIONS = join(import.meta.dirname, '../../../migrations');
 const FUNCTION = /^create or replace function farebox\.(\w+)[^]*?\bas \$\$([^]*?)\$\$/gm;
@@ -29,22 +29,24 @@ export async function listSchemaDifferences(database: Database): Promise<Offende
 function differencesOf(subject: string, released: string[], found: string[]): Offender[] {
   if (found.length === 0) return [{ subject, detail: 'missing' }];
   if (released.length === 0) {
-    return isOperatorsOwn(found) ? [] : [{ subject, detail: 'not of this release' }];
+    return isOperatorsOwn(found) ? [] : [{ subject, detail: 'not in this release' }];
   }
   return [
     ...released.filter((line) => !found.includes(line)).map((line) => `missing: ${line}`),
     ...found
       .filter((line) => !released.includes(line))
-      .map((line) => `not of this release: ${line}`),
+      .map((line) => `not in this release: ${line}`),
   ].map((detail) => ({ subject, detail }));
 }
 
-/** Months of charges are made as time goes on; other programs may share the database, and its extensions. */
+/** Monthly partitions of charges are created over time. Other programs and their extensions may share the database. */
 function isOperatorsOwn(lines: readonly string[]): boolean {
   return lines.every((line) => /^create (extension|table [\w.]+ partition of) /.test(line));
 }
 
-/** The lines of each table and function, by its name: without comments and storage parameters, which operators tune. */
+/**
+ * The lines of each table and function, by its name, without comments and storage parameters, which operators may tune.
+ */
 function paragraphsOf(dump: string): Map<string, string[]> {
   const paragraphs = dump.split('\n\n').flatMap((text): [string, string[]][] => {
     const lines = text
@@ -71,7 +73,7 @@ async function listReplacedFunctions(database: Database): Promise<Offender[]> {
     .filter(([name, body]) => found.has(name) && found.get(name) !== body)
     .map(([name]) => ({
       subject: `function farebox.${name}`,
-      detail: 'its body is not that of this release',
+      detail: 'its body differs from that of this release',
     }));
 }
 

@@ -1,10 +1,10 @@
 /**
- * The schema of a database as SQL to read: its tables with everything that belongs to them, then the signatures of
- * its functions. Written from the catalog because pg_dump is not among the embedded programs. The same schema
- * gives the same text on every machine.
+ * Dumps the schema of a database as readable SQL: its tables with everything that belongs to them, then the signatures
+ * of its functions. Reads the catalog, because pg_dump is not among the embedded programs. The same schema gives the
+ * same text on every machine.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Database } from '../database.ts';
+import { nullable, row, sql, type Database } from '../database.ts';
 
 const HEADER = `\
 -- The schema that the files of this folder make, for reading: written by \`npm run schema\`, never edited, and
@@ -13,18 +13,16 @@ const HEADER = `\
 `;
 const COMMENT_WIDTH = 110;
 
-const nullableText = Type.Union([Type.String(), Type.Null()]);
-
 const Table = Type.Object({
   name: Type.String(),
-  comment: nullableText,
-  columns: Type.Array(Type.Object({ definition: Type.String(), comment: nullableText })),
+  comment: nullable(Type.String()),
+  columns: Type.Array(Type.Object({ definition: Type.String(), comment: nullable(Type.String()) })),
   constraints: Type.Array(Type.String()),
   /** As in ` partition by range (id)`. */
   suffix: Type.String(),
-  /** A partition has what its parent has; only where it belongs is shown. */
-  partition: nullableText,
-  /** Triggers, rules, row security, and the indexes that are not a constraint's. */
+  /** A partition has the columns and constraints of its parent, so only its bounds are shown. */
+  partition: nullable(Type.String()),
+  /** Triggers, rules, row security, and indexes that do not belong to a constraint. */
   statements: Type.Array(Type.String()),
 });
 type Table = Static<typeof Table>;
@@ -34,7 +32,7 @@ const statementRow = row(Type.Object({ statement: Type.String() }));
 
 export async function dumpSchema(database: Database): Promise<string> {
   const { extensions, tables, functions } = await database.transaction(async (tx) => {
-    // Names of our schemas are shown with it.
+    // So that names include our schemas.
     await tx.query(sql.typeAlias('nothing')`set local search_path to public`);
     return {
       extensions: await tx.anyFirst(sql.type(statementRow)`${EXTENSIONS}`),
@@ -78,7 +76,7 @@ function commentLines(comment: string | null, indent: string): string[] {
   return [...comment.matchAll(line)].map(([, text]) => `${indent}-- ${text}`);
 }
 
-/** Without what PostgreSQL adds and this house does not write: capitals for keywords, `::text` after a literal. */
+/** Removes PostgreSQL's additions that we do not write: uppercase keywords, `::text` after a literal. */
 function inHouseStyle(definition: string): string {
   return definition
     .replaceAll(/'(?:[^']|'')*'|"[^"]*"|[A-Z]+/g, (part) =>

@@ -1,4 +1,4 @@
-/** The part of the audit that proves top-ups: how they were credited, taken back, and asked for by themselves. */
+/** The part of the audit that proves top-ups: how they were credited, taken back, and started automatically. */
 import { sql } from '../database.ts';
 
 export const TOP_UP_CHECKS = {
@@ -31,11 +31,11 @@ export const TOP_UP_CHECKS = {
       group by consumer_id, date_trunc('month', created_at, 'UTC')
     ) m where taken > ceiling or taken_automatically > automatic_ceiling`,
 
-  'a consumer has at most one automatic top-up under way': sql.fragment`
+  'a consumer has at most one automatic top-up in progress': sql.fragment`
     select 'consumer ' || consumer_id, count(*) || ' are pending' from farebox.top_ups
     where automatic and status = 'pending' group by consumer_id having count(*) > 1`,
 
-  'held is what open disputes hold, apart from holds': sql.fragment`
+  'held equals open disputes plus open holds': sql.fragment`
     select 'consumer ' || c.id, 'held ' || c.held_micros || ', reserved ' || c.reserved_micros
       || ', disputes ' || coalesce(r.micros, 0)
     from farebox.consumers c left join (
@@ -44,7 +44,7 @@ export const TOP_UP_CHECKS = {
     ) r on r.ledger = c.ledger and r.consumer_id = c.id
     where c.held_micros - c.reserved_micros <> coalesce(r.micros, 0)`,
 
-  'a refund or dispute took what its movements say': sql.fragment`
+  'a refund or dispute took the sum of its movements': sql.fragment`
     select 'reversal ' || r.id, r.status || ', took ' || r.taken_micros || ', movements '
       || coalesce(m.micros, 0)
     from farebox.reversals r left join (
@@ -53,7 +53,7 @@ export const TOP_UP_CHECKS = {
     ) m on m.reversal_id = r.id
     where r.taken_micros <> coalesce(m.micros, 0)`,
 
-  'nobody has a debt and a balance': sql.fragment`
+  'nobody has both a debt and a balance': sql.fragment`
     select 'consumer ' || c.id, 'debt ' || d.micros || ', balance '
       || c.credited_micros - c.spent_micros - c.held_micros
     from farebox.consumers c join (
@@ -62,7 +62,7 @@ export const TOP_UP_CHECKS = {
     ) d on d.ledger = c.ledger and d.consumer_id = c.id
     where c.credited_micros - c.spent_micros - c.held_micros > 0`,
 
-  'a top-up has the status that its refunds and disputes give': sql.fragment`
+  'the status of a top-up matches its refunds and disputes': sql.fragment`
     select 'top-up ' || t.id, t.status || ' of ' || t.amount_micros || ', refunded '
       || coalesce(r.refunded, 0) || ', disputes: ' || coalesce(r.open, 0) || ' open, '
       || coalesce(r.lost, 0) || ' lost'
@@ -83,7 +83,7 @@ export const TOP_UP_CHECKS = {
     from farebox.top_ups t left join farebox.accounts a on a.id = t.account_id
     where (a.consumer_id = t.consumer_id and a.ledger = t.ledger) is not true`,
 
-  'a top-up has what its method needs': sql.fragment`
+  'a top-up has the fields that its method needs': sql.fragment`
     select 'top-up ' || id, method || ', ' || status || case when automatic then ', automatic' else '' end
       || ', session ' || coalesce(session_id, 'none') || ', payment ' || coalesce(payment_intent_id, 'none')
       || ', ceiling ' || coalesce(consent_ceiling_micros::text, 'none')
@@ -95,8 +95,9 @@ export const TOP_UP_CHECKS = {
           or num_nonnulls(session_id, session_url, payment_intent_id, idempotency_key) > 0
         else payment_intent_id is null and status not in ('pending', 'expired', 'failed') end`,
 
-  // Null: credited before what the processor showed was kept. A credit follows within seconds, if nothing is stuck.
-  'a top-up was credited for what the processor showed': sql.fragment`
+  // Null: credited by a release that did not record Stripe's answer. Unless something is stuck, a credit follows within
+  // seconds.
+  'a top-up was credited because Stripe showed it as paid': sql.fragment`
     select 'top-up ' || id, status || ', seen ' || seen_verdict || ' at ' || seen_at
     from farebox.top_ups
     where case when status in ('pending', 'expired', 'failed')
@@ -115,7 +116,7 @@ export const TOP_UP_CHECKS = {
     where (completed_at is null) <> (status in ('pending', 'expired', 'failed'))
       or (failure_code is not null) <> (status = 'failed')`,
 
-  "a refund or dispute is of its top-up's consumer": sql.fragment`
+  "a refund or dispute belongs to its top-up's consumer": sql.fragment`
     select 'reversal ' || r.id, 'consumer ' || r.consumer_id || ', its top-up''s '
       || coalesce(t.consumer_id::text, 'is gone')
     from farebox.reversals r left join farebox.top_ups t on t.id = r.top_up_id
@@ -129,9 +130,9 @@ export const TOP_UP_CHECKS = {
       and ((r.ledger, r.consumer_id, r.top_up_id) = (m.ledger, m.consumer_id, m.top_up_id)
         and m.kind in (r.kind, r.kind || '_returned')) is not true`,
 
-  // Until a charge asks; then a notice, and after it a top-up under way, see to it that it asks again. Nothing but
-  // that notice has a consumer for its subject.
-  'charges ask for automatic top-ups while these are on': sql.fragment`
+  // Until a charge asks. From then on, a notice, and after it a top-up in progress, ensure that charges ask again. Only
+  // that notice has a consumer as its subject.
+  'charges request automatic top-ups while they are on': sql.fragment`
     select 'consumer ' || c.id, 'asks below ' || coalesce(c.auto_top_up_below_micros::text, 'nothing') || ', '
       || coalesce(a.status || ' below ' || a.threshold_micros, 'switched off')
     from farebox.consumers c

@@ -1,12 +1,12 @@
 /**
- * Arrays as Postgres reads them in its binary format. For the statements of charges and holds alone: as text
- * their arrays cost both sides several times as much.
+ * Encodes arrays in Postgres' binary format. Only the statements of charges and holds use it: as text, their arrays
+ * cost both sides several times as much.
  */
 import { hexOf } from '../../domain/ids.ts';
 
 /** Object ids of the element types, the same in every database. */
 const OID = { int2: 21, int4: 23, int8: 20, text: 25, uuid: 2950 } as const;
-/** Dimensions, whether there are nulls, the element's type; the one dimension's length and lower bound. */
+/** Number of dimensions, null flag, element type; then length and lower bound of the only dimension. */
 const HEADER_BYTES = 20;
 const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
@@ -24,7 +24,7 @@ export function int4Array(values: readonly number[]): Buffer {
   );
 }
 
-/** Of safe integers. */
+/** Values must be safe integers. */
 export function int8Array(values: readonly number[]): Buffer {
   return encode('int8', 8 * values.length, values, (bytes, value, at) => {
     bytes.writeInt32BE(Math.floor(value / TWO_TO_32), at);
@@ -32,7 +32,7 @@ export function int8Array(values: readonly number[]): Buffer {
   });
 }
 
-/** Of 64 bits each, as 16 hexadecimal digits in two's complement. */
+/** Values of 64 bits, as 16 hexadecimal digits in two's complement. */
 export function int8ArrayOfHex(values: readonly (string | null)[]): Buffer {
   return encode(
     'int8',
@@ -56,7 +56,7 @@ export function textArray(values: readonly (string | null)[]): Buffer {
   return encode('text', bytes, values, (buffer, value, at) => at + buffer.write(value, at));
 }
 
-/** `write` returns where in the buffer it ended. */
+/** `write` returns the offset at which it ended. */
 function encode<T>(
   type: keyof typeof OID,
   contentBytes: number,

@@ -1,15 +1,23 @@
 /**
- * Charges as they are read: page by page, newest first, by the two indexes that there are. What neither of
- * them knows, a developer's charges for one tool, is found by way of the minutes that its earnings mark.
+ * Lists charges page by page, newest first, through two indexes. Neither index covers a developer's charges for one
+ * tool; those are found through the minutes marked in the tool's earnings.
  */
 import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type DeveloperRef,
+} from '../database.ts';
 import { spentBefore } from '../balance/spent.ts';
 
-/** A member of the metadata: the schema of the request lets nothing else in. */
+/** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 const StoredCharge = Type.Object({
@@ -17,16 +25,16 @@ const StoredCharge = Type.Object({
   consumerId: Type.String(),
   developerId: Type.String(),
   tool: Type.String(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
   receiptKey: Type.Integer(),
-  /** What of it has gone back. */
-  refundedMicros: Type.Integer(),
-  /** The hold that it was captured from; null of a plain charge. */
-  holdId: Type.Union([Type.String(), Type.Null()]),
-  metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
+  /** The refunded part. */
+  refundedMicros: micros,
+  /** The hold from which it was captured; null for a plain charge. */
+  holdId: nullable(Type.String()),
+  metadata: nullable(Type.Record(Type.String(), Scalar)),
 });
 
-/** A charge as it was made; its time is in its id, its receipt is derived from these. */
+/** A stored charge. Its id contains its time, and its receipt is derived from these fields. */
 export type StoredCharge = Static<typeof StoredCharge>;
 
 const chargeRow = row(StoredCharge);
@@ -60,7 +68,7 @@ export interface Page {
   readonly beforeId?: string | undefined;
 }
 
-/** A consumer's charges, newest first: one scan of the primary key, whatever the depth. */
+/** A consumer's charges, newest first: one scan of the primary key for any page. */
 export async function listConsumerCharges(
   connection: Connection,
   consumer: ConsumerRef,
@@ -76,8 +84,8 @@ export async function listConsumerCharges(
 }
 
 /**
- * What a consumer's charges that match came to, less its refunds that match, of whichever charge: less than
- * nothing where more went back than was charged. In micros.
+ * The sum of a consumer's matching charges less its matching refunds (of any charge), in micros. Negative when more was
+ * refunded than charged.
  */
 export async function sumConsumerUsage(
   connection: Connection,
@@ -88,12 +96,12 @@ export async function sumConsumerUsage(
     const { spent, refunded } = await getCounters(connection, consumer);
     return asMicros(spent - refunded);
   }
-  // First, so that none of them is counted before its charge is.
+  // Read first, so that no refund is counted without its charge.
   const refunded = await sumMatching(connection, 'charge_refunds', consumer, filter);
   return asMicros((await sumConsumerCharges(connection, consumer, filter)) - refunded);
 }
 
-/** Of one tool's charges it is added up, else it is a few probes. */
+/** For one tool, this adds up its charges; otherwise it takes a few index probes. */
 async function sumConsumerCharges(
   connection: Connection,
   consumer: ConsumerRef,
@@ -119,12 +127,10 @@ async function sumMatching(
   `);
 }
 
-type Developer = { readonly developerNumber: number };
-
 /** A developer's charges, newest first. */
 export async function listDeveloperCharges(
   connection: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   filter: DeveloperChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
@@ -140,7 +146,7 @@ export async function listDeveloperCharges(
   `);
 }
 
-/** Through the primary key, which begins with the consumer's ledger. */
+/** Uses the primary key, which begins with the consumer's ledger. */
 function ofConsumer(consumerId: string | undefined) {
   if (consumerId === undefined) return sql.fragment`true`;
   return sql.fragment`consumer_id = ${consumerId}
@@ -151,10 +157,10 @@ const MINUTE_MS = 60_000;
 const MINUTES_OF_HOUR = 60;
 const HOUR_MS = MINUTES_OF_HOUR * MINUTE_MS;
 
-/** Looked for in the minutes that have some, so that a rare tool among millions of charges is found soon. */
+/** Searches only the minutes that have such charges, so that a rare tool is found quickly among millions of charges. */
 async function listToolCharges(
   connection: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   filter: ChargeFilter & { readonly tool: string },
   page: Page,
 ): Promise<readonly StoredCharge[]> {
@@ -178,10 +184,10 @@ interface Stretch {
   readonly toMs: number;
 }
 
-/** The newest minutes that hold a page of a tool's charges together, those without a gap between them as one. */
+/** The newest minutes that together hold a page of a tool's charges. Adjacent minutes are merged. */
 async function findToolStretches(
   connection: Connection,
-  { developerNumber }: Developer,
+  { developerNumber }: DeveloperRef,
   { tool, fromId, toId }: ChargeFilter & { readonly tool: string },
   { limit, beforeId }: Page,
 ): Promise<readonly Stretch[]> {
@@ -193,8 +199,8 @@ async function findToolStretches(
     ${sql.identifier([begin])} > ${timestampOf(fromMs - lengthMs)}
     and ${sql.identifier([begin])} <= ${timestampOf(toMs)}
   `;
-  // A minute that is marked has a charge, so as many minutes as the page has rows are enough; but a bound may
-  // cut off the newest one, and those that the newest hour has after it.
+  // A marked minute has at least one charge, so as many minutes as the page has rows are enough. But a bound may
+  // exclude the newest one, and the minutes after it in its hour.
   const minutes = bounds.length > 0 ? limit + 1 : limit;
   const inHours = bounds.length > 0 ? minutes + MINUTES_OF_HOUR : minutes;
   const rows = await connection.any(sql.type(stretchRow)`
@@ -227,7 +233,7 @@ async function findToolStretches(
 
 export async function findDeveloperCharge(
   connection: Connection,
-  { developerNumber }: Developer,
+  { developerNumber }: DeveloperRef,
   id: string,
 ): Promise<StoredCharge | null> {
   return connection.maybeOne(sql.type(chargeRow)`
@@ -235,7 +241,7 @@ export async function findDeveloperCharge(
   `);
 }
 
-/** A charge of the developer, whose id is a UUID; for whoever holds its receipt. */
+/** Finds the charge that a receipt names. `developerId` is a UUID. */
 export async function findChargeOf(
   connection: Connection,
   developerId: string,

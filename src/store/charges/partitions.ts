@@ -1,25 +1,25 @@
 /**
- * `charges` and `holds` are partitioned by month of their ids, UUIDv7s. Months are made ahead, by migrate, at API
- * start and by a schedule, whichever comes first. A charge of a month that has none falls into `charges_rest`,
- * where it is found as anywhere, and moves when its month is made; a hold into `holds_rest`.
+ * `charges` and `holds` are partitioned by month of their ids, UUIDv7s. Partitions are created ahead by migrate, at API
+ * start and by a schedule, whichever comes first. A charge of a month without a partition goes to `charges_rest`, where
+ * it can be found like any other, and moves once its partition is created; a hold goes to `holds_rest`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { uuidFloor } from '../../domain/ids.ts';
 
-/** Holds change once or twice, soon after they were placed: the room keeps the new version beside the old one. */
+/** Holds change once or twice, soon after they are placed. The free space keeps the new version on the same page. */
 const TABLES = { charges: '', holds: 'with (fillfactor = 55)' } as const;
 const MONTHS_AHEAD = 3;
-/** What waits for a lock makes all that come later wait behind it, so it is short, and tried again. */
+/** Waiting for a lock blocks every later request for it, so the wait is short and is retried. */
 const LOCK_TIMEOUT_MS = 500;
 const ATTEMPTS = 4;
-/** To move what fell into the rest, while nothing more can fall there. */
+/** For moving rows out of the default partition, while no more can arrive there. */
 const STATEMENT_TIMEOUT_MS = 3_000;
 const RETRY_MS = 200;
 
 interface Month {
   readonly table: keyof typeof TABLES;
-  /** The partition's. */
+  /** The partition's name. */
   readonly name: string;
   readonly fromId: string;
   readonly toId: string;
@@ -27,11 +27,11 @@ interface Month {
 
 export interface EnsuredPartitions {
   readonly made: readonly string[];
-  /** Traffic did not let them be made; nothing is lost, and the next one to come tries again. */
+  /** Could not be created because of traffic. Nothing is lost, and the next call tries again. */
   readonly putOff: readonly string[];
 }
 
-/** This month's and those of the next three, of charges and of holds, where they are missing. */
+/** Creates the missing partitions of charges and holds for this month and the next three. */
 export async function ensureChargePartitions(
   databaseUrl: string,
   nowMs: number,
@@ -47,7 +47,7 @@ export async function ensureChargePartitions(
     let made = 0;
     for (const month of await missing(client, months)) {
       names.push(month.name);
-      // What kept one from being made keeps the others too.
+      // The obstacle would stop the others too.
       if (made === names.length - 1 && (await makePatiently(client, month))) made += 1;
     }
     return { made: names.slice(0, made), putOff: names.slice(made) };
@@ -96,8 +96,8 @@ async function makePatiently(client: Client, month: Month): Promise<boolean> {
 }
 
 /**
- * A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. It
- * refuses while the rest holds a row of the month, so these move, and none comes after them.
+ * A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. It fails
+ * while the default partition holds a row of the month, so these rows move first, under a lock that keeps others out.
  */
 async function make(client: Client, { table, name, fromId, toId }: Month): Promise<void> {
   await client.query('begin');

@@ -1,6 +1,6 @@
 /**
- * Charges: the two statements that make them. Everything that decides about money is in
- * migrations/functions (post_fitting_charges.sql, post_charges.sql); this file adds up and carries arrays. charge-lists.ts reads them.
+ * Charges: the two statements that make them. Everything that decides about money is in migrations/functions
+ * (post_fitting_charges.sql, post_charges.sql); this file adds up and passes arrays. list-charges.ts reads charges.
  */
 import { asMicros, type Micros } from '../../domain/money.ts';
 import {
@@ -12,7 +12,7 @@ import {
   uuidArray,
 } from './binary-arrays.ts';
 import { Type } from 'typebox';
-import { row, sql, type Connection, type RowParser } from '../database.ts';
+import { micros, row, sql, type Connection, type RowParser } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
@@ -23,9 +23,9 @@ export interface ChargeDraft {
   readonly developerNumber: number;
   readonly tool: string;
   readonly amountMicros: Micros;
-  /** 22 hexadecimal digits of a hash of the idempotency key and of who may use it. */
+  /** 22 hexadecimal digits of a hash of the idempotency key, the developer and the consumer. */
   readonly idempotencyHash: string | null;
-  /** 10 hexadecimal digits of a hash of what was sent; there when the other is. */
+  /** 10 hexadecimal digits of a hash of the request; null if and only if `idempotencyHash` is. */
   readonly fingerprint: string | null;
   /** JSON text of a flat object, or null. */
   readonly metadata: string | null;
@@ -36,7 +36,7 @@ export type ChargeOutcome =
       readonly kind: 'posted' | 'replayed';
       readonly id: string;
       readonly amountMicros: Micros;
-      /** After this charge. */
+      /** The balance after this charge. */
       readonly balanceMicros: Micros;
       readonly receiptKey: number;
     }
@@ -52,7 +52,7 @@ interface OutcomeRow {
   readonly signed_by: number;
 }
 
-/** No result check on these statements: they are the hot ones, and their rows come from our functions. */
+/** These hot statements skip the check of result rows, which come from our own functions. */
 const unchecked = <T>(): RowParser<T> => ({
   '~standard': {
     version: 1,
@@ -61,16 +61,16 @@ const unchecked = <T>(): RowParser<T> => ({
   },
 });
 
-/** Of which ids the charges lie that an idempotency key is looked up among. */
+/** Bounds of the charge ids searched for an idempotency key. */
 export interface ReplayWindow {
   readonly fromId: string;
   readonly toId: string;
 }
 
 /**
- * Makes those charges whose consumer can pay for all of its charges here and whose keys are new; of the
- * others, undefined: `postCharges` decides these. In one commit. The caller sees to it that no
- * idempotency hash is there twice. In the order of the drafts.
+ * In one commit, makes the charges of consumers who can pay for all of theirs in this batch and whose keys are new. The
+ * outcome of the others is undefined; `postCharges` decides them. Returns the outcomes in the order of the drafts. The
+ * caller ensures that no idempotency hash occurs twice.
  */
 export async function postFittingCharges(
   connection: Connection,
@@ -111,7 +111,7 @@ interface Group {
   number: number;
 }
 
-/** The charges by consumer, in the order in which consumers are locked everywhere. Numbers begin at 1. */
+/** The charges by consumer, in the order in which every transaction locks consumers. Numbers begin at 1. */
 function grouped(drafts: readonly ChargeDraft[]) {
   const byConsumer = new Map<string, Group>();
   const through: number[] = [];
@@ -133,8 +133,8 @@ function grouped(drafts: readonly ChargeDraft[]) {
 }
 
 /**
- * Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there
- * twice. Returns the outcomes in the order of the drafts.
+ * Decides a batch, in order, in one commit. The caller ensures that no idempotency hash occurs twice. Returns the
+ * outcomes in the order of the drafts.
  */
 export async function postCharges(
   connection: Connection,
@@ -152,9 +152,7 @@ export async function postCharges(
   const outcomes: ChargeOutcome[] = [];
   for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
   if (rows.length !== drafts.length) {
-    throw new Error(
-      `${drafts.length} charges asked, ${rows.length} decided: a consumer is missing`,
-    );
+    throw new Error(`${drafts.length} charges sent, ${rows.length} decided: a consumer is missing`);
   }
   return outcomes;
 }
@@ -162,15 +160,15 @@ export async function postCharges(
 const OutcomeByKey = Type.Object({
   isSame: Type.Boolean(),
   id: Type.String(),
-  amountMicros: Type.Integer(),
-  balanceMicros: Type.Integer(),
+  amountMicros: micros,
+  balanceMicros: micros,
   receiptKey: Type.Integer(),
 });
 const outcomeByKeyRow = row(OutcomeByKey);
 
 /**
- * What became of the charge that an idempotency key made: `replayed`, or `key_reused` when it was another
- * request. Null when the key made none. As both statements look for it, alone.
+ * The outcome of the charge that an idempotency key made: `replayed`, or `key_reused` when the request differs. Null
+ * when the key made none. The same look-up as in both statements.
  */
 export async function findChargeByKey(
   connection: Connection,
@@ -203,7 +201,7 @@ export async function findChargeByKey(
   };
 }
 
-/** The arguments that both statements take of the charges themselves. */
+/** The arguments about the charges that both statements share. */
 function chargeColumns(drafts: readonly ChargeDraft[]) {
   const columns = [
     uuidArray(drafts.map((d) => d.id)),

@@ -1,22 +1,30 @@
 /**
- * Refunds of charges: rows of their own, so the charge and its receipt stay as they are. The consumer's row
- * is locked throughout: refunds of a charge come one after the other, and never give back more than it took.
+ * Refunds of charges. A refund is a separate row, so the charge and its receipt never change. The consumer's row is
+ * locked throughout, so refunds of a charge run one after another and never exceed it.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { wireId } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
 
 export interface ChargeRefundRequest {
-  /** Whose charge it must be. */
+  /** The developer that must have made the charge. */
   readonly developerNumber: number;
   readonly chargeId: string;
-  /** Null: all that is left. */
+  /** Null: everything that is left. */
   readonly asked: Micros | null;
   readonly idempotencyKey: string | undefined;
 }
@@ -24,29 +32,29 @@ export interface ChargeRefundRequest {
 const ChargeRefund = Type.Object({
   id: Type.String(),
   chargeId: Type.String(),
-  amountMicros: Type.Integer(),
-  /** Of the charge, by this refund and those before it. */
-  refundedMicros: Type.Integer(),
-  askedMicros: Type.Union([Type.Integer(), Type.Null()]),
+  amountMicros: micros,
+  /** Refunded by this refund and all earlier ones of the charge. */
+  refundedMicros: micros,
+  askedMicros: nullable(micros),
 });
 
 /** A row of `charge_refunds`; ids are UUIDs, and its time is in its id. */
 export type ChargeRefund = Static<typeof ChargeRefund>;
 
 type NewRefund = Pick<ChargeRefund, 'id' | 'amountMicros' | 'refundedMicros'> & {
-  /** Where it ends on the axis of what the consumer spent. */
+  /** Its end on the axis of the consumer's total spending. */
   readonly spentMicros: number;
 };
 
 export type ChargeRefundResult =
   | { readonly kind: 'refunded'; readonly refund: ChargeRefund }
-  /** The idempotency key has named this refund before. */
+  /** The idempotency key already made this refund. */
   | { readonly kind: 'known'; readonly refund: ChargeRefund }
-  /** The idempotency key has named a refund of this charge of another amount. */
+  /** The idempotency key already made a refund of this charge with another amount. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_charge' }
   | { readonly kind: 'exceeds_charge'; readonly refundable: Micros }
-  /** With all that was ever credited to the consumer it would be more than can be counted. */
+  /** The sum of all credits to the consumer would exceed the largest safe integer. */
   | { readonly kind: 'too_much_credited' };
 
 const Charge = Type.Object({
@@ -55,8 +63,8 @@ const Charge = Type.Object({
   consumerId: Type.String(),
   developer: Type.Integer(),
   tool: Type.String(),
-  amountMicros: Type.Integer(),
-  spentMicros: Type.Integer(),
+  amountMicros: micros,
+  spentMicros: micros,
 });
 type Charge = Static<typeof Charge>;
 
@@ -70,8 +78,8 @@ const columns = sql.fragment`
 `;
 
 /**
- * When this resolves, the consumer can spend the money again, but for what settled a debt. It comes back as a
- * lot of no top-up: the top-up that paid for the charge is spent, and must not count twice.
+ * Once this resolves, the consumer can spend the money again, except for the part that repaid a debt. It comes back as
+ * a lot without a top-up: the top-up that paid for the charge is spent, and must not count twice.
  */
 export async function refundCharge(
   database: Database,
@@ -94,13 +102,13 @@ export async function refundCharge(
     if (amountMicros > refundable || refundable === 0)
       return { kind: 'exceeds_charge', refundable };
     if (!(await hasRoomFor(tx, charge, amountMicros))) return { kind: 'too_much_credited' };
-    // The last money first: the end of what the charge paid for and has not been given back before.
+    // The last money first: the end of the part of the charge that has not been refunded yet.
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
       id: randomUUIDv7(),
       amountMicros,
-      refundedMicros: refunded + amountMicros,
+      refundedMicros: asMicros(refunded + amountMicros),
       spentMicros: toMicros,
     });
     const reason = wireId('charge', charge.id);
@@ -133,7 +141,7 @@ async function findByKey(
   `);
 }
 
-/** What has gone back of the charge so far. */
+/** The amount of the charge refunded so far. */
 async function sumRefunds(tx: Transaction, charge: Charge): Promise<number> {
   return tx.oneFirst(sql.type(refundedRow)`
     select coalesce(max(refunded_micros), 0) as refunded from farebox.charge_refunds
@@ -145,7 +153,10 @@ const ofCharge = ({ ledger, consumerId, id }: Charge) => sql.fragment`
   ledger = ${ledger} and consumer_id = ${consumerId} and charge_id = ${id}
 `;
 
-/** The row, what the developer earns less for it in the minute of its making, and the consumer's counter. */
+/**
+ * Writes the refund's row, the reduction of the developer's earnings in the minute of the refund, and the consumer's
+ * counter.
+ */
 async function insert(
   tx: Transaction,
   charge: Charge,

@@ -1,4 +1,4 @@
-/** What a consumer spent day by day: a few probes for each day, however many charges it has. */
+/** A consumer's spending by day: a few index probes per day, for any number of charges. */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
@@ -9,14 +9,14 @@ const DAY_MS = 86_400_000;
 
 const refundRow = row(Type.Object({ dayMs: Type.Integer(), refunded: Type.Integer() }));
 
-/** Of each UTC day from `fromMs`, its beginning: charges less refunds, in micros. */
+/** Charges less refunds for each UTC day, in micros. `fromMs` is the beginning of the first day. */
 export async function listUsageByDay(
   connection: Connection,
   consumer: ConsumerRef,
   { fromMs, days }: { readonly fromMs: number; readonly days: number },
 ): Promise<{ readonly fromMs: number; readonly spent: number }[]> {
   const toMs = fromMs + days * DAY_MS;
-  // First, so that none of them is counted before its charge is.
+  // Read first, so that no refund is counted without its charge.
   const refunds = await connection.any(sql.type(refundRow)`
     select (extract(epoch from date_trunc('day', uuid_extract_timestamp(id), 'UTC')) * 1000)::int8 as "dayMs",
       sum(amount_micros)::int8 as refunded

@@ -1,4 +1,4 @@
-/** Mails that were not sent because no mail server is set: the newest ones, for whoever develops. */
+/** The newest mails that were not sent because no mail server is configured, for development. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 

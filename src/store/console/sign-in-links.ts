@@ -1,11 +1,11 @@
-/** Links that sign somebody in, once: made by an operator, who has the database anyway. */
+/** Links that sign a person in once. Operators create them; they have access to the database anyway. */
 import { createHash, randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 
 const emailRow = row(Type.Object({ email: Type.String() }));
 
-/** Returns the token; only its hash is kept. */
+/** Returns the token. Only its hash is stored. */
 export async function createSignInLink(
   connection: Connection,
   email: string,
@@ -23,7 +23,10 @@ export async function createSignInLink(
   return token;
 }
 
-/** The address that the token signs in; null when it is unknown, used or too old. Of two at once one gets it. */
+/**
+ * The address that the token signs in; null when the token is unknown, used or too old. Of two concurrent uses, one
+ * succeeds.
+ */
 export async function useSignInLink(connection: Connection, token: string): Promise<string | null> {
   return connection.maybeOneFirst(sql.type(emailRow)`
     delete from console.sign_in_links

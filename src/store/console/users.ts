@@ -20,7 +20,7 @@ const ownerRow = row(
   }),
 );
 
-/** Null while the person's address is not proven. */
+/** Null while the person's address is not verified. */
 export async function findAccountOfUser(
   connection: Connection,
   userId: string,
@@ -33,8 +33,8 @@ export async function findAccountOfUser(
 }
 
 /**
- * Gives a person whose address is proven the account of that address: the one that there is, else a new one
- * without keys. Safe to repeat; of two at once one makes it and both have it.
+ * Gives a person with a verified address the account of that address: the existing one, or a new one without keys. Safe
+ * to repeat; of two concurrent calls, one creates it and both get it.
  */
 export async function claimAccount(
   database: Database,

@@ -1,7 +1,7 @@
 /** A developer's earnings per tool and hour or day: the rows of exports and statements. */
 import { Type } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import type { Micros } from '../../domain/money.ts';
+import { micros, row, sql, timestampOf, type Connection, type DeveloperRef } from '../database.ts';
 import { within, type HourRange, type Interval } from './earnings.ts';
 
 export interface ToolIntervalEarnings {
@@ -21,7 +21,7 @@ const intervalRow = row(
   Type.Object({
     tool: Type.String(),
     begins: Type.String(),
-    earnings: Type.Integer(),
+    earnings: micros,
     charges: Type.Integer(),
   }),
 );
@@ -29,7 +29,7 @@ const intervalRow = row(
 /** By tool, then by time, in the order of the sums' key; sums and tail in one snapshot. */
 export async function listToolEarnings(
   connection: Connection,
-  { developerNumber }: { readonly developerNumber: number },
+  { developerNumber }: DeveloperRef,
   range: HourRange,
   interval: Interval,
   { limit, after }: ToolIntervalPage,
@@ -54,7 +54,7 @@ export async function listToolEarnings(
   return rows.map(({ tool, begins, earnings, charges }) => ({
     tool,
     beginsMs: Date.parse(begins),
-    earnings: asMicros(earnings),
+    earnings,
     charges,
   }));
 }

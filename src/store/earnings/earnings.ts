@@ -3,10 +3,16 @@
  * so in one snapshot. Exact at every moment, and as fast with ten million charges as with ten.
  */
 import { Type } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
-
-type Developer = { readonly developerNumber: number };
+import type { Micros } from '../../domain/money.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  timestampOf,
+  type Connection,
+  type DeveloperRef,
+} from '../database.ts';
 
 /** Whole UTC hours, from `fromMs` inclusive to `toMs` exclusive. Without one of them the range is open on that side. */
 export interface HourRange {
@@ -58,7 +64,7 @@ export const SPANS = sql.fragment`
 `;
 
 /** The developer's earnings as a few rows of `tool, amount_micros, charges`, for the caller to add up. */
-export function earnedIn({ developerNumber }: Developer, range: HourRange) {
+export function earnedIn({ developerNumber }: DeveloperRef, range: HourRange) {
   const sums = piecesOf(range).map(
     ({ span, fromMs, toMs }) => sql.fragment`
       select tool, amount_micros, charges from farebox.earnings
@@ -102,15 +108,15 @@ export function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }
 const toolRow = row(
   Type.Object({
     tool: Type.String(),
-    earnings: Type.Union([Type.Integer(), Type.Null()]),
-    today: Type.Integer(),
+    earnings: nullable(micros),
+    today: micros,
   }),
 );
 
 /** Earnings by tool, in the order of their names. `todayMs` is the start of the UTC day for `today`. */
 export async function sumEarningsByTool(
   connection: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   range: HourRange,
   todayMs: number,
 ): Promise<ToolEarnings[]> {
@@ -125,19 +131,19 @@ export async function sumEarningsByTool(
   `);
   return rows.map(({ tool, earnings, today: ofToday }) => ({
     tool,
-    earnings: earnings === null ? null : asMicros(earnings),
-    today: asMicros(ofToday),
+    earnings,
+    today: ofToday,
   }));
 }
 
 const intervalRow = row(
-  Type.Object({ begins: Type.String(), earnings: Type.Integer(), charges: Type.Integer() }),
+  Type.Object({ begins: Type.String(), earnings: micros, charges: Type.Integer() }),
 );
 
 /** The hours or days with earnings, earliest first. */
 export async function listEarnings(
   connection: Connection,
-  { developerNumber }: Developer,
+  { developerNumber }: DeveloperRef,
   range: HourRange,
   interval: Interval,
 ): Promise<IntervalEarnings[]> {
@@ -154,7 +160,7 @@ export async function listEarnings(
   `);
   return rows.map(({ begins, earnings, charges }) => ({
     beginsMs: Date.parse(begins),
-    earnings: asMicros(earnings),
+    earnings,
     charges,
   }));
 }

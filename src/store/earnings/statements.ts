@@ -8,11 +8,14 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import {
   inOneSnapshot,
+  micros,
+  nullable,
   row,
   sql,
   timestampOf,
   type Connection,
   type Database,
+  type DeveloperRef,
 } from '../database.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
@@ -25,16 +28,16 @@ export interface Month {
 
 const StatementMovement = Type.Object({
   kind: Type.String(),
-  amountMicros: Type.Integer(),
-  topUpId: Type.Union([Type.String(), Type.Null()]),
-  reason: Type.Union([Type.String(), Type.Null()]),
+  amountMicros: micros,
+  topUpId: nullable(Type.String()),
+  reason: nullable(Type.String()),
   createdAt: Type.String(),
 });
 
 const ToolCharges = Type.Object({
   tool: Type.String(),
   charges: Type.Integer(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
 });
 
 export interface ConsumerStatement {
@@ -49,7 +52,7 @@ const ToolDayRefunds = Type.Object({
   tool: Type.String(),
   day: Type.String(),
   refunds: Type.Integer(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
 });
 
 /** By tool, then by day. */
@@ -97,14 +100,12 @@ export async function readConsumerStatement(
   });
 }
 
-type Developer = { readonly developerNumber: number };
-
 /** Rows (tools and days) per query. */
 const EARNED_ROWS = 5_000;
 
 export async function readDeveloperStatement(
   database: Database,
-  developer: Developer,
+  developer: DeveloperRef,
   month: Month,
 ): Promise<DeveloperStatement> {
   return inOneSnapshot(database, async (tx) => {
@@ -133,7 +134,7 @@ export async function readDeveloperStatement(
 
 async function readNetEarnings(
   tx: Connection,
-  developer: Developer,
+  developer: DeveloperRef,
   month: Month,
 ): Promise<ToolIntervalEarnings[]> {
   const earned: ToolIntervalEarnings[] = [];

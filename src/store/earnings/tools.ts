@@ -2,15 +2,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
 import { earnedIn } from './earnings.ts';
-
-const Price = Type.Union([Type.Integer(), Type.Null()]);
 
 const PricedTool = Type.Object({
   developerId: Type.String(),
   name: Type.String(),
-  priceMicros: Price,
+  priceMicros: nullable(micros),
   isArchived: Type.Boolean(),
 });
 
@@ -87,7 +85,7 @@ const Tool = Type.Object({
   id: Type.String(),
   name: Type.String(),
   description: Type.String(),
-  priceMicros: Price,
+  priceMicros: nullable(micros),
   isArchived: Type.Boolean(),
   createdAt: Type.String(),
 });
@@ -164,9 +162,9 @@ const ListedTool = Type.Object({
   id: Type.String(),
   name: Type.String(),
   description: Type.String(),
-  priceMicros: Price,
+  priceMicros: nullable(micros),
   totalCharges: Type.Integer(),
-  totalRevenueMicros: Type.Integer(),
+  totalRevenueMicros: micros,
 });
 
 export type ListedTool = Static<typeof ListedTool>;

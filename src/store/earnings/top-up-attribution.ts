@@ -6,7 +6,7 @@
 import { Type, type Static } from 'typebox';
 import type { Page } from '../charges/list-charges.ts';
 import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, row, sql, type Connection, type DeveloperRef } from '../database.ts';
 
 type Fragment = ReturnType<typeof sql.fragment>;
 
@@ -105,10 +105,10 @@ export async function notePaidBack(connection: Connection, paidBack: PaidBack): 
 const AttributedTopUp = Type.Object({
   id: Type.String(),
   consumerId: Type.String(),
-  amountMicros: Type.Integer(),
+  amountMicros: micros,
   status: Type.Enum(TOP_UP_STATUSES),
   createdAt: Type.String(),
-  chargedMicros: Type.Integer(),
+  chargedMicros: micros,
   charges: Type.Integer(),
 });
 
@@ -119,7 +119,7 @@ const attributedRow = row(AttributedTopUp);
 /** The top-ups that were partly or wholly spent on the developer's tools, newest first. */
 export async function listAttributedTopUps(
   connection: Connection,
-  { developerNumber }: { readonly developerNumber: number },
+  { developerNumber }: DeveloperRef,
   { limit, beforeId }: Page,
 ): Promise<readonly AttributedTopUp[]> {
   const isBefore =

@@ -1,27 +1,27 @@
-/** Gives back what holds that expired still reserve. Any number of processes may do it at once. */
+/** Releases the money that expired holds still reserve. Any number of processes can run it at once. */
 import { Type } from 'typebox';
 import { repayDebts } from '../balance/debts.ts';
-import { row, sql, type Database } from '../database.ts';
+import { nullable, row, sql, type Database } from '../database.ts';
 
-/** Rows of hold_expiries in one transaction: each has the holds of one flush, most of them closed by now. */
+/** Rows of hold_expiries in one transaction: each lists the holds of one flush, most of which are closed by now. */
 const ROWS_MAX = 200;
 
 const expiredRow = row(
   Type.Object({
     taken: Type.Integer(),
     closed: Type.Integer(),
-    ledgers: Type.Union([Type.Array(Type.Integer()), Type.Null()]),
-    consumers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    ledgers: nullable(Type.Array(Type.Integer())),
+    consumers: nullable(Type.Array(Type.String())),
   }),
 );
 
 export interface Expired {
   readonly holds: number;
-  /** More may be due. */
+  /** Whether more may be due. */
   readonly hasMore: boolean;
 }
 
-/** One bounded step. What is given back settles debts first, in the same transaction. */
+/** One bounded step. The released money repays debts first, in the same transaction. */
 export async function expireHolds(database: Database): Promise<Expired> {
   return database.transaction(async (tx) => {
     const { taken, closed, ledgers, consumers } = await tx.one(sql.type(expiredRow)`

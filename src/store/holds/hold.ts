@@ -1,4 +1,4 @@
-/** A hold as its row has it. */
+/** A hold, as stored in its row. */
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 
@@ -9,9 +9,9 @@ export interface Hold {
   readonly tool: string;
   readonly amountMicros: Micros;
   readonly capturedMicros: Micros;
-  /** What can still be captured; 0 once it is closed. */
+  /** The amount that can still be captured; 0 once the hold is closed. */
   readonly remainingMicros: Micros;
-  /** `expired` from `expiresAt` on, even before the sweep has given back the rest. */
+  /** `expired` from `expiresAt` on, even before the sweep has released the rest. */
   readonly status: HoldStatus;
   readonly placedAt: string;
   readonly expiresAt: string;

@@ -1,9 +1,9 @@
-/** Holds as they are read: page by page, newest first, by the same two indexes as charges. */
+/** Lists holds page by page, newest first, through the same two indexes as charges. */
 import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -13,7 +13,7 @@ export interface StoredHold extends Hold {
   readonly metadata: Record<string, Static<typeof Scalar>> | null;
 }
 
-/** Whose holds: a developer sees those that it placed, a consumer those on its balance. */
+/** The owner of the holds: a developer sees those that it placed, a consumer those on its balance. */
 export type HoldOwner =
   | { readonly kind: 'developer'; readonly developerNumber: number }
   | ({ readonly kind: 'consumer' } & ConsumerRef);
@@ -24,13 +24,13 @@ const holdRow = row(
     consumerId: Type.String(),
     developerId: Type.String(),
     tool: Type.String(),
-    amountMicros: Type.Integer(),
-    capturedMicros: Type.Integer(),
-    remainingMicros: Type.Integer(),
+    amountMicros: micros,
+    capturedMicros: micros,
+    remainingMicros: micros,
     state: Type.Integer(),
     placedAt: Type.String(),
     expiresAt: Type.String(),
-    metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
+    metadata: nullable(Type.Record(Type.String(), Scalar)),
   }),
 );
 

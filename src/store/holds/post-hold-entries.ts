@@ -1,6 +1,6 @@
 /**
  * Holds: the statement that places, captures, releases and extends them. Everything that decides about money is in
- * migrations/functions/post_hold_entries.sql; this file carries arrays. list-holds.ts reads holds.
+ * migrations/functions/post_hold_entries.sql; this file passes arrays. list-holds.ts reads holds.
  */
 import { OVER_MODES, type OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
@@ -21,12 +21,12 @@ import { holdOf, type Hold } from './hold.ts';
 type Identity = Pick<ChargeDraft, 'idempotencyHash' | 'fingerprint'>;
 type OfHold = Identity & { readonly holdId: string; readonly developerNumber: number };
 
-/** What may happen to a hold; ids are UUIDs. */
+/** A change to a hold; ids are UUIDs. */
 export type HoldEntry =
   | (ChargeDraft & { readonly kind: 'place'; readonly seconds: number })
   | (OfHold & {
       readonly kind: 'capture';
-      /** Of the charge. */
+      /** The id of the charge. */
       readonly id: string;
       /** Null: everything that is left. */
       readonly amountMicros: Micros | null;
@@ -36,23 +36,23 @@ export type HoldEntry =
       readonly metadata: string | null;
     })
   | (OfHold & { readonly kind: 'release' })
-  /** From now. */
+  /** `seconds` count from now. */
   | (OfHold & { readonly kind: 'extend'; readonly seconds: number });
 
 export type HoldOutcome =
   | {
-      /** `replayed`: the idempotency key did it before. The hold is shown as it is now. */
+      /** `replayed`: the idempotency key already did it. The hold is returned in its current state. */
       readonly kind: 'done' | 'replayed';
       readonly hold: Hold;
       /** The charge of a capture. */
       readonly chargeId: string;
-      /** What was placed or captured. */
+      /** The amount placed or captured. */
       readonly amountMicros: Micros;
-      /** After what was placed or captured. */
+      /** The balance after the hold was placed or captured. */
       readonly balanceMicros: Micros;
       readonly receiptKey: number;
     }
-  /** `requiredMicros` had to come out of the balance. */
+  /** `requiredMicros` is the amount that the balance had to cover. */
   | {
       readonly kind: 'insufficient';
       /** Null when no hold was placed. */
@@ -84,7 +84,7 @@ interface OutcomeRow {
   readonly expires_at: string;
 }
 
-/** Not checked: a hot statement, whose rows come from our function. */
+/** This hot statement skips the check of result rows, which come from our own function. */
 const unchecked: RowParser<OutcomeRow> = {
   '~standard': {
     version: 1,
@@ -94,8 +94,8 @@ const unchecked: RowParser<OutcomeRow> = {
 };
 
 /**
- * Decides the entries in order, in one commit. The caller sees to it that no idempotency hash is there twice.
- * `owing`: the entry would let go of money of a consumer who has a debt; `settleHoldEntry` decides it.
+ * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. `owing`: the
+ * entry would release money of a consumer with a debt; `settleHoldEntry` decides it.
  */
 export async function postHoldEntries(
   database: Database,
@@ -111,7 +111,7 @@ export async function postHoldEntries(
   return outcomes;
 }
 
-/** Decides one entry, and settles the debts of its consumer by what it lets go of, in one transaction. */
+/** Decides one entry, and repays the consumer's debts from the money it releases, in one transaction. */
 export async function settleHoldEntry(
   database: Database,
   entry: HoldEntry,
@@ -120,7 +120,7 @@ export async function settleHoldEntry(
 ): Promise<HoldOutcome> {
   return database.transaction(async (tx) => {
     const [found] = await decide(tx, [entry], receiptKey, replay, true);
-    if (!found) throw new Error('one entry asked, none decided');
+    if (!found) throw new Error('one entry sent, none decided');
     if (found.hold_id !== null) {
       await repayDebts(tx, [{ ledger: found.ledger, consumerId: found.consumer }]);
     }
@@ -202,7 +202,7 @@ function outcomeOf(found: OutcomeRow): HoldOutcome {
     case 'key_reused':
       return { kind: outcome };
     case 'owing':
-      throw new Error('a debt was not settled');
+      throw new Error('a debt was not repaid');
   }
 }
 

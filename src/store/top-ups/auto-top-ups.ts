@@ -1,21 +1,28 @@
 /**
- * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and switches
- * the asking off (migrations/functions/post_fitting_charges.sql); the notice becomes a top-up here, one at a time
- * for a consumer and within both ceilings; the end of that top-up switches the asking on again. Each step is one
- * transaction.
+ * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and clears the
+ * threshold (migrations/functions/post_fitting_charges.sql), so that no other charge asks. Here the notice becomes a
+ * top-up, one at a time per consumer and within both ceilings. The end of that top-up restores the threshold. Each step
+ * is one transaction.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
 import {
   AUTO_TOP_UP_DECLINES_MAX,
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { lockConsent, type Consent } from './consent.ts';
+import { lockConsent, type Consent } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import {
   deleteNotice,
   deleteNoticesOf,
@@ -25,15 +32,13 @@ import {
   type Notice,
 } from '../outbox.ts';
 
-const micros = Type.Unsafe<Micros>(Type.Integer());
-
 const State = Type.Object({
   status: Type.Enum(AUTO_TOP_UP_STATUSES),
-  reason: Type.Union([Type.String(), Type.Null()]),
+  reason: nullable(Type.String()),
 });
 
 const Settings = Type.Object({
-  /** A charge that leaves less than this asks for a top-up. */
+  /** A charge that leaves less than this triggers a top-up. */
   thresholdMicros: micros,
   amountMicros: micros,
   /** In a UTC month, within what the owner consented to. */
@@ -64,7 +69,7 @@ const columns = sql.fragment`
   a.ceiling_micros as "ceilingMicros"
 `;
 
-/** Null: the owner has switched them off, or never on. */
+/** Null if the owner has turned them off, or never on. */
 export async function findAutoTopUp(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -75,7 +80,7 @@ export async function findAutoTopUp(
   `);
 }
 
-/** Null switches them off. Changed by the owner only, never with a consumer key. Begins anew each time. */
+/** Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. */
 export async function setAutoTopUp(
   database: Database,
   consumer: ConsumerRef,
@@ -100,23 +105,23 @@ export async function setAutoTopUp(
   });
 }
 
-/** What a ceiling forbids is looked at again so often: the month may be over. */
+/** How often a top-up that a ceiling forbids is checked again: the month may be over. */
 const CEILING_RECHECK_MS = 3_600_000;
 
 /**
- * Turns a notice into a top-up with a notice for its workflow; or puts it off; or drops it, when nothing is
- * to be done. Nobody else has the notice meanwhile, and afterwards it is gone: exactly one top-up.
+ * Turns a notice into a top-up with a notice for its workflow, postpones it, or drops it if there is nothing to do. The
+ * notice is locked meanwhile and deleted in the same transaction, so it becomes exactly one top-up.
  */
 export async function takeUpAutoTopUp(database: Database, notice: Notice): Promise<void> {
   await database.transaction(async (tx) => {
     if (!(await lockNotice(tx, notice.id))) return;
     const consent = await lockConsent(tx, notice.subjectId);
     const due = await findDue(tx, notice.subjectId);
-    // The end of a top-up that is under way switches the asking on again.
+    // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
     if (due.waitMs > 0) return postponeNotice(tx, notice.id, due.waitMs);
     if (notice.attempts > 1 && !due.isLow) {
-      // Put off, and meanwhile somebody topped up by hand.
+      // The notice was postponed, and the consumer topped up manually meanwhile.
       await deleteNotice(tx, notice.id);
       return switchAskingOn(tx, due);
     }
@@ -166,16 +171,15 @@ export type Ending =
   | {
       readonly status: 'failed';
       readonly failure: TopUpFailure;
-      /** How long the card is left alone after the first decline; twice as long after the next. */
+      /** How long to wait after the first decline before charging the card again; twice as long after the second. */
       readonly retryMs: number;
     };
 
 /**
- * Part of the transaction that ends an automatic top-up, after it locked the consumer. Counts declines, turns
- * itself off after the last that is borne, else switches the asking on again. Null: the owner has switched
- * them off meanwhile.
+ * Part of the transaction that ends an automatic top-up, after it locked the consumer. Counts declines, and turns
+ * automatic top-ups off after the last one allowed, or restores the threshold. Null if the owner turned them off meanwhile.
  */
-export async function settleAutoTopUp(
+export async function recordAutoTopUpResult(
   tx: Transaction,
   consumer: ConsumerRef,
   ending: Ending,
@@ -211,7 +215,7 @@ async function countEnding(
   }
 }
 
-/** The next charge that leaves too little, or is refused, asks; none does while they are off. */
+/** Restores the threshold, so that the next charge that leaves too little, or is refused, asks. Not while they are off. */
 async function switchAskingOn(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,

@@ -1,12 +1,12 @@
 /**
- * Credits: how a top-up is added to a balance. It is credited exactly once, for
- * ever, because `movements_top_up_once` says so, whatever is delivered, retried or restarted.
+ * Credits a top-up to a balance, exactly once: the unique index `movements_top_up_once` guarantees it, whatever is
+ * delivered, retried or restarted.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { settleAutoTopUp } from './auto-top-ups.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { recordAutoTopUpResult } from './auto-top-ups.ts';
+import { micros, row, sql, type Database, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 
 export interface ManualCredit {
@@ -28,7 +28,7 @@ const standingRow = row(
     ledger: Type.Integer(),
     consumerId: Type.String(),
     topUpId: Type.String(),
-    amountMicros: Type.Integer(),
+    amountMicros: micros,
     isCredited: Type.Boolean(),
     isPaid: Type.Boolean(),
   }),
@@ -37,12 +37,12 @@ const automaticRow = row(Type.Object({ automatic: Type.Boolean() }));
 const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
-/** By this call, or an earlier one; or not at all, because the processor was not seen to show its payment. */
+/** Credited by this call or an earlier one, or not at all, because the row has no evidence of a payment. */
 export type CreditResult = 'credited' | 'credited_before' | 'not_paid';
 
 /**
- * Credits a top-up whose row holds the evidence of its payment (payment-evidence.ts), whatever its status was before:
- * an expired one may turn out to be paid. Its caller's word is not enough.
+ * Credits a top-up whose row has evidence of its payment (payment-evidence.ts), whatever its status: an expired top-up
+ * may turn out to be paid. Does not trust its caller.
  */
 export async function creditTopUp(database: Database, topUpId: string): Promise<CreditResult> {
   return database.transaction(async (tx) => {
@@ -62,14 +62,14 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
       where id = ${topUpId} and status in ('pending', 'expired', 'failed')
       returning automatic
     `);
-    if (completed?.automatic) await settleAutoTopUp(tx, credit, { status: 'completed' });
+    if (completed?.automatic) await recordAutoTopUpResult(tx, credit, { status: 'completed' });
     return booked.size === 1 ? 'credited' : 'credited_before';
   });
 }
 
 /**
- * Books completed top-ups with method `manual`, a lot like any other, for consumers that exist: at
- * most one for each consumer. Returns their ids, in order.
+ * Records completed top-ups with method `manual`, at most one for each consumer; the consumers must exist. Returns their
+ * ids, in order.
  */
 export async function creditManually(
   tx: Transaction,
@@ -91,19 +91,19 @@ export async function creditManually(
 }
 
 /**
- * Movement, lot and counter of each credit, and the debts that it settles before any of it can be spent;
- * passes over those that were booked before and returns the ids of the others.
+ * Writes the movement, lot and counter of each credit, and repays debts before any of it can be spent. Skips credits that
+ * were recorded before, and returns the ids of the others.
  */
 async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<string>> {
   if (new Set(credits.map((credit) => credit.consumerId)).size !== credits.length) {
-    throw new Error('two credits for one consumer in one call'); // one of the lots would be lost
+    throw new Error('Two credits for one consumer in one call'); // one of the lots would be lost
   }
   const owners = sql.unnest(
     credits.map((credit) => [credit.ledger, credit.consumerId]),
     ['int2', 'uuid'],
   );
-  // The locks first, in the order in which charges take them. The next statement has a new snapshot,
-  // so the lots begin where whatever committed in the meantime ended.
+  // Locks first, in the order in which charges take them. The next statement has a new snapshot, so the lots begin where
+  // those committed meanwhile end.
   const locked = await tx.oneFirst(sql.type(countRow)`
     with locked as (
       select from farebox.consumers
@@ -112,7 +112,7 @@ async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<st
     )
     select count(*) as count from locked
   `);
-  if (locked !== credits.length) throw new Error('a credit names a consumer that does not exist');
+  if (locked !== credits.length) throw new Error('The consumer of a credit does not exist');
   const booked = await tx.anyFirst(sql.type(topUpIdRow)`
     with booked as (
       insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)

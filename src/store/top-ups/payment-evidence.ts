@@ -1,20 +1,20 @@
 /**
- * What the payment processor was seen to show of a top-up. The step that read the processor's answer writes it here,
- * and no other: a credit, a failure or an expiry takes effect only when the row holds the evidence for it. A step that
- * is started by hand therefore does nothing that the processor does not show.
+ * The payment processor's evidence for a top-up. Only the step that read the processor's response writes it. A credit, a
+ * failure or an expiry takes effect only if the row has the evidence for it, so a step that somebody starts manually does
+ * nothing that the processor does not show.
  */
 import type { Micros } from '../../domain/money.ts';
 import { sql, type Connection } from '../database.ts';
 
-/** The processor's final words on a payment. */
+/** The processor's final verdict on a payment. */
 export type Seen =
   | { readonly kind: 'paid'; readonly paymentIntentId: string; readonly paidMicros: Micros }
   | { readonly kind: 'expired' }
   | { readonly kind: 'failed'; readonly code: string };
 
 /**
- * Writes down what was just read. A payment stays written, whatever is read later, and belongs to the one payment
- * intent that the row names; a payment of another amount violates a constraint. False: the row names another intent.
+ * Records the verdict that was just read. A recorded payment stays, whatever is read later, and belongs to the row's one
+ * payment intent; a payment of a different amount violates a constraint. False: the row has a different intent.
  */
 export async function recordSeen(
   connection: Connection,

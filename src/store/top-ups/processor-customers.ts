@@ -1,8 +1,8 @@
-/** Which customer of the payment processor an account is: made at its first top-up, then kept. */
+/** The payment processor's customer for an account: created at its first top-up, then kept. */
 import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 
-const customerRow = row(Type.Object({ customerId: Type.Union([Type.String(), Type.Null()]) }));
+const customerRow = row(Type.Object({ customerId: nullable(Type.String()) }));
 
 export async function findProcessorCustomer(
   connection: Connection,
@@ -15,7 +15,7 @@ export async function findProcessorCustomer(
 
 const recordedRow = row(Type.Object({ customerId: Type.String() }));
 
-/** Returns the customer that counts: the first one that was recorded. */
+/** Returns the first recorded customer, which is the one that counts. */
 export async function recordProcessorCustomer(
   connection: Connection,
   accountId: string,

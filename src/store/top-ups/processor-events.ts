@@ -1,6 +1,6 @@
 /**
- * The log of the payment processor's events: each is kept before it is acknowledged, unique by its id for ever,
- * together with the notice for the workflow of the top-up that it is about.
+ * The log of the payment processor's events. Each is stored before it is acknowledged, unique by its id forever, together
+ * with the notice for the workflow of its top-up.
  */
 import { sql, type Connection } from '../database.ts';
 import type { Topic } from '../outbox.ts';
@@ -9,14 +9,14 @@ export interface ProcessorEvent {
   readonly id: string;
   readonly type: string;
   readonly objectId: string | undefined;
-  /** What the event says of itself; neither need name anything that we know. */
+  /** From the event itself; neither id has to exist in our tables. */
   readonly topUpId: string | undefined;
   readonly paymentIntentId: string | undefined;
-  /** What the top-up's workflow should hear. Undefined: events of this type change nothing for it. */
+  /** The topic of the notice for the top-up's workflow; undefined if events of this type do not affect it. */
   readonly topic: Extract<Topic, 'payment_reported' | 'reversal_reported'> | undefined;
 }
 
-/** Keeps the event, once, and in the same statement the notice, if it is about a top-up of ours. */
+/** Stores the event once and, if it is about a top-up of ours, the notice, in the same statement. */
 export async function recordProcessorEvent(
   connection: Connection,
   event: ProcessorEvent,

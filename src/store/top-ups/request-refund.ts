@@ -1,11 +1,11 @@
 /**
- * Refunds that an operator asks for. The transaction that checks the amount takes it out of the balance, before
- * the processor is asked: under a mere hold, charges of the meantime would spend what is refunded.
+ * Refunds requested by an operator. The transaction that checks the amount removes it from the balance before the
+ * processor is called, so that no charge can spend the refunded money meanwhile.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import {
@@ -14,25 +14,25 @@ import {
   lockOwner,
   Reversal,
   reversalColumns,
-  settle,
+  updateAfterReversal,
   type Owner,
 } from './reversals.ts';
 
 export type RefundResult =
   | { readonly kind: 'requested'; readonly refundId: string; readonly amountMicros: Micros }
   | { readonly kind: 'not_found' }
-  /** Booked by hand: there is no payment to refund. */
+  /** Credited manually: there is no payment to refund. */
   | { readonly kind: 'no_payment' }
-  /** Not credited, or disputed or charged back: the processor would refuse. */
+  /** Not credited, disputed or charged back: the processor would refuse. */
   | { readonly kind: 'not_refundable'; readonly status: string }
   | { readonly kind: 'exceeds_unspent'; readonly refundableMicros: Micros };
 
 const refundRow = row(Reversal);
-const refundableRow = row(Type.Object({ micros: Type.Unsafe<Micros>(Type.Integer()) }));
+const refundableRow = row(Type.Object({ micros }));
 
 /**
- * At most what of the top-up is unspent, in whole cents; all of that when no amount is named. The top-up's
- * workflow then asks the processor.
+ * Requests a refund of at most the unspent part of the top-up, in whole cents; of all of it if no amount is given. The
+ * top-up's workflow then makes the refund at the processor.
  */
 export async function requestRefund(
   database: Database,
@@ -61,7 +61,7 @@ export async function requestRefund(
         ${amountMicros}, ${amountMicros})
     `);
     await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
     await postNotice(tx, 'reversal_reported', topUpId);
     return { kind: 'requested', refundId, amountMicros };
   });
@@ -86,7 +86,7 @@ async function getRefundable(
   `);
 }
 
-/** Those of which it is not known whether the processor has them, oldest first. */
+/** Refunds not yet confirmed by the processor, oldest first. */
 export async function listRequestedRefunds(
   connection: Connection,
   topUpId: string,
@@ -98,7 +98,7 @@ export async function listRequestedRefunds(
 }
 
 /**
- * Has refunds looked at again that were asked for this long ago and have no outcome: their workflow may have been
+ * Writes notices for refunds that were requested this long ago and have no outcome, since their workflow may have been
  * terminated. Returns how many.
  */
 export async function noteWaitingRefunds(
@@ -117,7 +117,7 @@ export async function noteWaitingRefunds(
   return rowCount;
 }
 
-/** The processor refused it, so nothing was refunded: the amount is credited again, once. */
+/** Records that the processor refused the refund, and credits the amount again, once. */
 export async function failRefund(
   database: Database,
   topUpId: string,
@@ -130,6 +130,6 @@ export async function failRefund(
     const refund = requested.find(({ id }) => id === refundId);
     if (!refund) return;
     await become(tx, owner, refund, { ...refund, status: 'failed', failureMessage });
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
   });
 }

@@ -1,7 +1,7 @@
 /**
- * Refunds and disputes of top-ups: what each has taken, holds, and is owed. The processor's latest state is what
- * counts, however often and in whatever order it is recorded; every change is one transaction under the consumer's
- * lock, and leaves the top-up with the status that its reversals give.
+ * Refunds and disputes of top-ups: the amounts that each has taken, holds and is owed. The processor's latest state
+ * counts, however often and in whatever order it is recorded. Every change is one transaction under the consumer's lock,
+ * and derives the top-up's status from its reversals.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -14,11 +14,19 @@ import {
   type ReversalStatus,
 } from '../../domain/reversal.ts';
 import { lockConsumer } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 
-/** A refund or dispute as the processor shows it. */
+/** A refund or dispute as read from the processor. */
 export type ReportedReversal = {
   readonly processorId: string;
   readonly amountMicros: Micros;
@@ -26,7 +34,7 @@ export type ReportedReversal = {
   | {
       readonly kind: 'refund';
       readonly status: Exclude<RefundStatus, 'requested'>;
-      /** The UUID of the request, when we made one. */
+      /** The UUID of our refund request, if there is one. */
       readonly refundId?: string | undefined;
     }
   | { readonly kind: 'dispute'; readonly status: DisputeStatus }
@@ -36,10 +44,10 @@ export const Reversal = Type.Object({
   id: Type.String(),
   kind: Type.Enum(['refund', 'dispute']),
   status: Type.Enum(REVERSAL_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  heldMicros: Type.Integer(),
-  takenMicros: Type.Integer(),
-  processorId: Type.Union([Type.String(), Type.Null()]),
+  amountMicros: micros,
+  heldMicros: micros,
+  takenMicros: micros,
+  processorId: nullable(Type.String()),
 });
 export type Reversal = Static<typeof Reversal>;
 
@@ -50,7 +58,7 @@ const Owner = Type.Object({
   method: Type.String(),
   status: Type.String(),
 });
-/** A top-up, as far as its reversals care. */
+/** The fields of a top-up that its reversals need. */
 export type Owner = Static<typeof Owner>;
 
 const reversalRow = row(Reversal);
@@ -64,7 +72,7 @@ export const reversalColumns = sql.fragment`
   taken_micros as "takenMicros", processor_id as "processorId"
 `;
 
-/** To be taken before the processor is read, and given with what was read. */
+/** Read it before the processor, and pass it to `recordReversals`. */
 export async function getReversalsVersion(
   connection: Connection,
   topUpId: string,
@@ -75,8 +83,8 @@ export async function getReversalsVersion(
 }
 
 /**
- * Records what was read at the processor of a credited top-up. False, and nothing recorded, when something
- * that was read later may have been recorded since `version`: then it has to be read again.
+ * Records the reversals of a credited top-up as read from the processor. Returns false and records nothing if a later
+ * read may have been recorded since `version`: then read again.
  */
 export async function recordReversals(
   database: Database,
@@ -94,12 +102,12 @@ export async function recordReversals(
     `);
     if (!current) return false;
     for (const reversal of reported) await recordOne(tx, owner, reversal);
-    await settle(tx, owner);
+    await updateAfterReversal(tx, owner);
     return true;
   });
 }
 
-/** What the reversals of a top-up hold and are owed, all together. */
+/** The total that the reversals of a top-up hold and are owed. */
 export async function getClaims(
   connection: Connection,
   topUpId: string,
@@ -118,10 +126,10 @@ export async function findOwner(connection: Connection, topUpId: string): Promis
   `);
 }
 
-/** Locks the consumer of a top-up that exists, and reads it as it is under the lock. */
+/** Locks the consumer of an existing top-up, and reads the top-up under the lock. */
 export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner> {
   const owner = await findOwner(tx, topUpId);
-  if (!owner) throw new Error(`there is no top-up ${topUpId}`);
+  if (!owner) throw new Error(`Top-up ${topUpId} not found`);
   await lockConsumer(tx, owner);
   return (await findOwner(tx, topUpId)) ?? owner;
 }
@@ -154,7 +162,7 @@ export interface ReversalState {
   readonly failureMessage?: string;
 }
 
-/** Gives back what it does not claim any more and covers what it claims now. */
+/** Returns the amount that the reversal no longer claims, and covers its current claim. */
 export async function become(
   tx: Transaction,
   owner: Owner,
@@ -175,7 +183,7 @@ export async function become(
   if (!claimsTheSame) await cover(tx, owner, before.id);
 }
 
-/** A hold is lifted; what was taken is credited again, as a lot of its own of the same top-up. */
+/** Lifts the hold, and credits the amount taken again, as a new lot of the same top-up. */
 async function letGo(
   tx: Transaction,
   owner: Owner,
@@ -197,8 +205,8 @@ async function letGo(
   }
 }
 
-/** What every change of a reversal ends with. */
-export async function settle(tx: Transaction, owner: Owner): Promise<void> {
+/** Ends every change of a reversal: repays debts and derives the top-up's status. */
+export async function updateAfterReversal(tx: Transaction, owner: Owner): Promise<void> {
   await repayDebts(tx, [owner]);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.top_ups t set updated_at = now(), status = case

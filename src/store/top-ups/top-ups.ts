@@ -1,6 +1,6 @@
 /**
- * Top-ups. Postgres decides each step by a condition on the row (not yet opened, still pending), so
- * every function here is safe to repeat and a race has one winner.
+ * Top-ups. Postgres decides each step by a condition on the row (not yet claimed, still pending), so every function here
+ * is safe to repeat and a race has one winner.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -12,13 +12,19 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { settleAutoTopUp, type Ending } from './auto-top-ups.ts';
-import { lockConsent } from './consent.ts';
+import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
+import { lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { postNotice } from '../outbox.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
-
-const nullableText = Type.Union([Type.String(), Type.Null()]);
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 
 const TopUp = Type.Object({
   id: Type.String(),
@@ -27,22 +33,22 @@ const TopUp = Type.Object({
   accountId: Type.String(),
   method: Type.Enum(TOP_UP_METHODS),
   status: Type.Enum(TOP_UP_STATUSES),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  /** Asked for by a charge, not by a request; its method is `direct`. */
+  amountMicros: micros,
+  /** Triggered by a charge, not by a request; its method is `direct`. */
   automatic: Type.Boolean(),
-  sessionId: nullableText,
-  sessionUrl: nullableText,
-  sessionExpiresAt: nullableText,
-  paymentIntentId: nullableText,
-  failureCode: nullableText,
-  failureMessage: nullableText,
-  /** Its workflow has taken it up. */
-  isOpened: Type.Boolean(),
-  /** What the processor was seen to show (payment-evidence.ts); null: nothing final. */
-  seenVerdict: Type.Union([Type.Enum(['paid', 'expired', 'failed']), Type.Null()]),
-  seenFailureCode: nullableText,
+  sessionId: nullable(Type.String()),
+  sessionUrl: nullable(Type.String()),
+  sessionExpiresAt: nullable(Type.String()),
+  paymentIntentId: nullable(Type.String()),
+  failureCode: nullable(Type.String()),
+  failureMessage: nullable(Type.String()),
+  /** Its workflow has claimed it (`opened_at` is set). */
+  isClaimed: Type.Boolean(),
+  /** The processor's final verdict (payment-evidence.ts), or null. */
+  seenVerdict: nullable(Type.Enum(['paid', 'expired', 'failed'])),
+  seenFailureCode: nullable(Type.String()),
   createdAt: Type.String(),
-  completedAt: nullableText,
+  completedAt: nullable(Type.String()),
 });
 
 /** A row of `top_ups`; ids are UUIDs, times ISO 8601. */
@@ -59,12 +65,12 @@ export interface NewTopUp {
 
 export type AdmitResult =
   | { readonly kind: 'admitted'; readonly topUp: TopUp }
-  /** The idempotency key has named this top-up before. */
+  /** A replay: an earlier request with this idempotency key created the top-up. */
   | { readonly kind: 'known'; readonly topUp: TopUp }
-  /** The idempotency key has named a top-up of another amount or method. */
+  /** The idempotency key was used for a top-up with a different amount or method. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
-  /** The card was declined too often; it is left alone for so long. */
+  /** The card was declined too often; how long until it may be charged again. */
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros };
 
@@ -83,16 +89,16 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", opened_at is not null as "isOpened",
+  failure_message as "failureMessage", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
 
-/** How long the relays leave a new top-up's workflow to the request that wrote it, which starts it at once. */
+/** How long the relays leave a new top-up to the request that wrote it, which starts the workflow itself. */
 const IN_HAND_MS = 5_000;
 
 /**
- * Writes the row that a top-up begins with, in status `pending` and not opened, and the notice by which it begins
- * whatever happens to the request; or refuses. A direct one needs its owner's consent, whose ceiling is per UTC month and holds across all processes.
+ * Writes the row of a new top-up, `pending` and unclaimed, and the notice that starts its workflow whatever happens to the
+ * request; or refuses. A direct top-up needs the owner's consent, whose ceiling per UTC month holds across all processes.
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
@@ -113,18 +119,20 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
       return { kind: 'admitted', topUp };
     }
-    // Another request with the same key committed since the look-up above.
+    // Another request with the same key has committed since the look-up above.
     const winner = await findByKey(tx, request);
     if (!winner)
-      throw new Error('a top-up with this key came and went; the request may be repeated');
+      throw new Error(
+        'A top-up with this key was created and withdrawn meanwhile; the request may be repeated',
+      );
     return sameRequest(winner, request) ? { kind: 'known', topUp: winner } : REUSED;
   });
 }
 
-/** So many declines in an hour are borne: card networks charge for more, and block who goes on. */
+/** The most declines in an hour: card networks charge for more, and block merchants that continue. */
 const DECLINES_MAX = 5;
 
-/** Until another direct top-up may be tried: an hour after the first of the last declines. Any credit begins anew. */
+/** Time until another direct top-up may be tried: an hour after the first of the last declines. Any credit resets it. */
 async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<number> {
   const wait = await tx.maybeOneFirst(sql.type(waitRow)`
     select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
@@ -171,10 +179,10 @@ async function insert(
 }
 
 /**
- * The workflow takes the top-up up: from now on it has effects and its row stays, and nobody has to start it any
- * more. Null when the row was withdrawn, in which case nothing may be done.
+ * Claims the top-up for its workflow. From now on it has effects and its row stays, and the notice that starts it is
+ * deleted. Null if the row was withdrawn: then nothing may be done.
  */
-export async function openTopUp(connection: Connection, id: string): Promise<TopUp | null> {
+export async function claimTopUp(connection: Connection, id: string): Promise<TopUp | null> {
   return connection.maybeOne(sql.type(topUpRow)`
     with begun as (
       delete from farebox.outbox where topic = 'top_up' and subject_id = ${id}
@@ -184,7 +192,7 @@ export async function openTopUp(connection: Connection, id: string): Promise<Top
   `);
 }
 
-/** True: the top-up has had no effect anywhere and never will. False: it was opened, or is gone. */
+/** True: the top-up has had no effect and never will. False: it was claimed, or no longer exists. */
 export async function withdrawTopUp(connection: Connection, id: string): Promise<boolean> {
   const withdrawn = await connection.maybeOne(sql.type(idRow)`
     with withdrawn as (
@@ -234,13 +242,13 @@ export async function listTopUpsOf(
   `);
 }
 
-/** A session has to be open for 30 minutes at least when it is made, and the call takes its time. */
+/** Stripe requires a session to stay open for at least 30 minutes from its creation, and the call takes time. */
 const SESSION_MS_MIN = 30 * 60_000;
 const CALL_MS = 30_000;
 
 /**
- * Settles, before it is asked for, when the session is to expire: that stays while it is far enough away, so
- * that a call which is repeated asks for the same. 24 hours are the processor's own time, and are not asked for.
+ * Fixes the session's expiry before the session is created. The expiry stays while it is far enough away, so that a
+ * repeated call has the same parameters. 24 hours are the processor's default, so they are not sent.
  */
 export async function planSession(
   connection: Connection,
@@ -257,7 +265,7 @@ export async function planSession(
   `);
 }
 
-/** The first session that is recorded stays: a later one was never shown to anybody. */
+/** The first recorded session stays: nobody ever saw a later one. */
 export async function recordSession(
   connection: Connection,
   id: string,
@@ -272,7 +280,7 @@ export async function recordSession(
   `);
 }
 
-/** The first payment intent that is recorded stays: only that one is ever confirmed. */
+/** The first recorded payment intent stays: only that one is ever confirmed. */
 export async function recordPaymentIntent(
   connection: Connection,
   id: string,
@@ -286,20 +294,20 @@ export async function recordPaymentIntent(
 }
 
 /**
- * Ends a top-up of which the processor was seen to show this very failure; any other stays as it is. Says what that
- * changed.
+ * Fails a top-up whose row has this failure as evidence; others stay unchanged. Returns the new state of automatic
+ * top-ups, if this was one.
  */
 export async function failTopUp(
   database: Database,
   id: string,
   failure: TopUpFailure,
-  /** How long an automatic one's card is left alone after the first decline. */
+  /** How long automatic top-ups wait after the first decline. */
   retryMs: number,
 ): Promise<AutoTopUpState | null> {
   return endUnpaid(database, id, { status: 'failed', failure, retryMs });
 }
 
-/** Ends a top-up of which the processor was seen to show that nobody can pay it any more; any other stays as it is. */
+/** Expires a top-up whose row has evidence that it can no longer be paid; others stay unchanged. */
 export async function expireTopUp(database: Database, id: string): Promise<void> {
   await endUnpaid(database, id, { status: 'expired' });
 }
@@ -321,6 +329,6 @@ async function endUnpaid(
       where id = ${id} and status = 'pending' and seen_verdict = ${ending.status}
         and seen_failure_code is not distinct from ${failure?.code ?? null}
     `);
-    return automatic && rowCount === 1 ? settleAutoTopUp(tx, consumer, ending) : null;
+    return automatic && rowCount === 1 ? recordAutoTopUpResult(tx, consumer, ending) : null;
   });
 }

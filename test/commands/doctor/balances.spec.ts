@@ -3,12 +3,12 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 
 const COUNTED = 'credited is the sum of movements';
 const FOLLOW = 'lots follow each other and end at credited';
-const ONE_TO_ONE = 'an account and its consumer are one to one';
-const SIGN = 'a movement has the sign of its kind, and a reason where nothing else explains it';
-const BOOKED = 'a movement was booked when its id was made';
+const ONE_TO_ONE = 'each account has one consumer, and each consumer one account';
+const SIGN = 'a movement has the sign of its kind, and a reason if nothing else explains it';
+const BOOKED = 'the time of a movement matches its id';
 const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger';
-const ORDER = 'lots lie in the order of their credits';
-const SIZE = 'a lot has what was credited, less what was taken of it';
+const ORDER = 'lots are in the order of their credits';
+const SIZE = 'a lot equals its credit less the amounts taken from it';
 
 /** Of the consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>

@@ -4,16 +4,16 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 const CONSUMER = 'a charge has a consumer';
 const SUM = 'spent is the sum of charges';
 const FOLLOW = 'charges follow each other without gap or overlap';
-const KEY = 'an idempotency key made one charge';
-const REFUNDS = 'refunds of a charge follow each other and end within it';
-const CREDITED = 'what went back of charges is credited';
-const ORDER = 'charges lie in the order of their times';
+const KEY = 'an idempotency key made at most one charge';
+const REFUNDS = 'refunds of a charge follow each other and do not exceed it';
+const CREDITED = 'charge refunds equal their credits';
+const ORDER = 'charges are in the order of their times';
 const DEVELOPER = 'a charge names a developer';
 const LEFT = 'a charge left a balance that was credited';
 const SHOWN = 'a charge can be shown';
 const NAMED = 'a refund of a charge is credited by a movement that names the charge';
 const AFTER = 'a refund of a charge was made after the charge';
-const SECRET = 'a receipt has its secret';
+const SECRET = 'the secret of every receipt is configured';
 
 const setCharge = (charge: 'firstCharge' | 'lastCharge', assignments: string) =>
   `update farebox.charges set ${assignments} where id = ':${charge}'`;

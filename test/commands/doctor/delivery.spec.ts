@@ -12,7 +12,7 @@ import {
 } from './planted-books.ts';
 
 const DELIVERED = 'every notice is delivered within ten minutes';
-const ENDS = 'every top-up ends in its time';
+const ENDS = 'every top-up ends on time';
 
 const notice = (topic: string, age: string, next = 'now()') =>
   `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
@@ -72,7 +72,7 @@ describe('farebox doctor --only delivery', () => {
     try {
       await books.sql.query(`update farebox.top_ups set created_at = now() - interval '2 hours'`);
       assert.deepEqual(await late(), [
-        ['the last whole reconciliation is recent', 'ended at no time'],
+        ['the last complete reconciliation is recent', 'ended at no time'],
       ]);
       await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
       assert.deepEqual(await late(), []);

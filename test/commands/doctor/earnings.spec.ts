@@ -5,11 +5,11 @@ import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { dropGuards, openPlantedBooks, type Planted, type PlantedBooks } from './planted-books.ts';
 
-const HOURS = 'the hours and the tail of earnings are what was charged';
-const DAYS = 'the days and all time of earnings are their hours';
-const PAID_BY = 'what top-ups paid and the tail of it are what charges took of their lots';
-const ONE_ROW = 'a sum of earnings is one row';
-const BEGINS = 'a sum of earnings begins where its hour or day does';
+const HOURS = 'the hourly earnings and their tail equal the charges';
+const DAYS = 'the daily and total earnings equal the hourly ones';
+const PAID_BY = 'the top-up attribution and its tail equal what charges took from lots';
+const ONE_ROW = 'each sum of earnings is a single row';
+const BEGINS = 'each sum of earnings begins with its hour or day';
 
 interface Fault {
   readonly what: string;

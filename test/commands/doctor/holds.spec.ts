@@ -1,10 +1,10 @@
 /** Doctor names what is wrong with holds: what they reserve, what was captured of them, and that each one ends. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
-const RESERVED = 'reserved is what open holds hold';
-const CAPTURED = 'what a hold captured is its charges';
-const DUE = 'an open hold is looked at when it expires';
-const KEY = 'an idempotency key placed one hold';
+const RESERVED = 'reserved equals open holds';
+const CAPTURED = 'the captured amount of a hold equals its charges';
+const DUE = 'every open hold is scheduled to expire';
+const KEY = 'an idempotency key placed at most one hold';
 
 /** A hold of $1.00: its state, what it holds, captured and in how many charges, and its key. */
 const hold = (id: string, values: string) => `

@@ -44,14 +44,14 @@ const CHANGES: readonly Change[] = [
     subject: 'table farebox.lots',
     details: [
       /^missing: constraint lots_not_negative .*\)$/,
-      /^not of this release: constraint lots_not_negative .* not valid$/,
+      /^not in this release: constraint lots_not_negative .* not valid$/,
     ],
   },
   {
     what: 'a column that may be empty now',
     statement: 'alter table farebox.top_ups alter column account_id drop not null',
     subject: 'table farebox.top_ups',
-    details: [/^missing: account_id uuid not null$/, /^not of this release: account_id uuid$/],
+    details: [/^missing: account_id uuid not null$/, /^not in this release: account_id uuid$/],
   },
   {
     what: 'the trigger that wakes the relay',
@@ -65,7 +65,7 @@ const CHANGES: readonly Change[] = [
     subject: 'table farebox.agents',
     details: [
       /^missing: .*agents_deleted.*;$/,
-      /^not of this release: .*agents_deleted.*not enabled/,
+      /^not in this release: .*agents_deleted.*not enabled/,
     ],
   },
   {
@@ -73,25 +73,25 @@ const CHANGES: readonly Change[] = [
     statement: `create trigger api_keys_other before update on farebox.api_keys
       for each row execute function suppress_redundant_updates_trigger()`,
     subject: 'table farebox.api_keys',
-    details: [/^not of this release: create trigger api_keys_other /],
+    details: [/^not in this release: create trigger api_keys_other /],
   },
   {
     what: 'a rule that throws rows away',
     statement: 'create rule lose as on insert to farebox.reversals do instead nothing',
     subject: 'table farebox.reversals',
-    details: [/^not of this release: create rule lose /],
+    details: [/^not in this release: create rule lose /],
   },
   {
     what: 'row security, which hides rows',
     statement: 'alter table farebox.accounts enable row level security',
     subject: 'table farebox.accounts',
-    details: [/^not of this release: enable row level security/],
+    details: [/^not in this release: enable row level security/],
   },
   {
     what: 'a table of somebody else',
     statement: 'create table farebox.notes (note text)',
     subject: 'table farebox.notes',
-    details: [/^not of this release$/],
+    details: [/^not in this release$/],
   },
   {
     what: 'a function that is gone',
@@ -104,7 +104,7 @@ const CHANGES: readonly Change[] = [
     statement: `create or replace function farebox.accept_if_fits(accepted bigint, amount bigint, available bigint)
       returns bigint language sql immutable parallel safe as $$ select accepted + amount $$`,
     subject: 'function farebox.accept_if_fits',
-    details: [/^its body is not that of this release$/],
+    details: [/^its body differs from that of this release$/],
   },
   {
     what: 'a function that plans as it likes',
@@ -118,7 +118,7 @@ const CHANGES: readonly Change[] = [
       /^missing: set plan_cache_mode=force_generic_plan$/,
       /^missing: set enable_seqscan=off$/,
       /^missing: set enable_bitmapscan=off/,
-      /^not of this release: language plpgsql volatile;$/,
+      /^not in this release: language plpgsql volatile;$/,
       /^missing: language plpgsql volatile$/,
     ],
   },

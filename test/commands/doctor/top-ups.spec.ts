@@ -4,19 +4,19 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 const ONCE = 'a completed top-up is credited once, in full';
 const NAMED = 'a credit names its top-up and its consumer';
 const CEILING = 'no month took more from a saved card than its owner allowed';
-const ONE_AUTOMATIC = 'a consumer has at most one automatic top-up under way';
-const HELD = 'held is what open disputes hold, apart from holds';
-const TOOK = 'a refund or dispute took what its movements say';
-const DEBT = 'nobody has a debt and a balance';
-const STATUS = 'a top-up has the status that its refunds and disputes give';
+const ONE_AUTOMATIC = 'a consumer has at most one automatic top-up in progress';
+const HELD = 'held equals open disputes plus open holds';
+const TOOK = 'a refund or dispute took the sum of its movements';
+const DEBT = 'nobody has both a debt and a balance';
+const STATUS = 'the status of a top-up matches its refunds and disputes';
 const ACCOUNT = 'a top-up is for the consumer of its account';
-const METHOD = 'a top-up has what its method needs';
+const METHOD = 'a top-up has the fields that its method needs';
 const ONE_PAYMENT = 'a payment pays for one top-up';
-const SEEN = 'a top-up was credited for what the processor showed';
+const SEEN = 'a top-up was credited because Stripe showed it as paid';
 const ENDED = 'a top-up says when it was completed, or why it failed';
-const OWNER = "a refund or dispute is of its top-up's consumer";
+const OWNER = "a refund or dispute belongs to its top-up's consumer";
 const AGREES = 'a movement agrees with its refund or dispute';
-const ASKS = 'charges ask for automatic top-ups while these are on';
+const ASKS = 'charges request automatic top-ups while they are on';
 
 const setTopUp = (assignments: string) =>
   `update farebox.top_ups set ${assignments} where id = ':checkout'`;

@@ -105,13 +105,13 @@ describe('automatic top-ups', () => {
     await autoTopUp(...ON);
     const before = await autoTopUp();
     for (const [said, ...args] of [
-      [/set together/, '--threshold', '10'],
-      [/no other setting/, '--off', ...ON],
-      [/more than the ceiling/, '--threshold', '10', '--amount', '20', '--ceiling', '19.99'],
+      [/Set --threshold, --amount and --ceiling together/, '--threshold', '10'],
+      [/cannot be combined/, '--off', ...ON],
+      [/exceeds the monthly ceiling/, '--threshold', '10', '--amount', '20', '--ceiling', '19.99'],
       [/whole cents/, '--threshold', '10', '--amount', '0.49', '--ceiling', '50'],
       [/whole cents/, '--threshold', '10', '--amount', '5.001', '--ceiling', '50'],
-      [/more than 0/, '--threshold', '0', '--amount', '20', '--ceiling', '50'],
-      [/up to six decimals/, '--threshold', '-1', '--amount', '20', '--ceiling', '50'],
+      [/more than \$0/, '--threshold', '0', '--amount', '20', '--ceiling', '50'],
+      [/at most six decimals/, '--threshold', '-1', '--amount', '20', '--ceiling', '50'],
     ] as const) {
       await assert.rejects(autoTopUp(...args), (error: Error & { stderr?: string }) => {
         assert.match(error.stderr ?? '', said);

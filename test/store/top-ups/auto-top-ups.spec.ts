@@ -10,7 +10,7 @@ import {
   takeUpAutoTopUp,
   type AutoTopUpSettings,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';

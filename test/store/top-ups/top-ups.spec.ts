@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import {
@@ -11,7 +11,7 @@ import {
   findTopUp,
   findTopUpOf,
   listTopUpsOf,
-  openTopUp,
+  claimTopUp,
   planSession,
   recordPaymentIntent,
   recordSession,
@@ -66,7 +66,7 @@ describe('top-ups in the database', () => {
         const { id } = await admitted(consumer);
         const [withdrawn, opened] = await Promise.all([
           withdrawTopUp(database, id),
-          openTopUp(database, id),
+          claimTopUp(database, id),
         ]);
         assert.equal(withdrawn, opened === null);
         assert.equal(withdrawn, (await findTopUp(database, id)) === null);
@@ -80,7 +80,7 @@ describe('top-ups in the database', () => {
     const consumer = await newConsumer();
     const [taken, withdrawn] = [await admitted(consumer), await admitted(consumer)];
     for (const { id } of [taken, withdrawn]) assert.deepEqual(await topicsOf(id), ['top_up']);
-    await openTopUp(database, taken.id);
+    await claimTopUp(database, taken.id);
     await withdrawTopUp(database, withdrawn.id);
     for (const { id } of [taken, withdrawn]) assert.deepEqual(await topicsOf(id), []);
     assert.equal(await withdrawTopUp(database, taken.id), false);

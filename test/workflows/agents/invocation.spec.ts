@@ -206,7 +206,7 @@ describe('an invocation', () => {
     assert.equal(await staticSummary(), 'Invocation of shown');
     const details = await harness.detailsOf('invocation', id);
     assert.match(details, /Ended after 1 attempt: \*\*succeeded\*\*/);
-    assert.match(details, /For operators: makes the next attempt now/);
+    assert.match(details, /For operators: starts the next attempt now/);
   });
 
   describe('has a receipt', () => {

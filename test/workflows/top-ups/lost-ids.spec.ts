@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { sql } from '../../../src/store/database.ts';
 import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
 import { recordProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
-import { admitTopUp, openTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
-import { reconcileNow } from '../../../src/temporal/reconciliation.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { control } from '../../support/payments.ts';
 import {
   openTopUpHarness,
@@ -50,7 +50,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
       amountMicros: AMOUNT,
     });
     assert.ok(admitted.kind === 'admitted', admitted.kind);
-    const topUp = await openTopUp(harness.database, admitted.topUp.id);
+    const topUp = await claimTopUp(harness.database, admitted.topUp.id);
     assert.ok(topUp);
     return topUp;
   }

@@ -12,7 +12,7 @@ import {
 } from '../../../src/store/audit/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconciliation.ts';
+import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
 import { farebox, until, type Server } from '../../support/stack.ts';
@@ -416,6 +416,6 @@ describe('reconciliation', () => {
 
   it('says so when there is no Temporal to do it', async () => {
     const env = { ...harness.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
-    await assert.rejects(farebox(['reconcile'], { env }), /Temporal does not answer/);
+    await assert.rejects(farebox(['reconcile'], { env }), /Temporal did not respond/);
   });
 });

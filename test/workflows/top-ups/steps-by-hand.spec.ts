@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import { row, sql } from '../../../src/store/database.ts';
-import { admitTopUp, openTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import {
@@ -72,7 +72,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
 
   async function openedRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
     const { id } = await newRow(method, consumer);
-    return (await openTopUp(harness.database, id))!;
+    return (await claimTopUp(harness.database, id))!;
   }
 
   async function unpaidCheckout(consumer: Consumer): Promise<TopUp> {

@@ -63,7 +63,7 @@ describe('an automatic top-up', () => {
       await handle.result();
       return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
     };
-    assert.match(await said(first), /leave the card alone for a while/);
+    assert.match(await said(first), /pause before they charge the card again/);
     assert.match(await said(last), /turned themselves off/);
     await harness.charge(consumer);
     await until(async () => (await harness.waitingNotices()) === 0);

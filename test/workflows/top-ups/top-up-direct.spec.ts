@@ -6,7 +6,7 @@ import type { TopUpResult } from '../../../src/top-ups/request-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/consent.ts';
+import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,

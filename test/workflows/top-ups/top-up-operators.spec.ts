@@ -87,7 +87,7 @@ describe('operators and a top-up', () => {
     await harness.pay(topUp.sessionUrl);
     await held.waited(1); // it is being credited
     await assert.rejects(harness.workflow(topUp.id).executeUpdate('cancel'), (error) => {
-      assert.match(String((error as Error).cause), /too late to cancel.*"credit"/);
+      assert.match(String((error as Error).cause), /Too late to cancel.*"credit"/);
       return true;
     });
     await held.release();
@@ -119,7 +119,7 @@ describe('operators and a top-up', () => {
     await harness.pay(topUp.sessionUrl);
     await until(() => found(topUp, 'Stuck = true and WaitingFor = "operator"'));
     const stuck = await harness.workflow(topUp.id).query<TopUpProgress>('status');
-    assert.match(stuck.stuck!.message, /another payment than the one asked for/);
+    assert.match(stuck.stuck!.message, /a different payment than the one requested/);
     assert.equal((await harness.books(consumer)).credited, 0);
     const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /\*\*Stuck\*\*.*the update `retry`/);

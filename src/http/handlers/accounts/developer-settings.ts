@@ -1,4 +1,4 @@
-/** What a developer sets for itself: where people return to who topped up through a link of a refusal. */
+/** A developer's own settings: the page to which people return after they topped up through a refusal's link. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import type { DeveloperChanges, DeveloperReply } from '../../../schemas/developers.ts';
@@ -19,7 +19,7 @@ export async function getDeveloper(
   };
 }
 
-/** Members that are left out stay as they are. */
+/** Omitted members are not changed. */
 export async function patchDeveloper(
   api: Api,
   request: Request<DeveloperChanges>,
@@ -32,7 +32,7 @@ export async function patchDeveloper(
   return getDeveloper(api, request);
 }
 
-/** People are sent there from a page where they just paid, so only an encrypted one, or one on this machine. */
+/** People are sent there from a page where they just paid, so it must be encrypted, or on this machine. */
 function checkedUrl(text: string): string {
   const url = URL.parse(text);
   const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);

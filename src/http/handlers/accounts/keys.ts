@@ -1,4 +1,4 @@
-/** The keys of the account that is signed in. A key is shown once, when it is made; no key can make another. */
+/** The keys of the account that is signed in. A key is shown once, when it is created. No key can create another. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type {
@@ -22,7 +22,7 @@ import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 
-/** In force, which is far more than anybody keeps apart. */
+/** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
@@ -39,7 +39,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
   };
 }
 
-/** Oldest first, those that have ended too. */
+/** Oldest first, including inactive keys. */
 export async function getKeys(api: Api, { caller }: Request): Promise<Reply<KeysReply>> {
   const keys = await listKeys(api.database, caller.accountId);
   return { status: 200, body: { keys: keys.map(listed) } };
@@ -51,12 +51,15 @@ export async function postKey(
 ): Promise<Reply<NewKeyReply, 201>> {
   const keys = await listKeys(api.database, caller.accountId);
   if (keys.filter(isInForce).length >= KEYS_MAX) {
-    throw new ApiError('invalid_request', `An account has at most ${KEYS_MAX} keys. Revoke one.`);
+    throw new ApiError(
+      'invalid_request',
+      `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
+    );
   }
   return made(await makeKey(api, api.database, caller, body.kind, body.name ?? null));
 }
 
-/** A new key of the same kind and name; the old one ends at once, or when its overlap is over. */
+/** A new key with the same kind and name. The old one stops working at once, or after the overlap. */
 export async function postKeyRoll(
   api: Api,
   { caller, params, body }: Request<RollBody>,
@@ -95,7 +98,7 @@ async function makeKey(
 }
 
 function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
-  // A key must be in no cache, the browser's own among them.
+  // A key must not enter any cache, the browser's included.
   return { status: 201, body, headers: { 'Cache-Control': 'no-store' } };
 }
 
@@ -123,5 +126,5 @@ function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>
 }
 
 function noSuchKey(): ApiError {
-  return new ApiError('not_found', 'There is no such key, or it has ended already.');
+  return new ApiError('not_found', 'There is no such key, or it is no longer active.');
 }

@@ -72,7 +72,7 @@ export async function postIntentPreview(
   return { status: 200, body: { intent } };
 }
 
-/** Of so many of the best agents the offers are candidates for the intent. */
+/** How many top-ranked agents contribute candidate intents. */
 const INTENT_AGENTS = 20;
 
 async function search(database: Database, query: string, topK: number) {
@@ -84,7 +84,7 @@ async function search(database: Database, query: string, topK: number) {
   return { agents, intent };
 }
 
-/** More digits than four would promise more than a score knows. */
+/** More than four digits would suggest a precision that a score does not have. */
 function rounded(share: number): number {
   return Math.round(share * 1e4) / 1e4;
 }

@@ -21,20 +21,20 @@ import { REPLAYED } from '../../respond.ts';
 
 const DAYS_MAX = 30;
 const DAY_MS = 86_400_000;
-const EXPIRY = `must be a time in ISO 8601, ahead by at most ${DAYS_MAX} days.`;
+const EXPIRY = `must be a future ISO 8601 time, at most ${DAYS_MAX} days ahead.`;
 
 export async function postGrant(
   api: Api,
   { caller, body, idempotencyKey }: Request<GrantBody>,
 ): Promise<Reply<GrantReply, 201>> {
   const request = grantOf(body, caller.accountId, idempotencyKey);
-  // First: what the key has named is answered again, though its time may be over by now.
+  // First: a retry with the same key gets the same grant, even if `expiresAt` has passed by now.
   const known = await findKnownGrant(api.database, request);
   const result = known ?? (await makeGrant(api.database, request));
   if (result.kind === 'key_reused') {
     throw new ApiError(
       'idempotency_key_reused',
-      'This Idempotency-Key belongs to a grant that says something else.',
+      'This Idempotency-Key belongs to a grant with other terms.',
     );
   }
   return {
@@ -44,7 +44,7 @@ export async function postGrant(
   };
 }
 
-/** Checked as far as that depends on the body alone. */
+/** Performs the checks that depend on the body alone. */
 function grantOf(body: GrantBody, accountId: string, idempotencyKey: string | undefined): NewGrant {
   const { callerId, targetAgentId, type } = body;
   const expiresAt = expiryOf(body);
@@ -78,7 +78,10 @@ export async function getGrant(api: Api, { caller, params }: Request): Promise<R
   return { status: 200, body: wireGrant(grant) };
 }
 
-/** Only who made it can revoke it; again is as good as once. What was begun with it goes on. */
+/**
+ * Only the account that created a grant can revoke it. Revoking it again changes nothing. Invocations in progress
+ * continue.
+ */
 export async function postGrantRevocation(
   api: Api,
   { caller, params }: Request,
@@ -88,7 +91,7 @@ export async function postGrantRevocation(
   if (!result) throw unknownGrant();
   if (result.kind === 'ended') {
     const { status } = result.grant;
-    throw new ApiError('grant_not_active', `The grant is ${status} already; it was not revoked.`, {
+    throw new ApiError('grant_not_active', `The grant is already ${status}; it was not revoked.`, {
       facts: { status },
     });
   }
@@ -99,15 +102,15 @@ export function unknownAgent(): ApiError {
   return new ApiError('not_found', 'There is no such agent.', { param: 'targetAgentId' });
 }
 
-/** With the name of the field, when it is one of the body that names the grant. */
+/** `param` is the field of the body that names the grant, if one does. */
 export function unknownGrant(param?: string): ApiError {
   return new ApiError('not_found', 'There is no such grant.', param === undefined ? {} : { param });
 }
 
-/** In UTC. */
+/** The expiry in UTC. */
 function expiryOf({ type, expiresAt }: GrantBody): string | undefined {
   if (expiresAt === undefined) {
-    if (type === 'session') throw invalid('expiresAt', 'is missing; a session needs an end.');
+    if (type === 'session') throw invalid('expiresAt', 'is required for a session grant.');
     return undefined;
   }
   const timeMs = parseTime(expiresAt);
@@ -117,10 +120,10 @@ function expiryOf({ type, expiresAt }: GrantBody): string | undefined {
 
 function maxUsesOf({ type, maxUses }: GrantBody): number | null {
   if (type === 'limited' && maxUses === undefined) {
-    throw invalid('maxUses', 'is missing; a limited grant needs it.');
+    throw invalid('maxUses', 'is required for a limited grant.');
   }
   if (type !== 'limited' && maxUses !== undefined) {
-    throw invalid('maxUses', 'belongs to a limited grant.');
+    throw invalid('maxUses', 'applies to limited grants only.');
   }
   return maxUses ?? (type === 'one_time' ? 1 : null);
 }

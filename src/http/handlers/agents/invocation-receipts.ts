@@ -1,4 +1,4 @@
-/** The receipt of an invocation (legacy, specification section 4.4): signed when it has ended, not before. */
+/** The receipt of an invocation (legacy, specification section 4.4), available once the invocation has ended. */
 import { signInvocation, type InvocationSubject } from '../../../charging/invocation-receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
@@ -16,21 +16,24 @@ export async function getInvocationReceipt(
 ): Promise<Reply<InvocationReceiptReply>> {
   const invocation = await ownInvocation(api, caller, params);
   if (invocation.endedAt === null) {
-    throw new ApiError('not_found', 'The invocation goes on; it has a receipt when it has ended.');
+    throw new ApiError(
+      'not_found',
+      'The invocation is still running; its receipt is available once it ends.',
+    );
   }
   const { receipt, said } = await signedInvocationOf(api, invocation);
   const { id: invocationId, ...rest } = said;
   return { status: 200, body: { invocationId, receipt, ...rest } };
 }
 
-/** The receipt of an invocation that has ended, and what it says. */
+/** The receipt of an ended invocation, with its payload. */
 export async function signedInvocationOf(
   api: Api,
   invocation: Invocation,
 ): Promise<{ readonly receipt: string; readonly said: InvocationSubject }> {
   const { status, endedAt } = invocation;
   if (endedAt === null || (status !== 'succeeded' && status !== 'failed')) {
-    throw new Error('an invocation that goes on has no receipt');
+    throw new Error('an invocation in progress has no receipt');
   }
   const grant = await findGrant(api.database, invocation.grantId);
   const account = await findAccount(api.database, { uuid: invocation.accountId });

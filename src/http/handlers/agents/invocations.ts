@@ -15,12 +15,12 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
 import { unknownAgent, unknownGrant } from './grants.ts';
 
-/** A payload may be larger than what other requests have to say. */
+/** A payload may be larger than the bodies of other requests. */
 export const INVOCATION_BYTES_MAX = 256 * 1024;
-/** Of the two seconds in which the caller gets an answer, what the service and the agent may take. */
+/** The part of the caller's two seconds that the service and the agent may use. */
 const ANSWER_TIMEOUT_MS = 1_500;
 
-/** Answers within two seconds: 200 when the invocation has ended, 202 while it goes on. */
+/** Answers within two seconds: 200 when the invocation has ended, 202 while it continues. */
 export async function postInvocation(
   api: Api,
   { caller, body, idempotencyKey }: Request<InvocationBody>,
@@ -54,7 +54,7 @@ export async function postInvocation(
     case 'key_reused':
       throw new ApiError(
         'idempotency_key_reused',
-        'This Idempotency-Key belongs to an invocation that asks for something else.',
+        'This Idempotency-Key belongs to an invocation with another request.',
       );
     case 'admitted':
     case 'known':
@@ -73,7 +73,7 @@ export async function getInvocation(
   return { status: 200, body: wireInvocation(await ownInvocation(api, caller, params)) };
 }
 
-/** The one that the path names; everybody else's is not found. */
+/** The invocation in the path, if it belongs to the caller's account; otherwise not found. */
 export async function ownInvocation(
   api: Api,
   { accountId }: Request['caller'],

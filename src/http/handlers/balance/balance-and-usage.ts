@@ -1,4 +1,4 @@
-/** What a consumer reads about itself (specification section 4.1). */
+/** A consumer's balance and usage (specification section 4.1). */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
@@ -37,8 +37,8 @@ export async function getBalance(api: Api, { caller }: Request): Promise<Reply<B
 }
 
 /**
- * Newest first. `total` is of all that matches, so it does not change from page to page: what was charged,
- * less what was refunded, each by its own time. So the totals of two months add up to that of both.
+ * Newest first. `total` covers all matches, so it is the same on every page: charges less refunds, each counted at its
+ * own time. So the totals of two months add up to the total of both.
  */
 export async function getUsage(
   api: Api,
@@ -53,18 +53,18 @@ export async function getUsage(
   return { status: 200, body: { charges, total: dollarsOf(total), hasMore, nextCursor } };
 }
 
-/** Three months and a little. */
+/** A little more than three months. */
 const DAYS_MAX = 100;
 const DAY_MS = 86_400_000;
 
-/** What was spent on each UTC day since `from`, which is the beginning of one: charges less refunds. */
+/** Charges less refunds on each UTC day since `from`, which must be the beginning of a UTC day. */
 export async function getUsageByDay(
   api: Api,
   { caller, query }: Request<undefined, UsageByDayQuery>,
 ): Promise<Reply<UsageByDayReply>> {
   const { fromMs } = rangeOf(query, 'day');
   if (fromMs === undefined) {
-    throw new ApiError('invalid_request', 'from must be given.', { param: 'from' });
+    throw new ApiError('invalid_request', 'from is required.', { param: 'from' });
   }
   const days = Math.max(Math.ceil((Date.now() - fromMs) / DAY_MS), 0);
   if (days > DAYS_MAX) {

@@ -1,4 +1,4 @@
-/** Many charges in one request: each decided, answered and refused by itself, as if sent alone. */
+/** Many charges in one request. Each is decided and answered on its own, as if sent alone. */
 import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import {
@@ -11,15 +11,15 @@ import { apiErrorOf, errorBody } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import { chargeReply } from './charges.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { checkedKey } from '../../idempotency-key.ts';
+import { checkedKey } from '../../idempotency-key-header.ts';
 import { bodyValidator } from '../../validation.ts';
 
-/** A thousand charges with the largest metadata that is usual; the largest possible have to be split. */
+/** Enough for a thousand charges with large metadata. Batches with the largest possible metadata have to be split. */
 export const BATCH_BYTES_MAX = 1024 * 1024;
 
 const validate = bodyValidator(BatchedCharge);
 
-/** 200 whatever the members' outcomes are; each has the status that it would have had alone. */
+/** Always 200; each member's result has the status that it would have had alone. */
 export async function postChargeBatch(
   api: Api,
   request: Request<ChargeBatchEnvelope>,
@@ -47,7 +47,7 @@ export async function postChargeBatch(
   return { status: 200, body: { results } };
 }
 
-/** A malformed member is refused by itself. */
+/** A malformed member fails on its own. */
 function parseMember(
   developer: ChargeRequest['developer'],
   member: unknown,

@@ -1,4 +1,4 @@
-/** Lists as files: the rows and the filters of their JSON, whole instead of by pages. */
+/** Lists as CSV files: the same rows and filters as in JSON, complete instead of page by page. */
 import { uuidTimeMs, wireId } from '../../../domain/ids.ts';
 import type { ChargesFileQuery, UsageFileQuery } from '../../../schemas/charges.ts';
 import type { EarningsFileQuery } from '../../../schemas/earnings.ts';
@@ -53,7 +53,7 @@ export function exportUsage(
   };
 }
 
-/** By tool, then by time. What is earned meanwhile may be in it or not, each charge once or not at all. */
+/** By tool, then by time. Charges made during the export may be missing, but none is counted twice. */
 export function exportEarnings(
   api: Api,
   { caller, query }: Request<undefined, EarningsFileQuery>,

@@ -1,7 +1,7 @@
-/** Giving a charge back: by the developer who made it, in whole or in part, as often as something is left. */
+/** Refunds of charges, by the developer that made the charge, in whole or in part, until nothing is left. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
@@ -9,13 +9,13 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
 
-/** Whether more than a charge can be is asked for, the charge itself says. */
+/** No maximum here: the charge's own amount is the limit. */
 const REFUNDABLE: AmountRule = {
   accepts: (amount) => amount > 0,
-  says: 'more than 0, with at most six decimals; without an amount, all that is left goes back',
+  says: 'more than $0, with at most six decimals; omit it to refund all that is left',
 };
 
-/** 201; `Idempotency-Replayed: true` when the key's refund of this charge had been made before. */
+/** 201; `Idempotency-Replayed: true` when this key has already made the refund. */
 export async function postChargeRefund(
   api: Api,
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
@@ -36,12 +36,12 @@ export async function postChargeRefund(
     case 'key_reused':
       throw new ApiError(
         'idempotency_key_reused',
-        'This Idempotency-Key made a refund of this charge with another amount; a new one needs a new key.',
+        'This Idempotency-Key was used for a refund of another amount; a new refund needs a new key.',
       );
     case 'too_much_credited':
       throw new ApiError(
         'invalid_amount',
-        'Everything that was ever credited to the consumer would exceed 9,007,199,254.740991 dollars.',
+        'The sum of all credits to the consumer would exceed $9,007,199,254.740991.',
       );
     case 'exceeds_charge': {
       const refundable = dollarsOf(result.refundable);
@@ -49,7 +49,7 @@ export async function postChargeRefund(
         'refund_exceeds_charge',
         refundable === 0
           ? 'All of the charge has been refunded.'
-          : `Only ${refundable} dollars of the charge are left to refund.`,
+          : `Only ${formatDollars(result.refundable)} of the charge is left to refund.`,
         { ...(asked !== null && { param: 'amount' }), facts: { refundable } },
       );
     }
@@ -64,8 +64,8 @@ function wireRefund(refund: ChargeRefund): RefundReply {
   return {
     id: wireId('chargeRefund', refund.id),
     chargeId: wireId('charge', refund.chargeId),
-    amount: dollarsOf(asMicros(refund.amountMicros)),
-    refunded: dollarsOf(asMicros(refund.refundedMicros)),
+    amount: dollarsOf(refund.amountMicros),
+    refunded: dollarsOf(refund.refundedMicros),
     createdAt: new Date(uuidTimeMs(refund.id)).toISOString(),
   };
 }

@@ -8,7 +8,7 @@ import {
 import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import type {
   ChargeBody,
   ChargeReply,
@@ -29,7 +29,7 @@ import { developerChargeFilterOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 
-/** 201 with the receipt; `Idempotency-Replayed: true` when the key's charge had been made before. */
+/** 201 with the receipt; `Idempotency-Replayed: true` when this key has already made the charge. */
 export async function postCharge(
   api: Api,
   request: Request<ChargeBody>,
@@ -65,7 +65,7 @@ export function chargeReply(
   });
   return {
     isReplay: outcome.kind === 'replayed',
-    // The members of `wireCharge` and two more, written out because this runs ten thousand times a second.
+    // The members of `wireCharge` and two more, written out because this code runs ten thousand times a second.
     body: {
       id: payload.id,
       receipt: api.receipts.signPayload(outcome.receiptKey, payload),
@@ -110,12 +110,12 @@ export function refusalError(
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',
-        'This Idempotency-Key made a charge with another body; a new charge needs a new key.',
+        'This Idempotency-Key was used for a charge with another body; a new charge needs a new key.',
       );
   }
 }
 
-/** Of a charge or hold of this amount: 402 with a link to pay what the balance lacks. */
+/** For a charge or hold: a 402 with a link to pay the shortfall. */
 export function insufficientBalance(
   api: Pick<Api, 'topUpLinks'>,
   { consumerId, developerId, amountMicros: required }: DecidedDraft,
@@ -124,7 +124,7 @@ export function insufficientBalance(
   const shortfall = asMicros(required - balance);
   return new ApiError(
     'insufficient_balance',
-    `The balance of ${dollarsOf(balance)} dollars does not cover ${dollarsOf(required)}; ` +
+    `The balance of ${formatDollars(balance)} does not cover ${formatDollars(required)}; ` +
       'the consumer has to top up.',
     {
       facts: {
@@ -139,7 +139,10 @@ export function insufficientBalance(
 
 type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'>;
 
-/** The fields that every view of a charge has, its answer among them (specification section 2, Charge). */
+/**
+ * The fields of a charge that every view has, including the reply to the charge itself (specification section 2,
+ * Charge).
+ */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
   stored: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
@@ -149,18 +152,18 @@ export function wireCharge(
     id: payload.id,
     receipt: api.receipts.signPayload(stored.receiptKey, payload),
     tool: payload.tool,
-    amount: dollarsOf(asMicros(stored.amountMicros)),
+    amount: dollarsOf(stored.amountMicros),
     developerId: payload.developerId,
     createdAt: payload.createdAt,
   };
 }
 
-/** The same, and what became of it. */
+/** The same, with what happened to the charge later. */
 export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): ListedCharge {
   const { holdId } = stored;
   return {
     ...wireCharge(api, stored),
-    refunded: dollarsOf(asMicros(stored.refundedMicros)),
+    refunded: dollarsOf(stored.refundedMicros),
     ...(holdId !== null && { holdId: wireId('hold', holdId) }),
   };
 }

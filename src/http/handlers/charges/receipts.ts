@@ -1,4 +1,4 @@
-/** Receipts, read back: does one hold, is it recorded, and the keys to verify with. */
+/** Verifies receipts, signs public ones, and serves the keys to verify them with. */
 import type { Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
 import type {
@@ -13,7 +13,7 @@ import { respondJson } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { checkReceipt } from './recorded-receipts.ts';
 
-/** `valid` only for what the ledger has: the signature may be the developer's own. */
+/** `valid` only for a charge or invocation in the ledger: the developer could have made the signature. */
 export async function verifyReceipt(
   api: Api,
   { body }: Request<VerifyBody>,
@@ -32,21 +32,21 @@ export async function verifyReceipt(
   };
 }
 
-/** The receipt again, signed so that its payer can check it alone; 404 for one that is not recorded. */
+/** The same receipt, signed so that its payer can verify it offline; 404 if nothing is recorded for it. */
 export async function postPublicReceipt(
   api: Api,
   { body }: Request<PublicReceiptBody>,
 ): Promise<Reply<PublicReceiptReply>> {
   const recorded = (await checkReceipt(api, body.receipt))?.recorded;
   if (!recorded) {
-    throw new ApiError('not_found', 'The receipt is not of a recorded charge or invocation.', {
+    throw new ApiError('not_found', 'No charge or invocation is recorded for this receipt.', {
       param: 'receipt',
     });
   }
   return { status: 200, body: { receipt: api.publicReceipts.sign(recorded.receipt) } };
 }
 
-/** The developer's own keys, one for each master secret that is known. */
+/** The developer's own keys, one for each configured master secret. */
 export async function getReceiptKeys(
   api: Api,
   { caller }: Request,
@@ -55,10 +55,10 @@ export async function getReceiptKeys(
   return { status: 200, body: { keys: keys.map(({ id, key }) => ({ id: String(id), key })) } };
 }
 
-/** An hour, in which a new key's receipts may be met: verifiers ask again for a key id that they do not know. */
+/** An hour, although receipts of a new key may appear earlier: verifiers fetch the keys again for an unknown key id. */
 const CACHED = { 'Cache-Control': 'public, max-age=3600', 'Access-Control-Allow-Origin': '*' };
 
-/** For anybody, as a JSON Web Key Set (RFC 7517). */
+/** Public, as a JSON Web Key Set (RFC 7517). */
 export function getPublicKeys(api: Api): Middleware {
   const { keys } = api.publicReceipts;
   return async (ctx) => respondJson(ctx, { status: 200, body: { keys }, headers: CACHED });

@@ -1,12 +1,12 @@
 /**
- * What stands behind a receipt: the charge or invocation in the ledger that gives these very words. A signature alone
- * proves less, since a developer has the key that signs its receipts.
+ * Finds the charge or invocation in the ledger that gives exactly a receipt's payload. A signature alone proves less,
+ * because a developer has the key that signs its receipts.
  */
 import type { Static } from 'typebox';
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
 import { isSameReceipt, receiptPayload } from '../../../charging/receipts.ts';
 import { uuidOf } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';
 import type { VerifyReply } from '../../../schemas/receipts.ts';
 import { findChargeOf } from '../../../store/charges/list-charges.ts';
@@ -14,21 +14,21 @@ import { findInvocation } from '../../../store/agents/invocations.ts';
 import type { Api } from '../../services.ts';
 import { signedInvocationOf } from '../agents/invocation-receipts.ts';
 
-/** A receipt whose signature is right. */
+/** A receipt with a valid signature. */
 export interface CheckedReceipt {
   readonly keyId: string;
-  /** What is in the ledger and says the same, to the byte; undefined: nothing. */
+  /** The record in the ledger with the same payload, to the byte; undefined if there is none. */
   readonly recorded: Recorded | undefined;
 }
 
 export interface Recorded {
-  /** By HMAC, as lists show it. */
+  /** Signed by HMAC, as in lists. */
   readonly receipt: string;
   readonly charge?: NonNullable<VerifyReply['charge']>;
   readonly invocation?: Static<typeof SignedInvocation>;
 }
 
-/** Undefined when the signature, of whichever kind, is not right. */
+/** Undefined when the signature, of either kind, is invalid. */
 export async function checkReceipt(api: Api, receipt: string): Promise<CheckedReceipt | undefined> {
   const claim = api.publicReceipts.read(receipt) ?? hmacClaimOf(api, receipt);
   if (!claim) return undefined;
@@ -42,7 +42,7 @@ function hmacClaimOf({ receipts }: Api, receipt: string) {
   return holds && receipts.readClaim(receipt);
 }
 
-/** Key id and payload: what two receipts of the same charge have in common, however they are signed. */
+/** Key id and payload, which all receipts of a charge share, regardless of the signature. */
 function wordsOf(receipt: string): string {
   return receipt.split('.').slice(1, 3).join('.');
 }
@@ -69,6 +69,6 @@ async function findCharge(
   const charge = await findChargeOf(api.database, developerId, id);
   if (!charge) return undefined;
   const { micros: _, ...said } = receiptPayload(charge);
-  const amount = dollarsOf(asMicros(charge.amountMicros));
+  const amount = dollarsOf(charge.amountMicros);
   return { receipt: api.receipts.sign(charge), charge: { ...said, amount } };
 }

@@ -1,6 +1,6 @@
 /**
- * The developer's earnings (specification section 4.2), of all time or of whole UTC hours, and on request
- * hour by hour or day by day. A day is a UTC day.
+ * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, optionally by hour
+ * or by UTC day.
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
@@ -31,7 +31,7 @@ export async function getEarnings(
   const series = interval && (await seriesOf(api, caller, range, interval));
   const now = Date.now();
   const tools = await sumEarningsByTool(api.database, caller, range, now - (now % INTERVAL_MS.day));
-  // No prototype, so that a tool called __proto__ is a member like any other.
+  // No prototype, so that a tool named __proto__ is a member like any other.
   const byTool = Object.create(null) as Record<string, number>;
   for (const { tool, earnings } of tools) if (earnings !== null) byTool[tool] = dollarsOf(earnings);
   return {
@@ -46,7 +46,7 @@ export async function getEarnings(
   };
 }
 
-/** `from` and `to`, on the boundaries of what sums are kept for. Finer than an hour are only the charges. */
+/** `from` and `to`, on hour or day boundaries, because sums are stored by hour. */
 export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
   const { fromMs, toMs } = timeRangeOf(query);
   for (const [name, timeMs] of Object.entries({ from: fromMs, to: toMs })) {
@@ -61,11 +61,11 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
   return { fromMs, toMs };
 }
 
-/** Every interval from `from` to `to`, or up to the one that runs now. */
+/** Every interval from `from` to `to`, or up to the current one. */
 async function seriesOf(api: Api, caller: KeyOwner, range: HourRange, interval: Interval) {
   const { fromMs, toMs = Date.now() } = range;
   if (fromMs === undefined) {
-    throw new ApiError('invalid_request', 'With interval, from must be given.', { param: 'from' });
+    throw new ApiError('invalid_request', 'from is required with interval.', { param: 'from' });
   }
   const lengthMs = INTERVAL_MS[interval];
   const points = Math.ceil((toMs - fromMs) / lengthMs);

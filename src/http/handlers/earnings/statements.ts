@@ -1,7 +1,7 @@
-/** Monthly statements, of whichever role the key is for. A month is a UTC month; one without anything is empty. */
+/** Monthly statements for the key's role. A month is a UTC month; one without entries is empty. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type {
   ConsumerStatementReply,
   DeveloperStatementReply,
@@ -42,7 +42,7 @@ export async function getStatement(
   return { status: 200, body: { ...head, ...body } };
 }
 
-/** A row for each entry; the amounts of all but the last add up to the last. */
+/** One row for each entry. The amounts of all rows but the last add up to the last. */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
   const month = monthOf(params['month'] ?? '');
   return {
@@ -56,7 +56,7 @@ export function exportStatement(api: Api, { caller, params }: Request): Export {
   };
 }
 
-/** Since 1970, as ids begin then, up to the month that runs. */
+/** From 1970, when timestamps in ids begin, to the current month. */
 function monthOf(text: string): Month {
   const [, year = '', month = ''] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   const fromMs = Date.UTC(Number(year), Number(month) - 1);
@@ -64,7 +64,7 @@ function monthOf(text: string): Month {
     const thisMonth = isoOf(Date.now()).slice(0, 7);
     throw new ApiError(
       'invalid_request',
-      `month must be this month, ${thisMonth}, or an earlier one in that form.`,
+      `month must be the current month, ${thisMonth}, or an earlier one in the same format.`,
       { param: 'month' },
     );
   }
@@ -72,12 +72,12 @@ function monthOf(text: string): Month {
 }
 
 /**
- * A charge belongs to the month in which its id was made. It may then wait some seconds for its turn and for its
- * statements before it is in the books, and the clocks of servers differ by seconds.
+ * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue and in the
+ * database before it commits, and the clocks of servers differ by seconds.
  */
 const LATEST_COMMIT_MS = 60_000;
 
-/** Whether nothing can be added to the month any more. */
+/** Whether the month is closed: nothing can be added to it. */
 export function isComplete({ toMs }: Month, nowMs: number): boolean {
   return nowMs >= toMs + LATEST_COMMIT_MS;
 }
@@ -85,7 +85,6 @@ export function isComplete({ toMs }: Month, nowMs: number): boolean {
 const isoOf = (timeMs: number): string => new Date(timeMs).toISOString();
 const nameOf = ({ fromMs }: Month): string => isoOf(fromMs).slice(0, 7);
 const dayOf = (timeMs: number): string => isoOf(timeMs).slice(0, 10);
-const wireAmount = (micros: number): number => dollarsOf(asMicros(micros));
 const topUpIdOf = (id: string | null): string | null => id && wireId('topUp', id);
 
 type ConsumerView = Pick<
@@ -102,7 +101,7 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
     openingBalance: dollarsOf(opening),
     movements: movements.map(({ kind, amountMicros, topUpId, reason, createdAt }) => ({
       kind,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
       topUpId: topUpIdOf(topUpId),
       reason,
       createdAt,
@@ -110,7 +109,7 @@ function consumerView({ opening, movements, charges, closing }: ConsumerStatemen
     charges: charges.map(({ tool, charges: count, amountMicros }) => ({
       tool,
       charges: count,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
     })),
     closingBalance: dollarsOf(closing),
   };
@@ -129,7 +128,7 @@ function developerView({ opening, earned, refunds, closing }: DeveloperStatement
       day: day.slice(0, 10),
       tool,
       refunds: count,
-      amount: wireAmount(amountMicros),
+      amount: dollarsOf(amountMicros),
     })),
     closingEarnings: dollarsOf(closing),
   };
@@ -155,7 +154,7 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
       '',
       '',
       count,
-      BigInt(-amountMicros),
+      -BigInt(amountMicros),
     ]),
     [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing)],
   ];
@@ -181,7 +180,7 @@ function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
       '',
       '',
       count,
-      BigInt(-amountMicros),
+      -BigInt(amountMicros),
     ]),
     [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing)],
   ];

@@ -1,7 +1,7 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   ChangedToolReply,
   ToolBody,
@@ -35,7 +35,7 @@ export async function postTool(
     const toolId = known && wireId('tool', known.id);
     throw new ApiError(
       'tool_exists',
-      `A tool of this name is registered already, or archived; PATCH /v1/tools/${toolId ?? ':id'} changes it.`,
+      `A tool with this name already exists, perhaps archived; change it with PATCH /v1/tools/${toolId ?? ':id'}.`,
       { facts: { ...(toolId && { toolId }) } },
     );
   }
@@ -43,7 +43,7 @@ export async function postTool(
   return { status: 201, body: wireTool(tool) };
 }
 
-/** Archived: out of the list and out of force, but for charges that name an amount. */
+/** An archived tool is not listed and its price no longer applies; charges with an amount still succeed. */
 export async function patchTool(
   api: Api,
   { caller, params, body }: Request<ToolChanges>,
@@ -71,7 +71,7 @@ export async function getTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** Those in use; with `archived=true` the archived ones instead. With `name`, that one, if it is there. */
+/** The tools in use, or with `archived=true` the archived ones. With `name`, only that one, if it exists. */
 export async function getTools(
   api: Api,
   { caller, query }: Request<undefined, ToolsQuery>,
@@ -89,7 +89,7 @@ export async function getTools(
         description: tool.description,
         price: wirePrice(tool.priceMicros),
         totalCharges: tool.totalCharges,
-        totalRevenue: dollarsOf(asMicros(tool.totalRevenueMicros)),
+        totalRevenue: dollarsOf(tool.totalRevenueMicros),
       })),
     },
   };
@@ -105,11 +105,11 @@ function wireTool(tool: Tool): ToolReply {
   };
 }
 
-/** Null: none. Undefined: nothing was said. */
+/** Null: no price. Undefined: not sent. */
 function priceOf(sent: number | string | null | undefined): Micros | null | undefined {
   return sent === null || sent === undefined ? sent : amountOf('price', sent, CHARGEABLE);
 }
 
-function wirePrice(micros: number | null): number | null {
-  return micros === null ? null : dollarsOf(asMicros(micros));
+function wirePrice(micros: Micros | null): number | null {
+  return micros === null ? null : dollarsOf(micros);
 }

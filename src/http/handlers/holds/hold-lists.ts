@@ -1,4 +1,4 @@
-/** Holds as their developer and their consumer read them. */
+/** Holds as their developer and their consumer see them. */
 import { uuidOf } from '../../../domain/ids.ts';
 import type { HoldsQuery, HoldsReply, ListedHold } from '../../../schemas/holds.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -36,7 +36,7 @@ function ownerOf(caller: KeyOwner): HoldOwner {
     : { ...caller, kind: 'consumer' };
 }
 
-/** What a developer noted of a hold is its own. */
+/** Only the developer sees its metadata. */
 function viewOf({ kind }: KeyOwner, hold: StoredHold): ListedHold {
   const view = wireHold(hold, hold.developerId);
   return kind === 'developer' ? { ...view, metadata: hold.metadata } : view;

@@ -9,7 +9,7 @@ import {
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { dollarsOf, isChargeable } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, isChargeable } from '../../../domain/money.ts';
 import type {
   CaptureBody,
   CaptureReply,
@@ -36,13 +36,13 @@ const CAPTURABLE: AmountRule = {
 
 type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
 
-/** 201; `Idempotency-Replayed: true` when the key's hold had been placed before. */
+/** 201; `Idempotency-Replayed: true` when this key has already placed the hold. */
 export async function postHold(
   api: Api,
   request: Request<HoldBody>,
 ): Promise<Reply<PlacedHoldReply, 201>> {
   const { caller, body, idempotencyKey } = request;
-  // Without the key, which would name a charge there.
+  // Without the idempotency key, which would name a charge here.
   const asked = { developer: caller, body, idempotencyKey: undefined };
   const prepared = await prepareCharge(api, asked);
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
@@ -75,7 +75,7 @@ export async function postCapture(
   });
 }
 
-/** 200 with the hold; the same when it was released before. */
+/** 200 with the hold, also if it was already released. */
 export async function postRelease(api: Api, request: Request): Promise<Reply<HoldReply>> {
   const decided = await decide(api, request.caller, releaseEntry(requestOf(request)));
   return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
@@ -123,16 +123,20 @@ async function decide(
       const remaining = dollarsOf(outcome.remainingMicros);
       throw new ApiError(
         'exceeds_hold',
-        `Only ${remaining} dollars of the hold are left. Pass over: "cap" to charge just that, or ` +
+        `Only ${formatDollars(outcome.remainingMicros)} of the hold is left. Pass over: "cap" to charge just that, or ` +
           'over: "overflow" to take the excess from the balance.',
         { param: 'amount', facts: { remaining } },
       );
     }
     case 'hold_closed': {
       const { status } = outcome.hold;
-      throw new ApiError('hold_closed', `The hold is ${status}, so nothing of it is left.`, {
-        facts: { status },
-      });
+      throw new ApiError(
+        'hold_closed',
+        `The hold is ${status}, so nothing is left to capture or release.`,
+        {
+          facts: { status },
+        },
+      );
     }
     case 'unknown_hold':
       throw unknownHold();

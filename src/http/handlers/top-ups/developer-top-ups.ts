@@ -1,6 +1,6 @@
 /** The developer's view of top-ups: those that paid for charges to its tools (specification section 4.2). */
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type { DeveloperTopUpsReply } from '../../../schemas/top-ups.ts';
 import { listAttributedTopUps } from '../../../store/earnings/top-up-attribution.ts';
@@ -21,10 +21,10 @@ export async function getDeveloperTopUps(
       topUps: rows.map((topUp) => ({
         id: wireId('topUp', topUp.id),
         consumerId: wireId('consumer', topUp.consumerId),
-        amount: dollarsOf(asMicros(topUp.amountMicros)),
+        amount: dollarsOf(topUp.amountMicros),
         status: topUp.status,
         createdAt: topUp.createdAt,
-        charged: dollarsOf(asMicros(topUp.chargedMicros)),
+        charged: dollarsOf(topUp.chargedMicros),
         charges: topUp.charges,
       })),
       hasMore,

@@ -1,6 +1,6 @@
 /**
- * The page that `topUpUrl` opens. A signed link says whom the money is for, so nobody signs in and no key is
- * typed. It can pay and shows what is paid: no balance, no charges, nothing of the account.
+ * The page that `topUpUrl` opens. A signed link names the consumer, so nobody signs in or types a key. The page can
+ * only take a payment and show it: no balance, no charges, nothing else of the account.
  */
 import { randomUUID } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
@@ -25,7 +25,7 @@ import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 import { payableFrom } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
-/** As long as a checkout can be paid, and a little. */
+/** A little longer than a checkout can be paid. */
 const COOKIE_SECONDS = 25 * 3_600;
 /** Offered beside the suggested amount, in dollars. */
 const AMOUNTS = [10, 25, 50, 100];
@@ -41,7 +41,7 @@ export function topUpPage(api: Api): Middleware {
   };
 }
 
-/** Opens the checkout and shows the way to it. */
+/** Opens the checkout and links to it. */
 export function postTopUpPage(api: Api): Middleware {
   return async (ctx) => {
     const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
@@ -62,7 +62,7 @@ export function postTopUpPage(api: Api): Middleware {
       consumer: { ...account, accountId: account.id },
       method: 'checkout',
       amountMicros: amount,
-      // The same form sent twice opens one checkout; another amount is another one.
+      // The same form sent twice opens one checkout; another amount opens another.
       idempotencyKey: `link-${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`,
     });
     const sessionUrl = 'topUp' in outcome ? outcome.topUp.sessionUrl : null;
@@ -78,7 +78,7 @@ export function postTopUpPage(api: Api): Middleware {
   };
 }
 
-/** Where the payment page sends people back to. */
+/** The page to which the payment page returns people. */
 async function showResult(
   api: Api,
   ctx: Context,
@@ -122,8 +122,8 @@ function readLink(api: Api, token: string | undefined): TopUpLink | undefined {
 }
 
 /**
- * What the link asked for when it is a page of the origin that the developer registered, else the page that was
- * registered: a link in a stranger's hands leads nowhere else.
+ * The page that the link asks for, if it has the origin that the developer registered; otherwise the registered page.
+ * So a tampered link cannot lead anywhere else.
  */
 async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL | undefined> {
   const registered = link.developerId && (await findReturnUrl(api.database, link.developerId));
@@ -140,7 +140,7 @@ function amountOf(text: string): Micros | undefined {
   return amount !== undefined && PAYABLE.accepts(amount) ? amount : undefined;
 }
 
-/** Lets the page that people come back to know which link they left by; another browser sees less. */
+/** Tells the page to which people return which link they came from; another browser sees less. */
 function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): string {
   const secure = api.config.baseUrl.startsWith('https:') ? '; Secure' : '';
   return (

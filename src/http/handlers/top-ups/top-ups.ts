@@ -1,7 +1,7 @@
-/** Topping up, directly or by checkout, and a consumer's top-ups (specification section 4.1). */
+/** Direct top-ups, checkouts, and a consumer's list of top-ups (specification section 4.1). */
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, centsOf, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
   CHECKOUT_MICROS_MIN,
   TOP_UP_MICROS_MAX,
@@ -25,7 +25,7 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 
-/** Takes money from the saved card. 201 `completed`; 202 `pending` when that takes over 10 seconds. */
+/** Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds. */
 export async function postTopUp(
   api: Api,
   request: Request<TopUpBody>,
@@ -43,7 +43,7 @@ export async function postTopUp(
   };
 }
 
-/** 201 with the URL to send the consumer to; 202 without one when the processor takes over 10 seconds. */
+/** 201 with the URL to send the consumer to; 202 without one when Stripe takes more than 10 seconds. */
 export async function postCheckout(
   api: Api,
   request: Request<TopUpBody>,
@@ -86,13 +86,13 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'unavailable':
       return new ApiError(
         'service_unavailable',
-        'Top-ups cannot be taken at the moment; nothing was started. Try again shortly.',
+        'Top-ups are unavailable at the moment; nothing was started. Try again shortly.',
         { retryAfterSeconds: 5 },
       );
     case 'key_reused':
       return new ApiError(
         'idempotency_key_reused',
-        'This Idempotency-Key belongs to a top-up of another amount or kind.',
+        'This Idempotency-Key was used for a top-up with another amount or method.',
       );
     case 'consent_required':
       return new ApiError(
@@ -103,7 +103,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'consent_ceiling_reached':
       return new ApiError(
         'consent_ceiling_reached',
-        'This would pass the monthly ceiling that the owner set for direct top-ups.',
+        'This would exceed the monthly ceiling that the owner set for direct top-ups.',
         { facts: { topUpUrl, left: dollarsOf(refusal.leftMicros) } },
       );
     case 'declined_too_often':
@@ -123,12 +123,12 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
   return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
 }
 
-/** Whole cents from `min` up to what the processor takes. */
+/** Whole cents, from `min` to Stripe's maximum. */
 export function payableFrom(min: Micros): AmountRule {
   return {
     accepts: (amount) =>
       centsOf(amount) !== undefined && amount >= min && amount <= TOP_UP_MICROS_MAX,
-    says: `whole cents, from ${dollarsOf(min)} to 999999.99 dollars`,
+    says: `whole cents, from ${formatDollars(min)} to $999,999.99`,
   };
 }
 

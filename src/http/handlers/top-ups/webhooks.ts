@@ -1,4 +1,4 @@
-/** The payment processor's notifications (specification section 6): kept durably, then acknowledged. */
+/** Stripe's webhook events (specification section 6): stored durably, then acknowledged. */
 import type { Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
 import { mayBeSignature, recordWebhook } from '../../../stripe/webhook.ts';
@@ -19,12 +19,18 @@ export function postStripeWebhook(api: Api): Middleware {
       throw invalidSignature();
     }
     if (result.kind === 'invalid_event') {
-      throw new ApiError('invalid_request', 'The body is no event: no JSON with an id and a type.');
+      throw new ApiError(
+        'invalid_request',
+        'The payload is not a Stripe event: JSON with an id and a type.',
+      );
     }
     respondJson(ctx, { status: 200, body: { received: true } });
   };
 }
 
 function invalidSignature(): ApiError {
-  return new ApiError('invalid_signature', 'The Stripe-Signature header does not fit the body.');
+  return new ApiError(
+    'invalid_signature',
+    'The Stripe-Signature header does not match the payload.',
+  );
 }

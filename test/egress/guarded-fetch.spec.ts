@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { createConnector, EgressDeniedError, type LookupAll } from '../../src/egress/connector.ts';
-import { LineFault, openLine, type Line } from '../../src/egress/line.ts';
+import { FetchFault, openGuardedFetch, type GuardedFetch } from '../../src/egress/guarded-fetch.ts';
 import { sendJson, startAgent, type Respond } from '../support/agents.ts';
 import { until } from '../support/stack.ts';
 
@@ -17,30 +17,33 @@ const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'
 );
 const BYTES_MAX = 1_000;
 
-async function faultOf(work: Promise<unknown>): Promise<LineFault> {
+async function faultOf(work: Promise<unknown>): Promise<FetchFault> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.ok(error instanceof LineFault, String(error));
+  assert.ok(error instanceof FetchFault, String(error));
   return error;
 }
 
 const isDenied = (error: unknown) => error instanceof EgressDeniedError;
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
-describe('a line', () => {
-  const lines: Line[] = [];
-  const open = (allowPrivate = true, timeoutMs = 10_000): Line => {
+describe('a guarded fetch', () => {
+  const opened: GuardedFetch[] = [];
+  const open = (allowPrivate = true, timeoutMs = 10_000): GuardedFetch => {
     const signal = AbortSignal.timeout(timeoutMs);
-    const line = openLine({ allowPrivate, bytesMax: BYTES_MAX, signal });
-    lines.push(line);
-    return line;
+    const guarded = openGuardedFetch({ allowPrivate, bytesMax: BYTES_MAX, signal });
+    opened.push(guarded);
+    return guarded;
   };
-  afterEach(() => Promise.all(lines.splice(0).map((line) => line.close())));
+  afterEach(() => Promise.all(opened.splice(0).map((guarded) => guarded.close())));
 
   /** What comes of one call of an agent that answers so. */
-  async function calling(respond: Respond, read: (line: Line, url: string) => Promise<unknown>) {
+  async function calling(
+    respond: Respond,
+    read: (guarded: GuardedFetch, url: string) => Promise<unknown>,
+  ) {
     const agent = await startAgent(respond);
     try {
       return await read(open(), agent.url);
@@ -63,10 +66,10 @@ describe('a line', () => {
 
     for (const host of SPELLINGS) {
       it(`does not reach ${host}`, async () => {
-        const line = open(false);
-        const fault = await faultOf(line.fetch(`http://${host}:${port}/`));
+        const guarded = open(false);
+        const fault = await faultOf(guarded.fetch(`http://${host}:${port}/`));
         assert.equal(fault.kind, 'denied');
-        assert.equal(line.fault, fault);
+        assert.equal(guarded.fault, fault);
         assert.equal(connections, 0);
       });
 
@@ -126,9 +129,9 @@ describe('a line', () => {
       const target = await startAgent();
       const fault = await calling(
         (_, response) => void response.writeHead(status, { location: target.url }).end(),
-        (line, url) => faultOf(line.fetch(url, { method: 'POST', body: '{}' })),
+        (guarded, url) => faultOf(guarded.fetch(url, { method: 'POST', body: '{}' })),
       );
-      assert.equal((fault as LineFault).kind, 'redirected');
+      assert.equal((fault as FetchFault).kind, 'redirected');
       assert.deepEqual(target.calls, []);
       await target.stop();
     });
@@ -138,13 +141,13 @@ describe('a line', () => {
     const body = 'x'.repeat(BYTES_MAX - 2);
     await calling(
       (_, response) => sendJson(response, body, 404),
-      async (line, url) => {
-        const response = await line.fetch(url);
+      async (guarded, url) => {
+        const response = await guarded.fetch(url);
         assert.equal(response.status, 404);
         assert.equal(response.headers.get('content-type'), 'application/json');
         assert.equal(await response.json(), body);
-        assert.equal(line.status, 404);
-        assert.equal(line.fault, undefined);
+        assert.equal(guarded.status, 404);
+        assert.equal(guarded.fault, undefined);
       },
     );
   });
@@ -159,31 +162,31 @@ describe('a line', () => {
           await new Promise((resolve) => setImmediate(resolve));
         }
       },
-      async (line, url) => {
-        const response = await line.fetch(url);
+      async (guarded, url) => {
+        const response = await guarded.fetch(url);
         const found = await faultOf(response.text());
         await until(() => cut.signal.aborted);
         return found;
       },
     );
-    assert.equal((fault as LineFault).kind, 'too_large');
+    assert.equal((fault as FetchFault).kind, 'too_large');
   });
 
   it('counts what is packed as what it unpacks to', async () => {
     const bomb = gzipSync('x'.repeat(10_000_000));
     const fault = await calling(
       (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
-      async (line, url) => faultOf((await line.fetch(url)).text()),
+      async (guarded, url) => faultOf((await guarded.fetch(url)).text()),
     );
-    assert.equal((fault as LineFault).kind, 'too_large');
+    assert.equal((fault as FetchFault).kind, 'too_large');
   });
 
   for (const status of [408, 425, 429, 500, 502, 503, 504]) {
     it(`takes ${status} for a reason to come back later`, async () => {
       const fault = (await calling(
         (_, response) => void response.writeHead(status, { 'retry-after': '7' }).end('busy'),
-        (line, url) => faultOf(line.fetch(url)),
-      )) as LineFault;
+        (guarded, url) => faultOf(guarded.fetch(url)),
+      )) as FetchFault;
       assert.equal(fault.kind, 'unavailable');
       assert.equal(fault.retryAfterMs, 7_000);
     });
@@ -220,8 +223,8 @@ describe('a line', () => {
         response.writeHead(200, { 'content-length': '100' });
         response.write('a part', () => response.destroy());
       },
-      async (line, url) => faultOf(line.fetch(url).then((response) => response.text())),
+      async (guarded, url) => faultOf(guarded.fetch(url).then((response) => response.text())),
     );
-    assert.equal((fault as LineFault).kind, 'unavailable');
+    assert.equal((fault as FetchFault).kind, 'unavailable');
   });
 });

@@ -1,4 +1,4 @@
-/** The `Idempotency-Key` header: visible ASCII of 1 to 255 characters, compared as it is, sent once. */
+/** The `Idempotency-Key` header: visible ASCII of 1 to 255 characters, compared byte by byte, sent once. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 
@@ -7,7 +7,7 @@ const FORM = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
-  // node joins repeated headers by a comma; only then is the costlier look needed.
+  // Node joins repeated headers with a comma, so only a comma makes the costlier check necessary.
   const isRepeated =
     Array.isArray(key) ||
     (key.includes(',') && (request.headersDistinct['idempotency-key']?.length ?? 0) > 1);
@@ -15,7 +15,7 @@ export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   return checkedKey(key);
 }
 
-/** The key itself, when it has the form that a key must have. */
+/** Returns the key if its form is valid; throws otherwise. */
 export function checkedKey(key: string): string {
   if (!FORM.test(key)) throw invalid();
   return key;

@@ -1,14 +1,14 @@
 /**
- * `farebox account consent` and `farebox account auto-top-up`: what its owner lets be taken from an account's
- * saved card. Nothing else changes that; a consumer key cannot.
+ * `farebox account consent` and `farebox account auto-top-up`: how much the owner of an account allows Farebox to
+ * charge to the saved card. Nothing else changes these limits; a consumer key cannot.
  */
 import type { Command } from 'commander';
-import { dollarsOf as inDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../store/top-ups/consent.ts';
+import { setConsentCeiling } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { dollarsOf, payableDollarsOf, positiveDollarsOf } from './dollars.ts';
-import { CommandError, getAccount, table, withLedger } from './ledger-command.ts';
+import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 interface AutoTopUpOptions {
   readonly threshold?: Micros;
@@ -19,14 +19,14 @@ interface AutoTopUpOptions {
   readonly dataDir: string;
 }
 
-export function registerCard(account: Command): void {
+export function registerSavedCard(account: Command): void {
   account
     .command('consent <account>')
-    .description('let direct top-ups take up to so much a month from the saved card')
-    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 takes the consent back', dollarsOf)
+    .description('set the most that direct top-ups may charge to the saved card in a month')
+    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 withdraws the consent', parseDollars)
     .addOption(dataDirOption())
     .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
-      await withLedger(options.dataDir, async (database) => {
+      await withDatabase(options.dataDir, async (database) => {
         const { consumerId } = await getAccount(database, who);
         const ceiling = options.ceiling === 0 ? null : options.ceiling;
         await setConsentCeiling(database, consumerId, ceiling);
@@ -35,11 +35,11 @@ export function registerCard(account: Command): void {
   account
     .command('auto-top-up <account>')
     .description(
-      'top up from the saved card when the balance is low; without options, show how it stands',
+      'top up from the saved card when the balance is low; without options, show current settings',
     )
-    .option('--threshold <dollars>', 'a charge that leaves less asks for it', positiveDollarsOf)
-    .option('--amount <dollars>', 'to take each time', payableDollarsOf)
-    .option('--ceiling <dollars>', 'to take at most in a UTC month', positiveDollarsOf)
+    .option('--threshold <dollars>', 'top up after a charge that leaves less', parsePositiveDollars)
+    .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
+    .option('--ceiling <dollars>', 'most to charge in a UTC month', parsePositiveDollars)
     .option('--off', 'switch it off')
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -48,7 +48,7 @@ export function registerCard(account: Command): void {
 
 async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> {
   const settings = settingsIn(options);
-  const found = await withLedger(options.dataDir, async (database) => {
+  const found = await withDatabase(options.dataDir, async (database) => {
     const account = await getAccount(database, who);
     if (settings !== undefined) await setAutoTopUp(database, account, settings);
     return findAutoTopUp(database, account);
@@ -57,16 +57,17 @@ async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> 
   process.stdout.write(options.json ? `${JSON.stringify(shown)}\n` : table(shown));
 }
 
-/** Null to switch off, undefined to leave as it is. */
+/** Null switches it off, undefined changes nothing. */
 function settingsIn({ threshold, amount, ceiling, off }: AutoTopUpOptions) {
   const given = [threshold, amount, ceiling].filter((value) => value !== undefined);
-  if (off && given.length > 0) throw new CommandError('--off goes with no other setting.');
+  if (off && given.length > 0)
+    throw new CommandError('--off cannot be combined with other settings.');
   if (off) return null;
   if (given.length === 0) return undefined;
   if (threshold === undefined || amount === undefined || ceiling === undefined) {
-    throw new CommandError('--threshold, --amount and --ceiling are set together.');
+    throw new CommandError('Set --threshold, --amount and --ceiling together.');
   }
-  if (amount > ceiling) throw new CommandError('The amount is more than the ceiling of a month.');
+  if (amount > ceiling) throw new CommandError('The amount exceeds the monthly ceiling.');
   return { thresholdMicros: threshold, amountMicros: amount, ceilingMicros: ceiling };
 }
 
@@ -76,8 +77,8 @@ function shownOf(autoTopUp: AutoTopUp | null): Record<string, string | number | 
   return {
     status,
     reason,
-    threshold: inDollars(thresholdMicros),
-    amount: inDollars(amountMicros),
-    ceiling: inDollars(ceilingMicros),
+    threshold: dollarsOf(thresholdMicros),
+    amount: dollarsOf(amountMicros),
+    ceiling: dollarsOf(ceilingMicros),
   };
 }

@@ -1,4 +1,4 @@
-/** Brings the refunds and disputes of a credited top-up to what Stripe shows of them, and makes those that are asked for. */
+/** Records the refunds and disputes of a credited top-up as Stripe has them now, and makes the requested refunds. */
 import type { Stripe } from 'stripe';
 import type { Database } from '../store/database.ts';
 import { failRefund, listRequestedRefunds } from '../store/top-ups/request-refund.ts';
@@ -10,10 +10,10 @@ import {
 import { makeRefund, readReversals } from './reversals.ts';
 
 /**
- * Reads first, so that what an earlier attempt did is known, and a refund that cannot be made for now keeps nothing else
+ * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
  * from being recorded.
  */
-export async function settleReversals(
+export async function syncReversals(
   { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
   topUpId: string,
   paymentIntentId: string,
@@ -36,5 +36,7 @@ async function record(
 ): Promise<void> {
   const version = await getReversalsVersion(database, topUpId);
   if (await recordReversals(database, topUpId, version, await read())) return;
-  throw new Error('the top-up changed while the processor was read; the next attempt reads again');
+  throw new Error(
+    'The top-up changed while its reversals were read; the next attempt reads them again',
+  );
 }

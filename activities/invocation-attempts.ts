@@ -1,7 +1,7 @@
 /**
- * The step that talks to agents. It may run twice, and beside a slow earlier attempt of itself: the agent is
- * given the same idempotency key, and the first answer that is recorded stays. What the agent answers goes
- * into Postgres and not through Temporal, whose histories keep what they see.
+ * The step that calls agents. It may run twice, even beside a slow earlier attempt: the agent gets the same idempotency
+ * key, and the first recorded answer stays. The answer goes into Postgres and not through Temporal, whose histories
+ * keep everything that passes through them.
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { InvocationView } from '../src/domain/invocation.ts';
@@ -18,19 +18,19 @@ import {
 import { viewOf } from './invocations.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface AgentDeps {
+export interface InvocationAttemptDeps {
   readonly database: Database;
-  /** Whether agents may be on loopback and private addresses. */
+  /** Whether agents may have loopback and private addresses. */
   readonly allowPrivate: boolean;
   /** How long one attempt may take. */
   readonly timeoutMs: number;
 }
 
-export type AgentActivities = ReturnType<typeof createAgentActivities>;
+export type InvocationAttemptActivities = ReturnType<typeof createInvocationAttemptActivities>;
 
-export function createAgentActivities(deps: AgentDeps) {
+export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
   return {
-    /** One attempt. Throws when there should be another one; else the invocation has ended. */
+    /** Makes one attempt. Throws if another one should follow; otherwise the invocation has ended. */
     async callAgent(invocationId: string): Promise<InvocationView> {
       const id = rowIdOf('invocation', invocationId);
       const call = await beginAttempt(deps.database, id);
@@ -41,7 +41,7 @@ export function createAgentActivities(deps: AgentDeps) {
 }
 
 async function attempt(
-  { database, allowPrivate, timeoutMs }: AgentDeps,
+  { database, allowPrivate, timeoutMs }: InvocationAttemptDeps,
   id: string,
   invocationId: string,
   { payloadText, ...call }: AgentCall,

@@ -1,6 +1,6 @@
 /**
- * The steps that talk to the payment processor. Each may run twice, and beside a slow earlier attempt
- * of itself: the processor's idempotency keys, and ids that are stored before money moves, see to it.
+ * The steps of a top-up that call the payment processor. Each may run twice, even beside a slow earlier attempt: the
+ * processor's idempotency keys, and ids stored before money moves, make that safe.
  */
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Stripe } from 'stripe';
@@ -24,22 +24,22 @@ import { recall } from '../src/stripe/recall.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface ProcessorDeps {
+export interface TopUpPaymentDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly baseUrl: string;
-  /** How long a checkout can be paid. */
+  /** How long a checkout stays open. */
   readonly checkoutMinutes: number;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
   readonly savesTestCard: boolean;
 }
 
-/** Where the consumer pays, and the session's id; null when the top-up has ended without one. */
+/** The session's URL, where the consumer pays, and its id; null if the top-up ended without a session. */
 export type OpenedCheckout = Pick<TopUp, 'sessionUrl' | 'sessionId'>;
 
-export type ProcessorActivities = ReturnType<typeof createProcessorActivities>;
+export type TopUpPaymentActivities = ReturnType<typeof createTopUpPaymentActivities>;
 
-export function createProcessorActivities(deps: ProcessorDeps) {
+export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
   const step = <T>(run: (topUp: TopUp) => Promise<T>) => {
     return async (topUpId: string): Promise<T> => {
       return run(await getTopUp(deps.database, rowIdOf('topUp', topUpId)));
@@ -47,20 +47,20 @@ export function createProcessorActivities(deps: ProcessorDeps) {
   };
   return {
     openCheckout: step((topUp) => openCheckout(deps, topUp)),
-    /** Takes the amount from the saved card, unless that was done or has failed before. */
+    /** Charges the saved card, unless an earlier attempt did or failed. */
     chargeSavedCard: step((topUp) => chargeSavedCard(deps, topUp)),
     askProcessor: step((topUp) => ask(deps, topUp)),
-    /** Makes sure that nobody can pay any more, if nobody has. */
+    /** Closes the payment, unless it was already paid. */
     cancelPayment: step((topUp) => cancelPayment(deps, topUp)),
   };
 }
 
-async function openCheckout(deps: ProcessorDeps, asked: TopUp): Promise<OpenedCheckout> {
+async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<OpenedCheckout> {
   if (asked.sessionUrl !== null) return checkoutOf(asked);
   demand(asked, 'checkout');
   if (asked.status !== 'pending') return checkoutOf(asked);
   const topUp = await recall(deps, asked);
-  // Paid or over, without a page any more: the next step reads which.
+  // A session that is paid or over has no URL. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
   const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
@@ -73,12 +73,12 @@ function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
 }
 
 /**
- * Who asked for a direct top-up that could not be tried for so long has paid in another way or given up. An automatic one
+ * A consumer whose direct top-up could not be tried for this long has paid another way or given up. An automatic top-up
  * is wanted as long as the balance is low.
  */
 const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
-async function chargeSavedCard(deps: ProcessorDeps, asked: TopUp): Promise<Verdict> {
+async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
   const { stripe, database } = deps;
   demand(asked, 'direct');
   if (asked.status !== 'pending') return ask(deps, asked);
@@ -87,7 +87,7 @@ async function chargeSavedCard(deps: ProcessorDeps, asked: TopUp): Promise<Verdi
   const isLate =
     !topUp.automatic && Date.parse(topUp.createdAt) + DIRECT_TRIED_WITHIN_MS < Date.now();
   if (earlier && isUnconfirmed(earlier) && isLate) {
-    // An attempt beside this one may be confirming it: what the processor then says counts.
+    // A concurrent attempt may be confirming the intent, so read the processor's final state.
     await calls.cancelIntent(stripe, earlier.id);
     earlier = await calls.readIntent(stripe, earlier.id);
   }
@@ -108,13 +108,13 @@ async function chargeSavedCard(deps: ProcessorDeps, asked: TopUp): Promise<Verdi
 
   const intent = earlier || (await calls.createIntent(stripe, topUp, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);
-  // Only the stored intent may take money, and none once the top-up has ended (an operator's cancel).
+  // Only the stored intent may take money, and none may once the top-up has ended (by an operator's cancel).
   if (stored.status !== 'pending' || stored.paymentIntentId !== intent.id) return ask(deps, stored);
   const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
   return seen(deps, topUp, verdictOfIntent(confirmed, topUp));
 }
 
-async function cancelPayment(deps: ProcessorDeps, asked: TopUp): Promise<Verdict> {
+async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);
   if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
   else if (topUp.paymentIntentId !== null) {
@@ -124,18 +124,18 @@ async function cancelPayment(deps: ProcessorDeps, asked: TopUp): Promise<Verdict
 }
 
 /**
- * What is paid in another way, or was never taken up and may be withdrawn, takes no money here: somebody started this
- * step by hand.
+ * Refuses to take money for a top-up with another payment method, or one that no workflow has claimed and the request
+ * may still withdraw. That happens only if somebody starts this step manually.
  */
-function demand({ id, method, isOpened }: TopUp, wanted: TopUp['method']): void {
-  if (method === wanted && isOpened) return;
+function demand({ id, method, isClaimed }: TopUp, wanted: TopUp['method']): void {
+  if (method === wanted && isClaimed) return;
   throw ApplicationFailure.nonRetryable(
-    `${wireId('topUp', id)} is not a ${wanted} top-up that was taken up: nothing was done.`,
+    `${wireId('topUp', id)} is not a ${wanted} top-up claimed by its workflow. Nothing was done.`,
     'not_open',
   );
 }
 
-async function customerOf(deps: ProcessorDeps, topUp: TopUp): Promise<string> {
+async function customerOf(deps: TopUpPaymentDeps, topUp: TopUp): Promise<string> {
   const known = await findProcessorCustomer(deps.database, topUp.accountId);
   if (known !== null) return known;
   const created = await calls.createCustomer(deps.stripe, topUp.accountId);

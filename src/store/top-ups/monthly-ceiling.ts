@@ -1,24 +1,24 @@
 /**
- * What may be taken from the saved card in a UTC month. Whoever asks holds the account's row until its
- * transaction ends, so that sums are exact whatever comes at once.
+ * How much may be charged to the saved card in a UTC month. The caller locks the account's row until its transaction
+ * ends, so that sums are exact under concurrency.
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Transaction } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
 const Taken = Type.Object({
-  /** By all direct top-ups of the month but those that took nothing. */
+  /** The sum of the month's direct top-ups, except those that took nothing. */
   taken: Type.Integer(),
-  /** By the automatic ones among them. */
+  /** The automatic ones among them. */
   takenAutomatically: Type.Integer(),
 });
 
 export interface Consent extends Static<typeof Taken> {
-  /** Null: the owner has not consented. */
+  /** Null if the owner has not consented. */
   readonly ceiling: number | null;
 }
 
-const ceilingRow = row(Type.Object({ ceiling: Type.Union([Type.Integer(), Type.Null()]) }));
+const ceilingRow = row(Type.Object({ ceiling: nullable(micros) }));
 const takenRow = row(Taken);
 
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
@@ -26,7 +26,7 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
     select consent_ceiling_micros as ceiling from farebox.accounts
     where consumer_id = ${consumerId} for update
   `);
-  // A statement of its own, whose snapshot has what was committed while this one waited.
+  // A separate statement, whose snapshot has everything committed while the lock was awaited.
   const taken = await tx.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
@@ -38,8 +38,8 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
 }
 
 /**
- * Null takes the consent back. Changed by the owner only, never with a consumer key. An automatic top-up
- * that waits is looked at again.
+ * Null withdraws the consent. Only the owner changes it, never a consumer key. A waiting automatic top-up is checked
+ * again.
  */
 export async function setConsentCeiling(
   connection: Connection,

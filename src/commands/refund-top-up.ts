@@ -1,11 +1,11 @@
 /** `farebox refund`: refunds the unspent part of a top-up to the card that paid it. For operators. */
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { centsOf, dollarsOf, type Micros } from '../domain/money.ts';
+import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { positiveDollarsOf } from './dollars.ts';
-import { CommandError, table, withLedger } from './ledger-command.ts';
+import { parsePositiveDollars } from './dollars.ts';
+import { CommandError, table, withDatabase } from './database-command.ts';
 
 interface RefundOptions {
   readonly amount: Micros | undefined;
@@ -19,8 +19,8 @@ export function register(program: Command): void {
     .description('refund the unspent part of a top-up to the card that paid it')
     .option(
       '--amount <dollars>',
-      'whole cents; by default everything that is unspent',
-      positiveDollarsOf,
+      'whole cents; by default the whole unspent part',
+      parsePositiveDollars,
     )
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -33,7 +33,9 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   if (amount !== undefined && centsOf(amount) === undefined) {
     throw new CommandError('Refund amounts must be whole cents.');
   }
-  const result = await withLedger(dataDir, (database) => requestRefund(database, topUpId, amount));
+  const result = await withDatabase(dataDir, (database) =>
+    requestRefund(database, topUpId, amount),
+  );
   if (result.kind !== 'requested') throw new CommandError(refusalOf(topUp, result));
   const asked = {
     refundId: wireId('topUpRefund', result.refundId),
@@ -43,8 +45,8 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   process.stdout.write(
     json
       ? `${JSON.stringify(asked)}\n`
-      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe;\n` +
-          'if that fails, the amount is credited again.\n',
+      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe.\n` +
+          'If that fails, the amount is credited again.\n',
   );
 }
 
@@ -57,6 +59,6 @@ function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'request
     case 'not_refundable':
       return `${topUp} is ${result.status}. Only a credited top-up without a dispute or chargeback can be refunded.`;
     case 'exceeds_unspent':
-      return `Only $${dollarsOf(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
+      return `Only ${formatDollars(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
   }
 }

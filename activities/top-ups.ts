@@ -1,6 +1,6 @@
 /**
- * The steps that write to Postgres. Each may run twice: its statement is what makes it happen once. Each may be
- * started by anybody who reaches Temporal: it believes nothing but what the row says that the processor showed.
+ * The steps of a top-up that write to Postgres. Each may run twice: its statement takes effect once. Anybody who can
+ * reach Temporal can start one, so each trusts only the processor's evidence in the row.
  */
 import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
@@ -16,24 +16,24 @@ import {
   expireTopUp,
   failTopUp,
   getTopUp,
-  openTopUp,
+  claimTopUp,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
 import { ask, type AskDeps } from '../src/stripe/ask-processor.ts';
 import { storedFailureOf } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface LedgerDeps extends AskDeps {
-  /** Of the processor, for links; null when there is none. */
+export interface TopUpDeps extends AskDeps {
+  /** URL of the processor's dashboard, for links; null if it has none. */
   readonly dashboardUrl: string | null;
-  /** How long after a session opens the workflow asks unprompted whether it was paid, the first time. */
+  /** How long after a session opens the workflow first asks whether it was paid, without a report. */
   readonly firstAskMs: number;
-  /** How long an automatic top-up leaves a card alone that was declined once. */
+  /** How long automatic top-ups wait after the first decline before they charge the card again. */
   readonly autoTopUpRetryMs: number;
 }
 
-/** What a workflow needs to know of a top-up; no personal data, since histories keep it. */
-export interface OpenedTopUp {
+/** The state of a top-up for its workflow. No personal data, since histories keep it. */
+export interface ClaimedTopUp {
   readonly method: TopUpMethod;
   readonly status: TopUpStatus;
   readonly consumerId: string;
@@ -41,20 +41,20 @@ export interface OpenedTopUp {
   readonly sessionUrl: string | null;
   readonly sessionId: string | null;
   readonly paymentIntentId: string | null;
-  /** Where operators find these two; null where the processor has no dashboard. */
+  /** Where operators find the session and the payment intent; null if the processor has no dashboard. */
   readonly dashboardUrl: string | null;
   readonly failure: TopUpFailure | null;
   readonly firstAskMs: number;
 }
 
-export type LedgerActivities = ReturnType<typeof createLedgerActivities>;
+export type TopUpActivities = ReturnType<typeof createTopUpActivities>;
 
-export function createLedgerActivities(deps: LedgerDeps) {
+export function createTopUpActivities(deps: TopUpDeps) {
   const { database, dashboardUrl, firstAskMs, autoTopUpRetryMs } = deps;
   return {
-    /** Null when the request that made the top-up withdrew it: then nothing may be done. */
-    async openTopUp(topUpId: string): Promise<OpenedTopUp | null> {
-      const topUp = await openTopUp(database, rowIdOf('topUp', topUpId));
+    /** Claims the top-up for its workflow. Null if the request withdrew it: then nothing may be done. */
+    async openTopUp(topUpId: string): Promise<ClaimedTopUp | null> {
+      const topUp = await claimTopUp(database, rowIdOf('topUp', topUpId));
       if (!topUp) return null;
       return {
         method: topUp.method,
@@ -73,7 +73,7 @@ export function createLedgerActivities(deps: LedgerDeps) {
       };
     },
 
-    /** Says whether it was credited by this call. */
+    /** Whether this call credited it. */
     async creditTopUp(topUpId: string): Promise<boolean> {
       const { id } = await shownAs('paid', topUpId);
       return (await creditTopUp(database, id)) === 'credited';
@@ -85,8 +85,8 @@ export function createLedgerActivities(deps: LedgerDeps) {
     },
 
     /**
-     * What became of the consumer's automatic top-ups, if this was one of them. The failure is the one in the row;
-     * the caller's is there for the history alone.
+     * Returns the state of the consumer's automatic top-ups if this was one of them. Records the failure from the row;
+     * the caller's is only for the history.
      */
     async failTopUp(topUpId: string, _failure?: TopUpFailure): Promise<AutoTopUpState | null> {
       const { id, status, seenFailureCode } = await shownAs('failed', topUpId);
@@ -96,8 +96,8 @@ export function createLedgerActivities(deps: LedgerDeps) {
   };
 
   /**
-   * Throws unless the processor was seen to show this of the top-up, or it has ended so that nothing is left to do.
-   * Where the row says nothing yet (a step of an earlier release had asked), asks.
+   * Throws unless the row has this verdict as evidence, or the top-up has ended and nothing is left to do. Asks the
+   * processor if the row has no evidence yet, because a step of an earlier release had asked.
    */
   async function shownAs(wanted: 'paid' | 'expired' | 'failed', topUpId: string): Promise<TopUp> {
     const id = rowIdOf('topUp', topUpId);
@@ -108,12 +108,12 @@ export function createLedgerActivities(deps: LedgerDeps) {
     if (topUp.seenVerdict === wanted) return topUp;
     throw ApplicationFailure.create({
       type: 'not_shown',
-      message: `The processor does not show that ${topUpId} is ${wanted}: nothing was changed.`,
+      message: `The processor does not show ${topUpId} as ${wanted}. Nothing was changed.`,
     });
   }
 }
 
-/** What is credited stays so; what has expired or failed changes only by being paid. */
+/** A credited top-up stays credited; an expired or failed one changes only if it was paid. */
 function isOver({ status }: TopUp, wanted: 'paid' | 'expired' | 'failed'): boolean {
   if (status === 'pending') return false;
   return wanted !== 'paid' || (status !== 'expired' && status !== 'failed');

@@ -1,5 +1,5 @@
 /**
- * Turns an error of any step into one that an operator understands in the Temporal UI, with the delay that Stripe
+ * Turns the error of a step into one that an operator understands in the Temporal UI, with the retry delay that Stripe
  * asked for.
  */
 import { ApplicationFailure } from '@temporalio/activity';
@@ -13,31 +13,31 @@ export function explainFailures(): ActivityInterceptors {
     inbound: {
       execute: (input, next) =>
         next(input).catch((error: unknown) => {
-          throw failureFor(error);
+          throw explain(error);
         }),
     },
   };
 }
 
-/** The type is one of our error codes where one fits. */
-function failureFor(error: unknown): unknown {
+/** The failure's type is one of our error codes where one fits. */
+function explain(error: unknown): unknown {
   if (error instanceof PaymentMismatchError) {
     return ApplicationFailure.create({
       type: 'payment_mismatch',
-      message: `The processor shows another payment than the one asked for: ${error.message}`,
+      message: `The processor shows a different payment than the one requested: ${error.message}`,
       nonRetryable: true,
     });
   }
   if (error instanceof Stripe.errors.StripeError) {
     const retryAfterMs = retryAfterMsOf(error);
     const { statusCode, requestId } = error;
-    const answer = statusCode === undefined ? 'no answer' : `status ${statusCode}`;
+    const answer = statusCode === undefined ? 'no response' : `status ${statusCode}`;
     const request = requestId === undefined ? '' : `, request ${requestId}`;
     return ApplicationFailure.create({
       type: 'service_unavailable',
-      message: `The payment processor refused or did not answer (${error.type}, ${answer}${request}): ${error.message}`,
+      message: `The payment processor refused or did not respond (${error.type}, ${answer}${request}): ${error.message}`,
       details: [{ requestId, status: statusCode, retryAfterMs }],
-      // The workflow waits better than an attempt does: it shows what it waits for, and can be canceled.
+      // A long wait is left to the workflow, which shows what it waits for and can be canceled.
       nonRetryable: retryAfterMs > RETRY_DELAY_MS_MAX,
       ...(retryAfterMs > 0 && { nextRetryDelay: Math.min(retryAfterMs, RETRY_DELAY_MS_MAX) }),
     });
@@ -45,10 +45,10 @@ function failureFor(error: unknown): unknown {
   return error;
 }
 
-/** A longer wait that Stripe asks for is left to the workflow. */
+/** Longer waits that Stripe asks for are left to the workflow. */
 const RETRY_DELAY_MS_MAX = 10_000;
 
-/** How long Stripe asks to be left alone; 0 when it does not. */
+/** Stripe's `Retry-After`, or 0. */
 function retryAfterMsOf({ headers }: Stripe.errors.StripeError): number {
   const seconds = Number(headers?.['retry-after']);
   return seconds > 0 ? seconds * 1_000 : 0;

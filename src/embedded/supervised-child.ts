@@ -1,5 +1,5 @@
 /**
- * A supervised part of the start. When it ends unasked it is restarted, at first after a second, then after delays that
+ * A supervised child process of the start. When it ends unasked, it is restarted, at first after a second, then after delays that
  * double up to half a minute while it keeps ending.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,10 +7,10 @@ import type { Child } from './child.ts';
 
 const BACKOFF_MS_MIN = 1_000;
 const BACKOFF_MS_MAX = 30_000;
-/** A part that ran this long counts as healthy: the delay starts at the beginning again. */
+/** A child that ran this long counts as healthy: the delay starts at the beginning again. */
 const HEALTHY_MS = 60_000;
 
-export class Part<T extends Child = Child> {
+export class SupervisedChild<T extends Child = Child> {
   readonly #start: () => Promise<T>;
   readonly #log: (line: string) => void;
   readonly #stopping = new AbortController();
@@ -31,7 +31,7 @@ export class Part<T extends Child = Child> {
     return this.#child;
   }
 
-  /** Resolves when it has ended for good. */
+  /** Resolves once it has ended and will not be restarted. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const first = await this.#starting?.catch(() => undefined);

@@ -1,16 +1,16 @@
-/** What the commands that use the database share: settings, a connection and its end. */
+/** Shared by commands that use the database: reads the settings, connects and disconnects. */
 import { readLedgerConfig, type LedgerConfig } from '../config.ts';
 import { uuidOf } from '../domain/ids.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
 
-/** A command cannot do what it was asked. Its message is printed alone and the exit code is 1. */
+/** A command cannot do what it was asked to. Only the message is printed, and the exit code is 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-export async function withLedger<T>(
+export async function withDatabase<T>(
   dataDir: string,
   work: (database: Database, config: LedgerConfig) => Promise<T>,
 ): Promise<T> {

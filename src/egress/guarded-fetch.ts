@@ -1,13 +1,13 @@
 /**
  * A guarded `fetch` for URLs that others gave us: public addresses only, no redirects, a limit on the response size,
- * and a deadline. A line serves one attempt and shares no connection with another. It records faults itself, because
+ * and a deadline. Each serves one attempt and shares no connection with another. It records faults itself, because
  * each protocol's client wraps errors in its own way.
  */
 import { Agent, fetch, Response, type RequestInit } from 'undici';
 import { createConnector, EgressDeniedError } from './connector.ts';
 import { endpointProblem } from './endpoints.ts';
 
-export interface LineOptions {
+export interface GuardedFetchOptions {
   readonly allowPrivate: boolean;
   /** The size limit of each answer, decoded. */
   readonly bytesMax: number;
@@ -22,9 +22,9 @@ export type FaultKind =
   | 'redirected'
   | 'too_large';
 
-/** Why a line gave no answer. */
-export class LineFault extends Error {
-  override readonly name = 'LineFault';
+/** Why a guarded fetch gave no answer. */
+export class FetchFault extends Error {
+  override readonly name = 'FetchFault';
   readonly kind: FaultKind;
   /** The value of Retry-After, when the answer asked to try again later. */
   readonly retryAfterMs: number | undefined;
@@ -36,11 +36,11 @@ export class LineFault extends Error {
   }
 }
 
-export interface Line {
+export interface GuardedFetch {
   readonly fetch: typeof globalThis.fetch;
   readonly signal: AbortSignal;
   /** The newest fault, if any. */
-  readonly fault: LineFault | undefined;
+  readonly fault: FetchFault | undefined;
   /** The status of the newest answer. */
   readonly status: number | undefined;
   close(): Promise<void>;
@@ -48,21 +48,21 @@ export interface Line {
 
 const COME_BACK_LATER = new Set([408, 425, 429]);
 
-export function openLine(options: LineOptions): Line {
+export function openGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const agent = new Agent({
     connect: createConnector(options),
     // The signal enforces the time limit.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  let fault: LineFault | undefined;
+  let fault: FetchFault | undefined;
   let status: number | undefined;
-  const note = (found: LineFault) => (fault = found);
+  const note = (found: FetchFault) => (fault = found);
 
   const guarded = async (target: string | URL, init?: RequestInit) => {
     const url = String(target);
     const problem = endpointProblem(url, options);
-    if (problem) throw note(new LineFault('denied', `The endpoint ${problem}`));
+    if (problem) throw note(new FetchFault('denied', `The endpoint ${problem}`));
     const signals = [options.signal, init?.signal].filter((signal) => signal != null);
     const response = await fetch(url, {
       ...init,
@@ -98,13 +98,13 @@ export function openLine(options: LineOptions): Line {
   };
 }
 
-function refusalOf({ status, headers }: Response): LineFault | undefined {
+function refusalOf({ status, headers }: Response): FetchFault | undefined {
   if (status >= 300 && status < 400 && status !== 304) {
-    return new LineFault('redirected', `It answered ${status}; redirects are not followed.`);
+    return new FetchFault('redirected', `It answered ${status}; redirects are not followed.`);
   }
   if (status >= 500 || COME_BACK_LATER.has(status)) {
     const retryAfterMs = delayOf(headers.get('retry-after'));
-    return new LineFault('unavailable', `It answered ${status}.`, retryAfterMs);
+    return new FetchFault('unavailable', `It answered ${status}.`, retryAfterMs);
   }
   return undefined;
 }
@@ -116,15 +116,15 @@ function delayOf(text: string | null): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
 }
 
-function faultOf(error: unknown): LineFault {
+function faultOf(error: unknown): FetchFault {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof EgressDeniedError) return new LineFault('denied', `${cause.message}.`);
+    if (cause instanceof EgressDeniedError) return new FetchFault('denied', `${cause.message}.`);
     if (cause.name === 'TimeoutError') {
-      return new LineFault('unavailable', 'It did not answer in time.');
+      return new FetchFault('unavailable', 'It did not answer in time.');
     }
-    if (!(cause.cause instanceof Error)) return new LineFault('unavailable', reasonOf(cause));
+    if (!(cause.cause instanceof Error)) return new FetchFault('unavailable', reasonOf(cause));
   }
-  return new LineFault('unavailable', 'The connection failed.');
+  return new FetchFault('unavailable', 'The connection failed.');
 }
 
 /** Shows an operating system's error by its code, because the message contains addresses. */
@@ -137,7 +137,7 @@ function reasonOf(error: Error): string {
 function capped(
   body: ReadableStream<Uint8Array>,
   bytesMax: number,
-  note: (fault: LineFault) => LineFault,
+  note: (fault: FetchFault) => FetchFault,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let bytes = 0;
@@ -152,7 +152,7 @@ function capped(
         } catch (error) {
           return controller.error(note(faultOf(error)));
         }
-        controller.error(note(new LineFault('too_large', `It is larger than ${bytesMax} bytes.`)));
+        controller.error(note(new FetchFault('too_large', `It is larger than ${bytesMax} bytes.`)));
         await reader.cancel();
       },
       cancel: (reason) => reader.cancel(reason),

@@ -1,15 +1,15 @@
-/** A reconciliation at once, beside the one that runs by the clock (schedules.ts): both may run, and do no harm. */
+/** Runs a reconciliation now, in addition to the scheduled ones (schedules.ts). Both may safely run at the same time. */
 import type { reconcileTopUps as reconcileWorkflow } from '../../workflows/reconcile-top-ups.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import type { TemporalClient } from './client.ts';
 import { RECONCILED_WITHIN_SECONDS } from './schedules.ts';
 
-/** Scoped by the task queue: in a namespace that others share, it never joins a run over other books. */
+/** Scoped by the task queue, so that in a shared namespace it never joins the run of another deployment. */
 export function reconcileNowId({ taskQueue }: TemporalClient): string {
   return `${taskQueue}/reconcileTopUps/now`;
 }
 
-/** Starts one, or joins it, and answers when it has ended. A worker does the work. */
+/** Starts a run or joins the current one, and resolves when it has ended. A worker does the work. */
 export async function reconcileNow(
   temporal: TemporalClient,
   signal: AbortSignal,
@@ -22,7 +22,7 @@ export async function reconcileNow(
       args: [],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowExecutionTimeout: RECONCILED_WITHIN_SECONDS * 1_000,
-      staticSummary: 'Reconciliation, asked for by an operator',
+      staticSummary: 'Reconciliation, started by an operator',
     }),
   );
 }

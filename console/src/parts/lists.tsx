@@ -1,0 +1,93 @@
+/** Tables that scroll sideways on a phone, and lists that load page by page. */
+import { Button, Group, Table } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { read } from '../api.ts';
+import { Failed } from './states.tsx';
+
+interface ScrollTableProps {
+  readonly label: string;
+  /** In pixels: on a narrower screen the table scrolls. */
+  readonly minWidth: number;
+  /** The cells of the header row. */
+  readonly head: ReactNode;
+  readonly highlightOnHover?: boolean;
+  /** In pixels: a longer table scrolls. */
+  readonly maxHeight?: number;
+  /** The rows. */
+  readonly children: ReactNode;
+}
+
+export function ScrollTable(props: ScrollTableProps) {
+  const { label, minWidth, head, highlightOnHover = false, maxHeight, children } = props;
+  return (
+    <Table.ScrollContainer
+      minWidth={minWidth}
+      type="native"
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+      {...(maxHeight === undefined ? {} : { mah: maxHeight })}
+    >
+      <Table highlightOnHover={highlightOnHover}>
+        <Table.Thead>
+          <Table.Tr>{head}</Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>{children}</Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+interface Page {
+  readonly nextCursor: string | null;
+}
+
+interface Source<Reply extends Page> {
+  readonly queryKey: readonly string[];
+  /** With its query string, to which the cursor is added. */
+  readonly path: string;
+  /** How soon to ask again, in milliseconds, given the pages loaded so far. */
+  readonly pollMs?: (pages: readonly Reply[]) => number | false;
+}
+
+/** A list of the API, as the pages loaded so far. */
+export function usePages<Reply extends Page>({ queryKey, path, pollMs }: Source<Reply>) {
+  return useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam }) => read<Reply>(`${path}${pageParam}`),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) =>
+      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    refetchInterval: ({ state }) => pollMs?.(state.data?.pages ?? []) ?? false,
+  });
+}
+
+interface PagedListProps {
+  readonly list: ReturnType<typeof usePages>;
+  readonly isEmpty: boolean;
+  /** Shown in place of the list when it has loaded and is empty. */
+  readonly empty: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A paged list with its states: failed, empty, loaded, more to load. */
+export function PagedList({ list, isEmpty, empty, children }: PagedListProps) {
+  return (
+    <>
+      {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
+      {isEmpty ? list.data && empty : children}
+      {list.hasNextPage && (
+        <Group justify="center" p="md">
+          <Button
+            variant="default"
+            loading={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            Load more
+          </Button>
+        </Group>
+      )}
+    </>
+  );
+}
