@@ -1,22 +1,38 @@
 /**
- * Turns the error of a step into one that an operator understands in the Temporal UI, with the retry delay that Stripe
- * asked for.
+ * Turns the error of a step into one that an operator understands in the Temporal UI, and sets the delay before the
+ * next attempt: the one that Stripe asked for, or that of the workflow's retry policy in proportion to STEP_RETRY_MS.
  */
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, type Context } from '@temporalio/activity';
+import { TemporalFailure } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import { Stripe } from 'stripe';
+import { STEP_RETRY_MS } from '../src/domain/retries.ts';
 import { PaymentMismatchError } from '../src/stripe/verdict.ts';
 
 /** The interceptor that every worker installs. */
-export function explainFailures(): ActivityInterceptors {
-  return {
+export function explainFailures(stepRetryMs: number) {
+  return (context: Context): ActivityInterceptors => ({
     inbound: {
       execute: (input, next) =>
         next(input).catch((error: unknown) => {
-          throw explain(error);
+          const failure = explain(error);
+          throw stepRetryMs === STEP_RETRY_MS ? failure : paced(failure, context, stepRetryMs);
         }),
     },
-  };
+  });
+}
+
+/** The failure with its delay in proportion to `stepRetryMs`. One that Stripe asked for stays. */
+function paced(error: unknown, { info }: Context, stepRetryMs: number): unknown {
+  if (error instanceof TemporalFailure && !(error instanceof ApplicationFailure)) return error; // canceled
+  const failure = ApplicationFailure.fromError(error);
+  const { initialInterval, backoffCoefficient = 2, maximumInterval } = info.retryPolicy ?? {};
+  if (failure.nextRetryDelay != null || initialInterval === undefined) return failure;
+  const grownMs = Number(initialInterval) * backoffCoefficient ** (info.attempt - 1);
+  const delayMs = Math.min(grownMs, Number(maximumInterval ?? Infinity));
+  return ApplicationFailure.fromError(failure, {
+    nextRetryDelay: delayMs * (stepRetryMs / STEP_RETRY_MS),
+  });
 }
 
 /** The failure's type is one of our error codes where one fits. */

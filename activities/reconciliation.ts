@@ -13,8 +13,17 @@ import {
 import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
+  /** The pauses before each check of what differed. */
+  readonly reviewAfterMs: readonly number[];
   /** Make the workflow of a top-up check again; start it if it has ended. */
   readonly nudges: Readonly<Record<'payment' | 'reversal', (topUp: TopUp) => Promise<void>>>;
+}
+
+/** The time range to compare, in Unix seconds, and the pauses before each check of what differed. */
+export interface WalkPlan {
+  readonly since: number;
+  readonly until: number;
+  readonly reviewAfterMs: readonly number[];
 }
 
 /** The result of one part. `after` is where the next part begins, or null at the end. */
@@ -53,10 +62,13 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
     after: ids.length < TOP_UPS_PER_PART ? null : (ids.at(-1) ?? null),
   });
   return {
-    /** The time range to compare, in Unix seconds. */
-    async planWalk(): Promise<{ readonly since: number; readonly until: number }> {
+    async planWalk(): Promise<WalkPlan> {
       const since = Date.parse(await getWalkStart(database));
-      return { since: Math.floor(since / 1_000), until: Math.floor(Date.now() / 1_000) };
+      return {
+        since: Math.floor(since / 1_000),
+        until: Math.floor(Date.now() / 1_000),
+        reviewAfterMs: deps.reviewAfterMs,
+      };
     },
 
     async examineUnsettled(afterId: string | null): Promise<Part> {

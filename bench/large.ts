@@ -124,9 +124,19 @@ async function rowsOfSide({ word, ledger, api, hotCharges }: Side): Promise<Row[
     read('usage of 10', 'usage, first page and total, of 10 charges', tenKey, '/v1/usage'),
     read('usage', `usage, first page and total, ${many}`, hotKey, '/v1/usage'),
     read('usage, deep', `usage, a page half way down, ${many}`, hotKey, deep),
-    read('earnings', 'earnings of who has half of all', ledger.developerKey, '/v1/earnings'),
-    read('tools', 'tools of who has half of all', ledger.developerKey, '/v1/tools'),
-    read('top-ups', 'top-ups of who has half of all', ledger.developerKey, '/v1/top-ups'),
+    read(
+      'earnings',
+      'earnings of the developer with half of all',
+      ledger.developerKey,
+      '/v1/earnings',
+    ),
+    read('tools', 'tools of the developer with half of all', ledger.developerKey, '/v1/tools'),
+    read(
+      'top-ups',
+      'top-ups of the developer with half of all',
+      ledger.developerKey,
+      '/v1/top-ups',
+    ),
     read(
       'charges',
       'charges of the developer with half of all',

@@ -170,6 +170,6 @@ export async function proveWhole(ledger: Ledger): Promise<void> {
   const command = [CLI, 'doctor', '--no-processor'];
   await promisify(execFile)(process.execPath, command, { env }).catch((error: unknown) => {
     const { stdout, stderr } = error as { stdout: string; stderr: string };
-    throw new Error(`the books of ${ledger.name} are not whole:\n${stdout}${stderr}`);
+    throw new Error(`farebox doctor found errors in ${ledger.name}:\n${stdout}${stderr}`);
   });
 }

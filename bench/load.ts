@@ -49,7 +49,7 @@ export function chargeInBatches(server: ChargedServer, effort: Effort): Promise<
   );
 }
 
-/** Holds, each captured by a second request; counted when they are captured, latencies are those of requests. */
+/** Holds, each captured by a second request. Captures are counted; latencies are per request. */
 export function holdOverHttp(server: ChargedServer, effort: Effort): Promise<Measured> {
   return generate({ ...server, key: server.developerKey, kind: 'hold', perRequest: 1 }, effort);
 }

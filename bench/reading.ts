@@ -32,8 +32,7 @@ const TARGET_P99_MS = 30;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /**
- * Consumer 1 has every other charge; so has developer 1, by pairs, and the tools that are rare. Consumer 2 has
- * none.
+ * Consumer 1 has every other charge. So does developer 1, in pairs, who also has the rare tools. Consumer 2 has none.
  */
 const CHARGE = `
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id, developer,

@@ -56,7 +56,7 @@ const interrupt = (): void => void stack.stop().finally(() => process.exit(130))
 process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
 try {
   const report = await measure(stack, options);
-  say(`The books are whole.\n\n${markdownOf(report)}\n`);
+  say(`All checks passed.\n\n${markdownOf(report)}\n`);
   if (options.isPartial) say('A partial run: nothing is written.');
   else say(`Written to results/${await publish(report)} and the README.`);
 } finally {

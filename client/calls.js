@@ -1,4 +1,4 @@
-/** Requests that are answered, retried and given up on alike, whatever they ask for. Raises FareboxError. */
+/** Sends requests. All are retried, timed out and answered in the same way. Raises FareboxError. */
 import { createError, errorOf } from './errors.js';
 import { retry } from './retry.js';
 import * as settings from './settings.js';
@@ -18,7 +18,7 @@ export class Calls {
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
   }
 
-  /** `attempt(leftMs)` again and again, for as long as the call may take. */
+  /** Calls `attempt(leftMs)` repeatedly, for as long as the call may take. */
   retry(attempt, { timeoutMs = this.timeoutMs, signal } = {}) {
     settings.checkInteger('timeoutMs', timeoutMs, 1);
     const limits = { timeoutMs, maxRetries: this.#maxRetries, signal };
@@ -32,16 +32,15 @@ export class Calls {
   }
 
   /**
-   * A write that may be sent again: its idempotency key, or what it asks for, makes it happen once. The
-   * `deed` is what it is called when it may have happened, and what did not when it did not. Resolves with
-   * `{ json, replayed }`.
+   * A write that may be sent again, because its idempotency key or its nature makes it take effect once. `deed` has the
+   * words for the error: `noun` when it may have happened, `done` when it did not. Resolves with `{ json, replayed }`.
    */
   async write(asked, deed, options) {
     if (asked.idempotencyKey !== undefined) checkIdempotencyKey(asked.idempotencyKey);
     return this.#ask(asked, deed, options);
   }
 
-  /** A write that happens as often as it arrives, so it is not sent again when it may have arrived. */
+  /** A write that takes effect each time it arrives, so it is not sent again when it may have arrived. */
   async writeOnce(asked, deed, options) {
     return (await this.#ask({ ...asked, isSentOnce: true }, deed, options)).json;
   }
@@ -66,18 +65,18 @@ export class Calls {
   }
 }
 
-/** The error of a call that came to nothing, or that may have come to something. */
+/** The error of a call that did nothing, or whose outcome is unknown. */
 export function failed(answer, isUnknown, deed, idempotencyKey) {
   if (typeof deed === 'string') return errorOf(answer, deed);
   const unavailable = isUnknown
     ? `Farebox gave no answer, so the ${deed.noun} may have been made` +
-      (idempotencyKey === undefined ? '' : '; the same idempotencyKey tells')
-    : `Farebox cannot be reached, nothing was ${deed.done}`;
+      (idempotencyKey === undefined ? '' : '; call again with the same idempotencyKey to find out')
+    : `Farebox cannot be reached; nothing was ${deed.done}`;
   const outcome = isUnknown ? 'unknown' : `not_${deed.done}`;
   return errorOf(answer, unavailable, { outcome, idempotencyKey });
 }
 
-/** What a header cannot carry is refused here; all else is the service's to decide. */
+/** Refuses what a header cannot carry. The service checks everything else. */
 export function checkIdempotencyKey(key) {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
   const message = 'An idempotency key has 1 to 255 visible ASCII characters.';

@@ -1,14 +1,14 @@
 /**
- * Charges over the wire (specification section 4.3): one alone, or many in one request that are decided
- * and answered each by itself. Either way a charge has the same idempotency key and the same meaning, so
- * an attempt in a batch and one alone are attempts of one charge.
+ * Charges on the wire (specification section 4.3): one in a request, or many in one request, each decided and answered
+ * on its own. Either way, a charge has the same idempotency key and the same meaning, so attempts in a batch and alone
+ * are attempts of the same charge.
  */
 import { amountToSend } from './money.js';
 import { failureOf } from './transport.js';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-/** A charge ready to be sent. What JSON cannot carry throws here, in the call that it belongs to. */
+/** Prepares a charge for sending. Values that JSON cannot carry throw here, in the call to which they belong. */
 export function prepareCharge(request, idempotencyKey) {
   const { apiKey, tool, metadata } = request;
   const body = JSON.stringify({ apiKey, tool, amount: amountToSend(request.amount), metadata });
@@ -16,7 +16,7 @@ export function prepareCharge(request, idempotencyKey) {
   return { idempotencyKey, body, member };
 }
 
-/** The answer: `{ charge }`, or a failure of transport.js. */
+/** Resolves with `{ charge }`, or a failure of transport.js. */
 export async function postCharge(transport, { body, idempotencyKey }, timeoutMs, signal) {
   const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
   const options = { method: 'POST', headers, body, timeoutMs, signal };
@@ -24,7 +24,9 @@ export async function postCharge(transport, { body, idempotencyKey }, timeoutMs,
   return answerOf(response, response.header?.('idempotency-replayed') === 'true');
 }
 
-/** The answer to each, in order. Without an answer to the whole it is unknown for each of them. */
+/**
+ * Resolves with the answer to each charge, in order. Without an answer to the request, the outcome of each is unknown.
+ */
 export async function postCharges(transport, charges, timeoutMs) {
   if (charges.length === 1) return [await postCharge(transport, charges[0], timeoutMs)];
   const body = `{"charges":[${charges.map(({ member }) => member).join()}]}`;

@@ -1,4 +1,4 @@
-/** The consumer's side of Farebox: what is left, what it was spent on, and topping it up. */
+/** The consumer's side of Farebox: balance, usage and top-ups. */
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';

@@ -1,49 +1,47 @@
-/** What the client raises. */
+/** The errors that the client raises. */
 import type { Hold } from './index.js';
 
-/**
- * Why charge() or refund() did nothing, or verifyReceipt() could not tell. No field ever holds a key but
- * `idempotencyKey`, which is no secret.
- */
+/** Why a call failed. No field contains a key, except `idempotencyKey`, which is not a secret. */
 export declare class FareboxError extends Error {
-  /** Like `instanceof`, also across two installed copies of this package. */
+  /** Like `instanceof`, but also works across two installed copies of this package. */
   static isInstance(value: unknown): value is FareboxError;
 
   readonly code: string;
   /**
-   * `not_charged`: this call took no money (`not_refunded`: gave none back; `not_held`: set none aside;
-   * `not_done`: changed nothing). `unknown`: it may have, because an answer was lost; call again with this `idempotencyKey` to find out, without a second one.
+   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_done`:
+   * changed nothing). `unknown`: it may have, because an answer was lost. Call again with this `idempotencyKey` to find
+   * out; it takes effect at most once.
    */
   readonly outcome: 'not_charged' | 'not_refunded' | 'not_held' | 'not_done' | 'unknown';
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
-  /** HTTP status of the last answer; absent when there was none. */
+  /** The HTTP status of the last answer; absent when there was none. */
   readonly status: number | undefined;
   /** A coarse class, such as `payment_error`. */
   readonly type: string | undefined;
-  /** The field at fault. */
+  /** The field that caused the error. */
   readonly param: string | undefined;
   readonly docUrl: string | undefined;
   readonly requestId: string | undefined;
-  /** A charge that the answer refers to. */
+  /** The charge that the answer refers to. */
   readonly chargeId: string | undefined;
-  /** With `insufficient_balance`: dollars that the consumer has. */
+  /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;
-  /** With `insufficient_balance`: dollars that the charge asked for. */
+  /** With `insufficient_balance`: the amount of the charge, in dollars. */
   readonly required: number | undefined;
-  /** With `insufficient_balance`: dollars that are missing. */
+  /** With `insufficient_balance`: the missing dollars. */
   readonly shortfall: number | undefined;
-  /** With `insufficient_balance`: where the consumer tops up. */
+  /** With `insufficient_balance`: the page where the consumer can top up. */
   readonly topUpUrl: string | undefined;
-  /** With `refund_exceeds_charge`: dollars of the charge that are left to refund. */
+  /** With `refund_exceeds_charge`: dollars of the charge that can still be refunded. */
   readonly refundable: number | undefined;
-  /** With `exceeds_hold`: dollars that are still held. */
+  /** With `exceeds_hold`: dollars still held. */
   readonly remaining: number | undefined;
-  /** With `hold_closed`: what became of the hold. */
+  /** With `hold_closed`: the state of the hold. */
   readonly holdStatus: Hold['status'] | undefined;
   /** With `tool_exists`: the tool that has the name. */
   readonly toolId: string | undefined;
-  /** All of it, with the message: for structured logs and answers of your own. */
+  /** All fields, including the message, for structured logs and your own responses. */
   toJSON(): Record<string, unknown>;
 }
 

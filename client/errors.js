@@ -1,9 +1,9 @@
 /**
- * What the client raises (specification section 7). One class with the facts of the answer, a subclass
- * for each code that a tool server treats in its own way. No error ever carries a key.
+ * The errors that the client raises (specification section 7). One class with the fields of the answer, and a subclass
+ * for each code that tool servers handle specially. No error contains a key.
  */
 
-// A registered symbol, so that an error is known across two installed copies of this package.
+// A registered symbol, so that errors are recognized across two installed copies of this package.
 const BRAND = Symbol.for('@farebox/client.FareboxError');
 
 export class FareboxError extends Error {
@@ -37,7 +37,7 @@ export class FareboxError extends Error {
     this.toolId = facts.toolId;
   }
 
-  /** For structured logs and for answers of your own: an error's message and cause are not enumerable. */
+  /** For structured logs and your own responses: an error's message and cause are not enumerable. */
   toJSON() {
     return Object.assign({}, this, { message: this.message, cause: this.cause?.message });
   }
@@ -61,19 +61,21 @@ const CLASS_OF_CODE = new Map([
   ['service_unavailable', ServiceUnavailableError],
 ]);
 
-/** The error for a code, of the subclass for that code when there is one. */
+/** Creates the error for a code, with the code's subclass if there is one. */
 export function createError(code, message, facts, cause) {
   const ErrorClass = CLASS_OF_CODE.get(code) ?? FareboxError;
   return new ErrorClass(code, message, facts, cause);
 }
 
-/** A failure of transport.js: Farebox's refusal in its own words, else `service_unavailable` or `aborted` and why. */
+/**
+ * Turns a failure of transport.js into Farebox's own error, or into `service_unavailable` or `aborted` with the reason.
+ */
 export function errorOf(
   { status, error, refused, isAborted, reason, cause },
   unavailable,
   facts = {},
 ) {
-  // `hold_closed` has a status of its own, of the hold.
+  // The `status` of `hold_closed` is that of the hold.
   const all = { ...error, holdStatus: error?.status, status, ...facts };
   if (refused) return createError(error.code, error.message ?? error.code, all, cause);
   const code = isAborted ? 'aborted' : 'service_unavailable';

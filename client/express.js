@@ -20,7 +20,7 @@ export function paidRoute(farebox, options) {
   };
 }
 
-/** Keeps the answer back until it is settled: its status decides, and a header has the receipt. */
+/** Keeps the response back until payment is settled, which depends on its status; then adds the receipt as a header. */
 function settleBeforeEnd(payment, response) {
   const { end, write, writeHead } = response;
   const chunks = [];

@@ -1,7 +1,7 @@
 /**
- * The developer's side of Farebox: charges consumers for tool calls. The tool may run when charge() resolves
- * with `paid: true`. One charge() has one idempotency key for all of its attempts, so it takes the money at
- * most once, whatever the network does. index.d.ts documents all.
+ * The developer's side of Farebox: charges consumers for tool calls. The tool may run when charge() resolves with
+ * `paid: true`. A charge() uses one idempotency key for all of its attempts, so it takes the money at most once even if
+ * the network fails. index.d.ts documents everything.
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 import { Calls, checkIdempotencyKey, failed } from './calls.js';
@@ -64,7 +64,7 @@ export class Farebox {
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
     if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
-      throw createError('not_found', 'There is no charge of this id.', { param: 'chargeId' });
+      throw createError('not_found', 'There is no such charge.', { param: 'chargeId' });
     }
     const body = { amount: amountToSend(amount) };
     const path = `/v1/charges/${chargeId}/refund`;

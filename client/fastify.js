@@ -4,7 +4,10 @@ import { isRefusal, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
-/** Hooks of one route: what is held before the handler is settled by the status of the answer. */
+/**
+ * The hooks of one route: the price is held before the handler, then captured or released depending on the response's
+ * status.
+ */
 export function paidRoute(farebox, options) {
   const payments = new WeakMap();
   return {

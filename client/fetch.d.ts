@@ -3,14 +3,13 @@ import type { Farebox, OnUnavailable } from './index.js';
 import type { PaidOptions } from './paid.js';
 
 /**
- * Makes a route a paid one: the price is held, the handler runs, and what it cost is captured before the answer
- * goes out. A status of 400 or more, an exception and a caller who leaves release the hold. A paid answer has the
- * headers X-Charge-Id and X-Charge-Receipt; a refusal has Farebox's status and error.
+ * Makes a route paid: holds the price, runs the handler, and captures the cost before the response is sent. A status of
+ * 400 or above, an exception or a disconnected caller releases the hold. A paid response has the headers X-Charge-Id
+ * and X-Charge-Receipt; a refusal has Farebox's status and error.
  *
- * The consumer's key is that of the request: see `serviceKeyOf`.
+ * The consumer's key comes from the request; see `serviceKeyOf`.
  *
- * @example
- * export const GET = paidRoute(farebox, { tool: 'search', price: '0.02' }, (request) => Response.json(...));
+ * @example export const GET = paidRoute(farebox, { tool: 'search', price: '0.02' }, (request) => Response.json(...));
  */
 export declare function paidRoute<Rest extends unknown[]>(
   farebox: Farebox<OnUnavailable>,

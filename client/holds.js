@@ -1,4 +1,4 @@
-/** Holds: money set aside for a call whose cost is known afterwards, or that may fail. */
+/** Holds: money reserved for a call whose cost is known only afterwards, or that may fail. */
 import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';

@@ -2,18 +2,18 @@
 import type { Farebox, OnUnavailable } from './index.js';
 import type { PaidOptions } from './paid.js';
 
-/** What is needed of Hono's context. */
+/** The part of Hono's context that is used. */
 interface Context {
   req: { raw: Request };
   res: Response;
 }
 
 /**
- * Makes a route a paid one: the price is held, the handler runs, and what it cost is captured before the answer
- * goes out. A status of 400 or more, an exception and a caller who leaves release the hold. A paid answer has the
- * headers X-Charge-Id and X-Charge-Receipt; a refusal has Farebox's status and error.
+ * Makes a route paid: holds the price, runs the handler, and captures the cost before the response is sent. A status of
+ * 400 or above, an exception or a disconnected caller releases the hold. A paid response has the headers X-Charge-Id
+ * and X-Charge-Receipt; a refusal has Farebox's status and error.
  *
- * The consumer's key is that of the request: see `serviceKeyOf`.
+ * The consumer's key comes from the request; see `serviceKeyOf`.
  */
 export declare function paidRoute(
   farebox: Farebox<OnUnavailable>,

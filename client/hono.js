@@ -10,7 +10,7 @@ export function paidRoute(farebox, options) {
         apiKey: serviceKeyOf(context.req.raw.headers),
         input: [context],
         signal: context.req.raw.signal,
-        // What a handler throws, Hono has made an answer of by then.
+        // By then, Hono has turned an exception of the handler into a response.
         run: async () => {
           await next();
           return context;
@@ -22,7 +22,7 @@ export function paidRoute(farebox, options) {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const refusal = refusalOf(error);
-      // An answer that was not paid for is not sent.
+      // A response that was not paid for is not sent.
       context.res = undefined;
       context.res = context.json({ error: refusal.error }, refusal.status);
       return undefined;

@@ -1,7 +1,6 @@
 /**
- * @farebox/client: charge a consumer for a tool call, get a signed receipt, run the tool.
- * Amounts are dollars, with
- * at most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
+ * @farebox/client: charge a consumer for a tool call, get a signed receipt, run the tool. Amounts are dollars with at
+ * most six decimals (0.000001 is the smallest); timestamps are ISO 8601 UTC strings.
  */
 
 import type {
@@ -42,50 +41,49 @@ export { usd, type Amount, type Rounding, type Usd } from './money.js';
 export type OnUnavailable = 'fail' | 'run_unpaid';
 
 interface ConnectionOptions {
-  /** Where Farebox is, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
+  /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /** How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000. */
   timeoutMs?: number | undefined;
-  /** How many attempts may follow the first one; all have its idempotency key. Default 2. */
+  /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
   /** The developer secret key. Default: the environment's `FAREBOX_SECRET_KEY`. */
   secretKey?: string | undefined;
-  /** Default `fail`. A refusal always raises, whatever this says. */
+  /** Default `fail`. A refusal always raises, regardless of this setting. */
   onUnavailable?: Mode | undefined;
   /**
-   * Whether concurrent charges go together in one request (`POST /v1/charges/batch`). Default: true under
-   * Node, Bun and Deno; false in edge runtimes such as Workers, where calls cannot share a request.
+   * Whether concurrent charges share a request (`POST /v1/charges/batch`). Default: true under Node, Bun and Deno;
+   * false in edge runtimes such as Workers, where calls cannot share a request.
    */
   coalesce?: boolean | undefined;
   /**
-   * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as
-   * well as verify, so keep them as secret as your secret key. Default: asked for when first needed.
+   * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as well as verify,
+   * so keep them as secret as your secret key. Default: fetched when first needed.
    */
   receiptKeys?: readonly ReceiptKey[] | undefined;
 }
 
-/** For one call; its last argument. */
+/** Options for one call, as its last argument. */
 export interface CallOptions {
-  /** In place of the client's. The call ends within `timeoutMs * (maxRetries + 1)`. */
+  /** Replaces the client's `timeoutMs`. The call ends within `timeoutMs * (maxRetries + 1)`. */
   timeoutMs?: number | undefined;
   /**
-   * Ends the call: it raises `aborted`, with the signal's reason as `cause`. What was sent may have happened:
-   * `outcome` is then `unknown`, and the same call with `idempotencyKey` tells.
+   * Ends the call: it raises `aborted`, with the signal's reason as `cause`. If a request was sent, it may have taken
+   * effect: `outcome` is then `unknown`; repeat the call with `idempotencyKey` to find out.
    */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * A list of the API: `for await` gives each item of all pages, which are fetched as they are needed.
+ * A list of the API. `for await` gives each item of all pages, which are fetched as needed.
  *
- * @example
- * for await (const charge of farebox.charges({ tool: 'search' })) console.log(charge.id);
+ * @example for await (const charge of farebox.charges({ tool: 'search' })) console.log(charge.id);
  */
 export interface List<Item, Page> extends AsyncIterable<Item> {
-  /** The first page, or the one behind a `nextCursor`. */
+  /** The first page, or the page for a `nextCursor`. */
   page(cursor?: string): Promise<Page>;
 }
 
@@ -110,13 +108,13 @@ export interface ChargesFilter extends UsageFilter {
 }
 
 export interface EarningsFilter extends TimeRange {
-  /** With it there is a `series`, since `from`. */
+  /** Adds a `series`, starting at `from`. */
   interval?: 'hour' | 'day' | undefined;
 }
 
 /** One of the developer's receipt keys. */
 export interface ReceiptKey {
-  /** As in a receipt, such as `1`. */
+  /** The id as in a receipt, such as `1`. */
   id: string;
   /** 32 bytes in base64url, for HMAC-SHA-256. */
   key: string;
@@ -125,35 +123,35 @@ export interface ReceiptKey {
 /** One charge. */
 export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /**
-   * The consumer's key, as the tool server received it; `serviceKeyOf` reads it. A missing, empty or
-   * wrong one is refused with `invalid_api_key`.
+   * The consumer's key, as the tool server received it; `serviceKeyOf` reads it. A missing, empty or wrong key is
+   * refused with `invalid_api_key`.
    */
   apiKey: string | undefined;
-  /** The tool's name. It need not be registered before. */
+  /** The tool's name. The tool need not be registered. */
   tool: string;
-  /** Dollars. Without it the price that the tool is registered with is charged. */
+  /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
-  /** Kept with the charge: at most 20 members, names of 40 and strings of 500 characters. */
+  /** Stored with the charge: at most 20 members, with names of up to 40 and strings of up to 500 characters. */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
-   * Names this charge: another call with the same key and the same request finds the charge instead of
-   * making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call. Never use
-   * a JSON-RPC request id, which begins again at 1 for each connection.
+   * Names this charge: another call with the same key and the same request finds the charge instead of making a second
+   * one. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call. Never use a JSON-RPC request id, which
+   * starts again at 1 with each connection.
    */
   idempotencyKey?: string | undefined;
   /** For this call only. */
   onUnavailable?: Mode | undefined;
 }
 
-/** A charge that is made and durable. */
+/** A successful, durable charge. */
 export interface Charge {
   paid: true;
   /** `chg_...` */
   id: string;
-  /** The signed receipt. It may be shown to the consumer. */
+  /** The signed receipt. You may show it to the consumer. */
   receipt: string;
   tool: string;
-  /** Dollars that were charged. */
+  /** Dollars charged. */
   amount: number;
   /** `cns_...` */
   consumerId: string;
@@ -163,8 +161,8 @@ export interface Charge {
   balance: number;
   createdAt: string;
   /**
-   * The charge had been made before with this idempotency key: by an earlier call, or by an attempt of
-   * this call whose answer was lost. Without a key of your own it is always the latter.
+   * Whether this idempotency key had already made the charge: in an earlier call, or in an attempt of this call whose
+   * answer was lost. Without your own key, it is always the latter.
    */
   replayed: boolean;
 }
@@ -173,31 +171,31 @@ export interface Charge {
 export interface RefundRequest {
   /** The charge's `id`: `chg_...` */
   chargeId: string;
-  /** Dollars, at most what is left of the charge. Default: all that is left. */
+  /** Dollars, at most the part of the charge that is left. Default: all that is left. */
   amount?: Amount | undefined;
   /**
-   * Names this refund of this charge: another call with the same key and the same amount finds it instead
-   * of making a second. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
+   * Names this refund of this charge: another call with the same key and the same amount finds it instead of making a
+   * second one. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
    */
   idempotencyKey?: string | undefined;
 }
 
-/** A refund that is made and durable: the consumer can spend the money again. */
+/** A successful, durable refund: the consumer can spend the money again. */
 export interface Refund {
   /** `rf_...` */
   id: string;
   /** `chg_...` */
   chargeId: string;
-  /** Dollars that went back by this refund. */
+  /** Dollars refunded by this refund. */
   amount: number;
-  /** Dollars of the charge that went back by this refund and those before it. */
+  /** Dollars of the charge refunded so far, including this refund. */
   refunded: number;
   createdAt: string;
-  /** The refund had been made before with this idempotency key. */
+  /** Whether this idempotency key had already made the refund. */
   replayed: boolean;
 }
 
-/** Sets money aside for a call, until it is captured, released or expired. */
+/** Reserves money for a call, until it is captured, released or expires. */
 export interface HoldRequest extends Pick<
   ChargeRequest,
   'apiKey' | 'tool' | 'metadata' | 'idempotencyKey'
@@ -213,9 +211,9 @@ export interface Hold {
   id: string;
   tool: string;
   amount: number;
-  /** Dollars that were captured of it so far. */
+  /** Dollars captured so far. */
   captured: number;
-  /** Dollars that are still held. */
+  /** Dollars still held. */
   remaining: number;
   status: 'open' | 'captured' | 'released' | 'expired';
   expiresAt: string;
@@ -229,9 +227,12 @@ export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempo
   holdId: string;
   /** Dollars. Default: all that is still held. */
   amount?: Amount | undefined;
-  /** Default true: what is not captured is released. */
+  /** Whether to release what is not captured. Default true. */
   final?: boolean | undefined;
-  /** More than is held: refuse (`reject`, the default), capture what is held, or take the rest from the balance. */
+  /**
+   * What to do with more than is held: refuse (`reject`, the default), capture what is held (`cap`), or take the rest
+   * from the balance (`overflow`).
+   */
   over?: 'reject' | 'cap' | 'overflow' | undefined;
 }
 
@@ -250,49 +251,50 @@ export interface PublicReceiptKey {
 }
 
 /**
- * Whether a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and what it says. For payers: it needs
- * no key of theirs and no request. Farebox signs a public receipt only for a charge or invocation that it has recorded.
+ * Verifies that a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and returns its contents. For
+ * payers: it needs neither a secret key nor a request. Farebox signs a public receipt only for a charge or invocation
+ * that it has recorded.
  */
 export declare function verifyPublicReceipt(
   keys: readonly PublicReceiptKey[],
   receipt: string,
 ): Promise<ReceiptCheck>;
 
-/** What verifyReceipt() found. A receipt that is not valid shows nothing. */
+/** The result of verifyReceipt(). It has no contents when the receipt is not valid. */
 export type ReceiptCheck =
   | { valid: true; charge: ReceiptCharge; invocation?: undefined }
   | { valid: true; charge?: undefined; invocation: ReceiptInvocation }
   | { valid: false; charge: null; invocation?: undefined };
 
-/** What a receipt of an agent's invocation says. Hashes are in hex, of JSON without blanks. */
+/** The contents of an agent invocation's receipt. Hashes are in hex, over JSON without whitespace. */
 export interface ReceiptInvocation {
   id: string;
-  /** Whose account invoked. */
+  /** The account that invoked the agent. */
   developerId: string;
   callerId: string;
   targetAgentId: string;
   grantId: string;
   capability: string;
   status: 'succeeded' | 'failed';
-  /** Of `{targetAgentId, grantId, capability, payload}`. */
+  /** The hash of `{targetAgentId, grantId, capability, payload}`. */
   requestSha256: string;
-  /** Of what the agent answered; null when it failed. */
+  /** The hash of the agent's answer; null when it failed. */
   resultSha256: string | null;
   createdAt: string;
   completedAt: string;
 }
 
-/** What a receipt of a charge says. */
+/** The contents of a charge's receipt. */
 export type ReceiptCharge = Pick<
   Charge,
   'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'
 >;
 
-/** With `run_unpaid` only: Farebox was not there, and the tool may run without payment. */
+/** Only with `run_unpaid`: Farebox did not answer, and the tool may run without payment. */
 export interface UnpaidCharge {
   paid: false;
   code: 'service_unavailable';
-  /** Why. When its `outcome` is `unknown`, the consumer may have been charged all the same. */
+  /** The reason. If its `outcome` is `unknown`, the consumer may have been charged anyway. */
   error: ServiceUnavailableError;
 }
 
@@ -305,10 +307,9 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   constructor(options?: FareboxOptions<Mode>);
 
   /**
-   * Charges a consumer (`POST /v1/charges`; calls that wait at the same time go together,
-   * each with its own answer). Run the tool when it resolves with
-   * `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried with
-   * the same idempotency key, after a jittered pause or what `Retry-After` asks for.
+   * Charges a consumer (`POST /v1/charges`; concurrent calls share a request, each with its own answer). Run the tool
+   * when it resolves with `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried
+   * with the same idempotency key, after a jittered pause or the time that `Retry-After` asks for.
    *
    * Raises FareboxError, by `code`:
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
@@ -322,8 +323,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): Promise<ChargeResult<CallMode>>;
 
   /**
-   * Gives a charge of yours back to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried
-   * as charge() is, with the same idempotency key. The charge and its receipt stay as they are.
+   * Refunds one of your charges to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried like
+   * charge(), with the same idempotency key. The charge and its receipt do not change.
    *
    * Raises FareboxError, by `code`:
    * - `refund_exceeds_charge`: with `refundable`, what is left of the charge; nothing was refunded;
@@ -337,11 +338,11 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   charges(filter?: ChargesFilter, options?: CallOptions): List<DeveloperChargeReply, ChargesReply>;
   /** Raises `not_found` when you made no such charge. */
   findCharge(id: string, options?: CallOptions): Promise<DeveloperChargeReply>;
-  /** What you earned, of all time or in whole UTC hours, and by tool. */
+  /** Your earnings, in total or for a range of whole UTC hours, and by tool. */
   earnings(filter?: EarningsFilter, options?: CallOptions): Promise<EarningsReply>;
-  /** What you earned in a UTC month, such as `2026-11`. */
+  /** Your earnings in a UTC month, such as `2026-11`. */
   statement(month: string, options?: CallOptions): Promise<DeveloperStatementReply>;
-  /** Top-ups of which a part was spent on your tools. */
+  /** The top-ups that were at least partly spent on your tools. */
   topUps(
     filter?: PageSize,
     options?: CallOptions,
@@ -352,22 +353,19 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   readonly lastRequestId: string | undefined;
 
   /**
-   * Whether a receipt is one of yours and unchanged to the byte, and what it says. No
-   * request is made, but for your receipt keys: once, and once more, at most once a minute, when a
-   * receipt names a key that is not known yet.
+   * Whether a receipt is one of yours and unchanged to the byte, and its contents. The only request is for your receipt
+   * keys: once, and again, at most once a minute, when a receipt names an unknown key.
    *
-   * A receipt of another developer is not valid: its key is not yours. Raises FareboxError when the
-   * keys are needed and cannot be had (`service_unavailable`, `invalid_secret_key`).
+   * Another developer's receipt is not valid, because its key is not yours. Raises FareboxError when the keys are
+   * needed and cannot be fetched (`service_unavailable`, `invalid_secret_key`).
    */
   verifyReceipt(receipt: string): Promise<ReceiptCheck>;
 
   /**
-   * The pricing helper: a map of tool name to price in dollars.
-   * Throws a RangeError when a price is not an amount that can be charged.
+   * The pricing helper: a map of tool name to price in dollars. Throws a RangeError when a price cannot be charged.
    *
-   * @example
-   * const prices = farebox.withPrices({ search: 0.02, summarize: 0.5 });
-   * await prices.charge({ apiKey, tool: 'search' });
+   * @example const prices = farebox.withPrices({ search: 0.02, summarize: 0.5 }); await prices.charge({ apiKey, tool:
+   * 'search' });
    */
   withPrices<Tool extends string>(
     prices: Readonly<Record<Tool, Amount>>,
@@ -376,18 +374,18 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
 /** Your tools and their prices. */
 export interface Tools {
-  /** Those in use, or with `archived` the archived ones; with `name` the one that has it. */
+  /** The tools in use, or with `archived` the archived ones. With `name`, only the tool with that name. */
   list(
     filter?: { archived?: boolean | undefined; name?: string | undefined },
     options?: CallOptions,
   ): List<ToolsReply['tools'][number], ToolsReply>;
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
-  /** Raises `tool_exists`, with `toolId`, when the name is taken. Not sent again when an answer is lost. */
+  /** Raises `tool_exists`, with `toolId`, when the name is taken. Not retried when an answer is lost. */
   create(
     tool: { name: string; description?: string | undefined; price?: Amount | null | undefined },
     options?: CallOptions,
   ): Promise<ToolReply>;
-  /** What is left out stays as it is; `price: null` takes the price off. */
+  /** Omitted members are not changed. `price: null` removes the price. */
   update(
     id: string,
     changes: {
@@ -400,22 +398,22 @@ export interface Tools {
 }
 
 /**
- * Holds, for calls whose cost is known afterwards or that may fail. Each write has an idempotency key, as a
- * charge has. Raises `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
+ * Holds, for calls whose cost is known only afterwards or that may fail. Each write has an idempotency key, like a
+ * charge. Raises `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
  */
 export interface Holds {
-  /** Refused as a charge is. */
+  /** Refused like a charge. */
   place(
     request: HoldRequest,
     options?: CallOptions,
   ): Promise<Hold & { balance: number; replayed: boolean }>;
   capture(request: CaptureRequest, options?: CallOptions): Promise<Capture>;
-  /** Gives back what is left. */
+  /** Releases what is left. */
   release(
     request: { holdId: string; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<Hold>;
-  /** To so many seconds from now. */
+  /** Sets the expiry to `expiresIn` seconds from now. */
   extend(
     request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
     options?: CallOptions,
@@ -432,23 +430,23 @@ export interface FareboxConsumerOptions extends ConnectionOptions {
 export interface TopUpRequest {
   /** Dollars, in whole cents. Through checkout at least 5, from the saved card at least 0.50. */
   amount: Amount;
-  /** Names this top-up, as a charge's key names the charge. Default: a fresh UUID for each call. */
+  /** Names this top-up, like a charge's key. Default: a fresh UUID for each call. */
   idempotencyKey?: string | undefined;
 }
 
-/** The consumer's side: for what pays for tools, such as an agent with a budget. */
+/** The consumer's side, for programs that pay for tools, such as an agent with a budget. */
 export declare class FareboxConsumer {
   /** Throws a TypeError when a setting is missing or wrong. Opens no connection. */
   constructor(options?: FareboxConsumerOptions);
   balance(options?: CallOptions): Promise<BalanceReply>;
-  /** What was charged, newest first. Each page has the `total` of all that matches. */
+  /** Your charges, newest first. Each page has the `total` of all matches. */
   usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
-  /** A UTC month, such as `2026-11`. */
+  /** The statement for a UTC month, such as `2026-11`. */
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
-   * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the
-   * processor takes more than ten seconds. Raises `consent_required`, `consent_ceiling_reached` or
-   * `card_declined`, among others, with `topUpUrl`.
+   * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
+   * takes more than ten seconds. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
+   * with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
@@ -459,7 +457,7 @@ export declare class FareboxConsumer {
   readonly lastRequestId: string | undefined;
 }
 
-/** Charges what the map says. A tool that is not in it raises `unknown_tool`, without a request. */
+/** Charges the prices of the map. A tool that is not in it raises `unknown_tool`, without a request. */
 export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
     request: Omit<ChargeRequest<CallMode>, 'amount' | 'tool'> & { tool: Tool },
@@ -468,9 +466,8 @@ export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable =
 }
 
 /**
- * The consumer's key of a request to a tool server: `X-Service-Key`, else an
- * `Authorization: Bearer` token that looks like a consumer key. `undefined` when there is none or when
- * the header was sent twice.
+ * The consumer's key in a request to a tool server: `X-Service-Key`, or else an `Authorization: Bearer` token that
+ * looks like a consumer key. `undefined` when there is none, or when the header was sent twice.
  *
  * @param headers a Headers object, or node's `request.headers` (names in lower case)
  */

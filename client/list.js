@@ -1,15 +1,15 @@
-/** A list of the API: item by item over all of its pages, or a page at a time. */
+/** A list of the API, item by item across all pages, or page by page. */
 export class List {
   #load;
   #name;
 
-  /** `load(cursor)` resolves with the page as the service answers; its items are in the member `name`. */
+  /** `load(cursor)` resolves with the service's page; its items are in the member `name`. */
   constructor(name, load) {
     this.#name = name;
     this.#load = load;
   }
 
-  /** The page behind a `nextCursor`, or the first one. */
+  /** The page for a `nextCursor`, or the first page. */
   page(cursor) {
     return this.#load(cursor);
   }
@@ -24,12 +24,12 @@ export class List {
   }
 }
 
-/** The list at a path: filters, page size and per-call options as the caller gave them. */
+/** The list at a path, with the caller's filters, page size and options. */
 export function listAt(calls, path, name, filter, options) {
   return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options));
 }
 
-/** An id in a path; one that could not be an id names nothing. */
+/** Prepares an id for a path. A value that cannot be an id names nothing. */
 export function idInPath(id) {
   return encodeURIComponent(typeof id === 'string' && id !== '' ? id : 'none');
 }

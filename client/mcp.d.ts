@@ -5,15 +5,14 @@ import type { PaidOptions } from './paid.js';
 export type { ChargeMeta, PaidOptions } from './paid.js';
 
 /**
- * Makes an MCP tool's handler a paid one, for both generations of the SDK. The price is held, the handler runs,
- * and what it cost is captured; when it throws, answers `isError`, takes too long or is cancelled, the hold is
- * released. The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with
- * `isError`, a text for the model, and the error in `structuredContent`.
+ * Makes an MCP tool's handler paid, for versions 1 and 2 of the SDK: holds the price, runs the handler, and captures
+ * the cost. When the handler throws, answers `isError`, takes too long or is cancelled, the hold is released. The
+ * result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a text for
+ * the model, and the error in `structuredContent`.
  *
- * The consumer's key is that of the HTTP request (see `serviceKeyOf`), on stdio the environment's SERVICE_KEY.
+ * The consumer's key comes from the HTTP request (see `serviceKeyOf`), or on stdio from the environment's SERVICE_KEY.
  *
- * @example
- * server.registerTool('search', config, paidTool(farebox, { tool: 'search', price: '0.02' }, handler));
+ * @example server.registerTool('search', config, paidTool(farebox, { tool: 'search', price: '0.02' }, handler));
  */
 export declare function paidTool<Input extends unknown[], Result extends object>(
   farebox: Farebox<OnUnavailable>,

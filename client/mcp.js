@@ -1,11 +1,11 @@
-/** Paid MCP tools, for both generations of the SDK: `server.registerTool(name, config, paidTool(...))`. */
+/** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
 import { isRefusal, runPaid } from './paid.js';
 import { CHARGE_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidTool(farebox, options, handler) {
   return async (...input) => {
-    // A tool without arguments is called with the context alone.
+    // A tool without arguments is called with only the context.
     const context = input.at(-1) ?? {};
     try {
       const { result, charge } = await runPaid(farebox, options, {
@@ -23,7 +23,7 @@ export function paidTool(farebox, options, handler) {
   };
 }
 
-/** Of an HTTP request, as v2 or v1 of the SDK has it; on stdio there is one consumer, the process's. */
+/** The key of an HTTP request, in the shape of v2 or v1 of the SDK. On stdio, the process has one consumer. */
 function keyIn({ http, requestInfo }) {
   const headers = http?.req?.headers ?? requestInfo?.headers;
   return headers ? serviceKeyOf(headers) : globalThis.process?.env?.SERVICE_KEY;

@@ -1,14 +1,14 @@
 /**
- * Money in fractions of a micro-dollar, exact: for prices by unit. An amount that is sent has whole
- * micro-dollars, so what is finer is rounded once, at the end, in a direction that has a name.
+ * Money in exact fractions, for prices by unit. An amount to be sent has whole micro-dollars, so fractions are rounded
+ * once, at the end, in a named direction.
  */
 import { createError } from './errors.js';
 
-/** As numbers print, too: 2e-7. */
+/** Includes the exponents with which numbers print: 2e-7. */
 const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/;
 const MICROS_PER_DOLLAR = 1_000_000n;
 
-/** Dollars: a decimal string, or a number, which is taken as the decimal that it prints as. */
+/** Dollars: a decimal string, or a number, which means the decimal that it prints as. */
 export function usd(dollars) {
   if (dollars instanceof Usd) return dollars;
   const { numerator, denominator } = fractionOf(dollars);
@@ -44,7 +44,7 @@ class Usd {
     );
   }
 
-  /** To whole micro-dollars: `up`, `down`, or to the nearest and of two to the even one, `half_even`. */
+  /** Rounds to whole micro-dollars: `up`, `down`, or `half_even`, to the nearest with ties to even. */
   round(rounding) {
     const down = this.#numerator / this.#denominator;
     const twice = 2n * (this.#numerator % this.#denominator);
@@ -56,7 +56,7 @@ class Usd {
     return new Usd(isUp ? down + 1n : down, 1n);
   }
 
-  /** A decimal of six places. Throws a RangeError when there is a fraction of a micro-dollar. */
+  /** A decimal of six places. Throws a RangeError when a fraction of a micro-dollar is left. */
   toString() {
     if (this.#numerator % this.#denominator !== 0n) {
       throw new RangeError(
@@ -67,13 +67,13 @@ class Usd {
     return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
   }
 
-  /** So it is an amount wherever JSON is made of it. */
+  /** So that it is an amount in JSON. */
   toJSON() {
     return this.toString();
   }
 }
 
-/** What is sent of an amount; refuses what JSON cannot carry. Bounds are the service's to decide. */
+/** Prepares an amount for sending and refuses what JSON cannot carry. The service checks the bounds. */
 export function amountToSend(amount, param = 'amount') {
   if (amount === undefined || Number.isFinite(amount) || typeof amount === 'string') return amount;
   if (amount instanceof Usd) {
@@ -87,7 +87,7 @@ export function amountToSend(amount, param = 'amount') {
   throw createError('invalid_amount', message, { param });
 }
 
-/** Nothing is negative here: prices and quantities are not. */
+/** Prices and quantities are never negative. */
 function fractionOf(value) {
   const isNumeric = ['number', 'string', 'bigint'].includes(typeof value);
   const [, whole, fraction = '', exponent = '0'] = (isNumeric && DECIMAL.exec(String(value))) || [];

@@ -1,6 +1,6 @@
-/** What paid routes need of node's response. */
+/** The part of Node's response that paid routes need. */
 
-/** Aborted when the caller has gone before the response was finished. */
+/** Aborted when the caller disconnects before the response is finished. */
 export function signalOf(response) {
   const caller = new AbortController();
   response.once('close', () => {

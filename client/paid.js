@@ -1,17 +1,17 @@
 /**
- * A paid call: hold the price, run, capture what it cost. What comes to nothing is released: the caller never
- * pays for a call that failed, and whatever is lost on the way, the hold expires by itself.
+ * A paid call: hold the price, run, capture the cost. A failed call releases the hold, so the caller never pays for it.
+ * If the release is lost, the hold expires.
  */
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
 
 const TIMEOUT_MS = 300_000;
-/** A hold outlives its call by this, so that the capture finds it. */
+/** How much longer than its call a hold lives, so that the capture finds it. */
 const HOLD_MARGIN_SECONDS = 60;
-/** A release that is not heard of costs nothing but the wait for its expiry. */
+/** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
-/** Holds the price, or the most that the call may cost. Raises FareboxError: then nothing may run. */
+/** Holds the price, or the most that the call may cost. If it raises FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, onUnavailable, timeoutMs = TIMEOUT_MS } = options;
   if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
@@ -32,7 +32,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   }
 }
 
-/** Finds out by the same key what was held for a caller who has gone, and releases it. */
+/** Finds, with the same key, the hold of a caller who has disconnected, and releases it. */
 async function giveUp(farebox, request) {
   await farebox.holds
     .place(request, RELEASE)
@@ -51,7 +51,7 @@ class Payment {
     this.#hold = hold;
   }
 
-  /** Takes what the result cost, at most what was held; for nothing, it releases. */
+  /** Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. */
   async settle(result) {
     const { settle, onUnavailable } = this.#options;
     try {
@@ -76,7 +76,7 @@ class Payment {
       return await this.#farebox.holds.capture(request);
     } catch (error) {
       if (error.outcome !== 'unknown') throw error;
-      // Captured or released, one of the two is final; the same key then gives the charge or the refusal.
+      // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
       await this.release();
       return this.#farebox.holds.capture(request).catch((last) => {
         if (last.code !== 'hold_closed') throw last;
@@ -87,7 +87,7 @@ class Payment {
   }
 }
 
-/** Runs a call between hold and capture: `{ result, charge }`; no charge when it failed. */
+/** Runs a call between hold and capture. Resolves with `{ result, charge }`, without a charge when the call failed. */
 export async function runPaid(farebox, options, { apiKey, input, signal, run, hasFailed }) {
   const payment = await openPayment(farebox, options, { apiKey, input, signal });
   let result;
@@ -102,7 +102,7 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
   return { result };
 }
 
-/** A refusal or an outage of Farebox; all else is the tool's own. */
+/** Whether it is a refusal or an outage of Farebox. Any other error is the tool's own. */
 export function isRefusal(error) {
   return FareboxError.isInstance(error);
 }

@@ -1,10 +1,10 @@
 /**
- * Verifies receipts (specification section 2) offline: `hmac_sha256.<key id>.<payload>.<signature>`, signed
- * over all before the last dot with a key that only Farebox and the developer have. Web Crypto alone.
+ * Verifies receipts (specification section 2) offline: `hmac_sha256.<key id>.<payload>.<signature>`, signed over
+ * everything before the last dot with a key that only Farebox and the developer have. Uses Web Crypto.
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 
-// 32 bytes leave two bits of the last character unused; they are zero, so a receipt has one spelling.
+// 32 bytes leave two bits of the last character unused. They must be zero, so that a receipt has one spelling.
 const RECEIPT = /^(hmac_sha256\.(\d{1,4})\.([\w-]+))\.([\w-]{42}[AEIMQUYcgkosw048])$/;
 const REFETCH_MS_MIN = 60_000;
 const MICROS_PER_DOLLAR = 1_000_000;
@@ -33,8 +33,8 @@ export async function verifyReceipt(keys, receipt) {
 const PUBLIC_RECEIPT = /^(ed25519\.(\d{1,4})\.([\w-]+))\.([\w-]{85}[AQgw])$/;
 
 /**
- * A public receipt, checked with nothing but the `keys` of `GET /v1/receipts/public-keys`. Nobody but Farebox can make
- * one, not even the developer; so it is for the payer.
+ * Verifies a public receipt with only the `keys` of `GET /v1/receipts/public-keys`. Only Farebox can make one, not even
+ * the developer can; so it is proof for the payer.
  */
 export async function verifyPublicReceipt(keys, receipt) {
   const parts = typeof receipt === 'string' ? PUBLIC_RECEIPT.exec(receipt) : null;
@@ -57,12 +57,12 @@ export class ReceiptKeys {
   #refetchedAt = -Infinity;
   #loading;
 
-  /** `load` resolves with `[{ id, key }]`, as the service answers. */
+  /** `load` resolves with `[{ id, key }]`, as sent by the service. */
   constructor(load) {
     this.#load = load;
   }
 
-  /** An id that is not known may be of a new key. The service is asked rarely: anybody can make ids up. */
+  /** An unknown id may belong to a new key. The service is asked rarely, because anybody can invent ids. */
   async find(id) {
     if (this.#keys === undefined) {
       await this.#refresh();
@@ -73,7 +73,7 @@ export class ReceiptKeys {
     return this.#keys.get(id);
   }
 
-  /** Once for all who ask at the same time, where they can share a request. What fails is tried again by the next. */
+  /** One request for all concurrent callers, where they can share one. After a failure, the next caller tries again. */
   #refresh() {
     if (!CAN_SHARE_REQUESTS) return this.#import();
     this.#loading ??= this.#import().finally(() => {
@@ -91,7 +91,7 @@ export class ReceiptKeys {
   }
 }
 
-/** The charge or invocation of a payload, in the service's own words; undefined when it is of something else. */
+/** The charge or invocation in a payload, with the service's field names; undefined for anything else. */
 function saidIn(payload) {
   const said = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
   const { id, consumerId, developerId, tool, micros, createdAt, grantId } = said;

@@ -1,4 +1,4 @@
-/** What the caller of a paid call is told when it is not paid: over HTTP, and as text for a model. */
+/** The response to the caller of a paid call that was not paid: over HTTP, and as text for a model. */
 
 const TO_CALLER = new Set([
   'insufficient_balance',
@@ -13,44 +13,44 @@ const TO_CALLER = new Set([
   'call_timed_out',
 ]);
 
-/** `{ status, error }`. What is the server's own mistake, such as its secret key, the caller is not shown. */
+/** Returns `{ status, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
 export function refusalOf(error) {
   if (!TO_CALLER.has(error.code)) {
-    const message = 'This call cannot be billed. Calling again does not help.';
+    const message = 'This call cannot be billed. Calling again will not help.';
     return { status: 500, error: { code: 'billing_error', message, outcome: error.outcome } };
   }
   const { name: _, cause: __, ...facts } = error.toJSON();
   const isAway = error.code === 'service_unavailable' || error.code === 'aborted';
-  // The round trip leaves out what is undefined.
+  // The round trip removes undefined members.
   return { status: isAway ? 503 : error.status, error: JSON.parse(JSON.stringify(facts)) };
 }
 
-/** For the model: what happened, what helps, and whether another call does. */
+/** For the model: what happened, how to fix it, and whether another call helps. */
 export function explain(tool, { code, message, outcome, required, balance, topUpUrl }) {
   switch (code) {
     case 'insufficient_balance':
       return (
         `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +
-        `Ask the user to top up at ${topUpUrl}. Calling again before that fails again.`
+        `Ask the user to top up at ${topUpUrl}. Calling again before that will fail.`
       );
     case 'invalid_api_key':
       return (
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
-        'key; it is missing or not valid. Calling again without it fails again.'
+        'key; it is missing or not valid. Calling again without it will fail.'
       );
     case 'service_unavailable':
       return outcome === 'unknown'
         ? `${tool} gave no result: the billing service did not answer in time. It may have been paid.`
-        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try later.`;
+        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try again later.`;
     default:
       return `${tool} gave no result: ${message}`;
   }
 }
 
-/** Where a paid answer has its charge. */
+/** The member of a paid result that has its charge. */
 export const CHARGE_META = 'farebox/charge';
 
-/** As headers; none when nothing was paid. */
+/** The charge as headers; none when nothing was paid. */
 export function chargeHeaders(charge) {
   return charge?.paid ? { 'X-Charge-Id': charge.id, 'X-Charge-Receipt': charge.receipt } : {};
 }

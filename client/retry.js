@@ -1,13 +1,12 @@
-/** Attempts until there is an answer that another attempt would not change, or no time for one. */
+/** Retries until the answer is final or the time is up. */
 import { aborted } from './transport.js';
 
 const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 2_000;
 
 /**
- * Calls `attempt(leftMs)`, which gives an answer of transport.js, again and again. Resolves with the last
- * answer and with what all attempts together leave open, within `timeoutMs * (maxRetries + 1)`, or when the
- * signal says so.
+ * Calls `attempt(leftMs)`, which gives an answer of transport.js, repeatedly. Resolves with the last answer and with
+ * whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)` or when the signal aborts.
  */
 export async function retry(attempt, { timeoutMs, maxRetries, signal }) {
   const deadline = performance.now() + timeoutMs * (maxRetries + 1);
@@ -15,7 +14,7 @@ export async function retry(attempt, { timeoutMs, maxRetries, signal }) {
   for (let retries = 0; ; retries += 1) {
     if (signal?.aborted) return { answer: aborted(signal, false), isUnknown };
     const answer = await attempt(Math.max(1, Math.ceil(deadline - performance.now())));
-    // What a lost answer left open stays open, until one comes that looked the key up.
+    // After a lost answer, the outcome stays unknown until an answer comes for which the service looked up the key.
     if (answer.unknown) isUnknown = true;
     else if (answer.looksUp) isUnknown = false;
     if (!answer.retryable || retries === maxRetries) return { answer, isUnknown };
@@ -25,7 +24,7 @@ export async function retry(attempt, { timeoutMs, maxRetries, signal }) {
   }
 }
 
-/** Shorter when the signal says so. */
+/** Ends early when the signal aborts. */
 function pause(waitMs, signal) {
   return new Promise((resolve) => {
     const wake = () => {
@@ -38,7 +37,9 @@ function pause(waitMs, signal) {
   });
 }
 
-/** Doubles from 100 ms to 2 s; half of it random, so that callers refused together come back apart. */
+/**
+ * Doubles from 100 ms to 2 s. Half of it is random, so that callers refused at the same time return at different times.
+ */
 function backoffMs(retries) {
   const ceiling = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** retries);
   return ceiling / 2 + (Math.random() * ceiling) / 2;

@@ -1,11 +1,16 @@
-/** One HTTP request by fetch. Under Node, Bun and Deno send-node.js takes its place (package.json, `imports`). */
+/**
+ * Sends one HTTP request with fetch. Under Node, Bun and Deno, send-node.js takes its place (package.json, `imports`).
+ */
 
-/** Edge runtimes end a request together with the call that sent it: who else waits for its answer never gets one. */
+/**
+ * Edge runtimes end a request together with the call that sent it, so other calls that wait for its answer never get
+ * one.
+ */
 export const CAN_SHARE_REQUESTS = false;
 
 /**
- * Answered within `timeoutMs` or not at all: `{ status, header(name), text }`. Rejects with a
- * `TimeoutError`, the signal's reason, or an error that has a `code` or whose cause has one.
+ * Resolves within `timeoutMs` with `{ status, header(name), text }`. Rejects with a `TimeoutError`, the signal's
+ * reason, or an error that has a `code` or whose cause has one.
  */
 export async function send(url, { timeoutMs, signal, ...options }) {
   const timeout = AbortSignal.timeout(timeoutMs);

@@ -1,13 +1,13 @@
-/** As send-fetch.js, by node:http: the client takes two thirds of the time for a charge that it takes by fetch. */
+/** Like send-fetch.js, with node:http: the client needs two thirds of the time per charge that it needs with fetch. */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** A bundle for Workers may have been made with Node's conditions. */
+/** A bundle for Workers may have been built with Node's conditions. */
 export const CAN_SHARE_REQUESTS = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
 
 export function send(url, { method, headers, body, timeoutMs, signal }) {
   return new Promise((resolve, reject) => {
-    // By the process's own agent, which keeps connections and knows its proxy. It follows no redirect.
+    // Uses the process's global agent, which keeps connections open and knows the proxy. Does not follow redirects.
     const request = url.startsWith('https:') ? requestHttps : requestHttp;
     const sent = request(url, { method, headers }, (response) => {
       const chunks = [];

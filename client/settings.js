@@ -1,9 +1,9 @@
-/** Settings are checked once, when a mistake is cheap. No message shows a key: fetch's own would. */
+/** Checks settings once, early, when a mistake is cheap. No message shows a key, as fetch's own would. */
 import { usd } from './money.js';
 
 const CHARGE_DOLLARS_MAX = 1_000_000;
 
-/** A key's kind is in its prefix, so a mistake shows when the client is made. */
+/** A key's prefix shows its kind, so a mix-up is detected when the client is created. */
 export function checkSecretKey(value) {
   if (/^[a-z]{2,12}_ck_/.test(value)) {
     throw new TypeError(
@@ -26,7 +26,7 @@ export function checkConsumerKey(value) {
   );
 }
 
-/** Without a slash at its end. */
+/** Returns the URL without a trailing slash. */
 export function checkBaseUrl(value) {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
@@ -36,7 +36,7 @@ export function checkBaseUrl(value) {
 }
 
 export function checkInteger(name, value, min) {
-  // Beyond 2^31 - 1 a timer fires at once.
+  // Beyond 2^31 - 1, a timer fires at once.
   if (Number.isInteger(value) && value >= min && value < 2 ** 31) return value;
   throw new TypeError(`Farebox: ${name} must be an integer of at least ${min}`);
 }

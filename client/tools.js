@@ -1,4 +1,4 @@
-/** The developer's tools: the names that are charged, and their prices. */
+/** The developer's tools: the names used in charges, and their prices. */
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
@@ -31,7 +31,7 @@ export class Tools {
   }
 }
 
-/** Null takes the price off. */
+/** Null removes the price. */
 function priceToSend(price) {
   return price === null ? null : amountToSend(price, 'price');
 }

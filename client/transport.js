@@ -1,21 +1,20 @@
 /**
- * One HTTP request to Farebox, and what its answer means: done, did nothing, or unknown because it was
- * lost. Never rejects. Under Node it goes by node:http, elsewhere by fetch.
+ * Sends one HTTP request to Farebox and interprets its answer: done, nothing done, or unknown because the answer was
+ * lost. Never rejects. Uses node:http under Node, fetch elsewhere.
  */
 import { send } from '#send';
 
-// The connection was never made, so the request was never sent. After any other network error it may
-// have been.
+// The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
-// Any other 409 says that the first request with this key is still running.
+// Any other 409 means that the first request with this key is still running.
 const REFUSES_409 = new Set(['hold_closed', 'tool_exists']);
 const LOOKS_UP = new Set(['hold_closed', 'refund_exceeds_charge']);
 
 export class Transport {
   #baseUrl;
   #key;
-  /** Of the last answer that came. */
+  /** The request id of the last answer. */
   lastRequestId;
 
   constructor(baseUrl, key) {
@@ -39,8 +38,8 @@ export class Transport {
 }
 
 /**
- * What an answer other than the one asked for means, or none. Only a body in Farebox's own shape counts
- * as Farebox speaking. A member of a batch has no headers.
+ * Interprets an unsuccessful answer, or no answer. Only a body in Farebox's own shape counts as Farebox's answer. A
+ * member of a batch has no headers.
  */
 export function failureOf({ status, header, json, cause, signal }) {
   if (signal?.aborted) return aborted(signal, true);
@@ -55,7 +54,7 @@ export function failureOf({ status, header, json, cause, signal }) {
     status,
     error,
     unknown,
-    // The service looked for what the idempotency key had made before. A revoked key is refused before that.
+    // The service looked up the idempotency key. A revoked key is refused before that.
     looksUp: status === 402 || status === 422 || LOOKS_UP.has(error?.code),
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
@@ -75,7 +74,7 @@ function reasonOf(cause) {
   return codeOf(cause) ?? cause.cause?.message ?? cause.message;
 }
 
-/** fetch wraps what went wrong, node:http does not. */
+/** fetch wraps the cause of a failure, node:http does not. */
 function codeOf(cause) {
   return cause.cause?.code ?? cause.code;
 }

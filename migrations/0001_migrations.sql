@@ -1,5 +1,5 @@
--- What `farebox migrate` has applied (src/store/migrations.ts). Everything of Farebox is in one schema, so that it
--- can share a database with other programs.
+-- Records what `farebox migrate` has applied (src/store/migrations.ts). Farebox has its own schema, so that it can
+-- share a database with other programs.
 create schema if not exists farebox;
 
 create table farebox.migrations (

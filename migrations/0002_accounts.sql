@@ -1,5 +1,5 @@
--- Who may do what. An account is one sign-up and has both roles: a consumer, who is charged, and a developer,
--- who charges for tools.
+-- Accounts, API keys and tools. An account is one sign-up and has both roles: a consumer, who is charged, and a
+-- developer, who charges for tools.
 
 create table farebox.accounts (
   id uuid primary key,

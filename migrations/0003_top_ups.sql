@@ -1,5 +1,5 @@
--- Money on its way into a balance, and out of it again. Postgres decides, by unique keys and conditions on
--- statuses; the workflow `top-up/tu_...` only remembers which step comes next.
+-- Money on its way into a balance, and out of it again. Postgres makes the decisions, with unique keys and conditions
+-- on statuses; the workflow `top-up/tu_...` only remembers the next step.
 
 create table farebox.top_ups (
   id uuid primary key,
@@ -46,14 +46,14 @@ comment on column farebox.top_ups.opened_at is
   'When the workflow took it up. A row that is not opened has had no effect anywhere and may be deleted.';
 create index top_ups_consumer on farebox.top_ups (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups (created_at) where opened_at is null;
--- One automatic top-up of a consumer at a time.
+-- At most one automatic top-up per consumer at a time.
 create unique index top_ups_one_automatic on farebox.top_ups (consumer_id)
   where automatic and status = 'pending';
--- Reconciliation asks the processor about these, page by page.
+-- Reconciliation checks these with Stripe, page by page.
 create index top_ups_unsettled on farebox.top_ups (id)
   where status in ('pending', 'expired', 'failed', 'disputed');
 
--- A charge asks for an automatic top-up by a notice in the outbox (consumers.auto_top_up_below_micros). The relay
+-- A charge requests an automatic top-up through a notice in the outbox (consumers.auto_top_up_below_micros). The relay
 -- turns the notice into a top-up and a notice for its workflow, in one transaction.
 create table farebox.auto_top_ups (
   ledger smallint not null,
@@ -83,8 +83,8 @@ comment on column farebox.auto_top_ups.status is
 comment on column farebox.auto_top_ups.declines is 'In a row.';
 comment on column farebox.auto_top_ups.not_before is 'After a decline: when the card may be tried again.';
 
--- Refunds and disputes take the money of a top-up back. A reversal takes its amount from the consumer, or
--- holds it while a dispute is open. What the balance cannot cover is debt, which the next credit pays first.
+-- Refunds and disputes take the money of a top-up back. A reversal takes its amount from the consumer, or holds it
+-- while a dispute is open. The part that the balance cannot cover becomes debt, which the next credit repays first.
 create table farebox.reversals (
   id uuid primary key,
   ledger smallint not null,
@@ -123,5 +123,5 @@ comment on column farebox.reversals.debt_micros is
   'The part that the balance did not cover. A consumer with debt has a balance of 0.';
 create index reversals_top_up on farebox.reversals (top_up_id);
 create index reversals_debt on farebox.reversals (ledger, consumer_id) where debt_micros > 0;
--- Every minute a schedule looks for refunds that the processor has not answered.
+-- Every minute, a schedule looks for refunds that Stripe has not answered.
 create index reversals_requested on farebox.reversals (updated_at) where status = 'requested';

@@ -1,6 +1,6 @@
--- A consumer's money. Counters say how much there is, movements why, and lots which top-up pays for which charge:
--- each credit is a lot [from, to) on the axis of what the consumer has ever spent, first in, first out.
--- All amounts are micro-dollars.
+-- A consumer's money. Counters record how much there is, movements record why, and lots record which top-up pays for
+-- which charge: each credit is a lot [from, to) on the axis of the consumer's total spending, first in, first out. All
+-- amounts are micro-dollars.
 
 create table farebox.consumers (
   ledger smallint not null,
@@ -45,7 +45,7 @@ create table farebox.movements (
 );
 comment on table farebox.movements is
   'Every change of consumers.credited_micros: one signed, immutable row each. Charges change spent_micros instead.';
--- A credit happens once, whatever is delivered or retried how often.
+-- A credit happens once, no matter how often events are delivered or steps retried.
 create unique index movements_top_up_once on farebox.movements (ledger, top_up_id)
   where kind = 'top_up';
 

@@ -1,5 +1,5 @@
--- Charges, and what developers give back of them. A charge debits one consumer and credits one developer, and
--- never changes. It is made by functions/post_fitting_charges.sql and functions/post_charges.sql.
+-- Charges and their refunds. A charge debits one consumer and credits one developer, and never changes. Charges are
+-- made by functions/post_fitting_charges.sql and functions/post_charges.sql.
 
 create table farebox.charges (
   amount_micros bigint not null,
@@ -36,7 +36,7 @@ create index charges_developer on farebox.charges (developer, id);
 create index charges_idempotency on farebox.charges (idempotency_hash)
   where idempotency_hash is not null;
 
--- For charges of months that have no partition yet. src/store/charges/partitions.ts makes months ahead.
+-- For charges of months without a partition. src/store/charges/partitions.ts creates partitions ahead of time.
 create table farebox.charges_rest partition of farebox.charges default;
 
 create table farebox.charge_refunds (

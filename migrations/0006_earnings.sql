@@ -1,7 +1,7 @@
--- What developers earned, and which top-ups paid for it: two tails and two sums. Charges append to the tails and
--- never wait for each other there; a row that they updated would be the one row that everybody waits for.
--- A schedule deletes rows of a tail and adds them to its sum in one transaction. So a sum and its tail, read in
--- one statement, are exact at every moment, in whatever order charges commit, with ten charges or ten million.
+-- Developers' earnings, and the top-ups that paid for them: two tails and two sums. Charges append to the tails and
+-- never wait for each other there; if they updated a row instead, all of them would wait for it. A schedule deletes
+-- rows of a tail and adds them to its sum in one transaction. So a sum and its tail, read in one statement, are exact
+-- at any time and in any order of commits, with ten charges or ten million.
 
 create table farebox.earnings_tail (
   ledger smallint not null,
@@ -34,8 +34,8 @@ comment on table farebox.earnings is
   'of refunds of charges, which count when they are made, so an amount may be negative.';
 comment on column farebox.earnings.begins_at is
   'The beginning of the hour or the day, in UTC; -infinity for all time.';
--- Charges of a tool are found by these minutes: an hour of a busy developer is thousands of charges, and a tool
--- may have one in each of many hours.
+-- Lists find the charges of a tool through these minutes: an hour of a busy developer has thousands of charges, and a
+-- tool may have just one charge in each of many hours.
 comment on column farebox.earnings.charged_minutes is
   'Of an hour: bit n is set when a charge was made in its minute n. Of other spans 0.';
 
@@ -50,7 +50,7 @@ create table farebox.attribution_tail (
   amounts bigint[] not null
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0,
   autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
--- Arrays, because one row a flush costs next to nothing, and nobody looks for a single charge here.
+-- Arrays, because one row per flush costs next to nothing, and nothing looks up a single charge here.
 comment on table farebox.attribution_tail is
   'Which stretch of whose money a flush spent on which developer, from which follows which top-up paid. '
   'ledgers, consumers, spent_before: by group, a consumer; null in spent_before: it was not debited. '

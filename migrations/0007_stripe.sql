@@ -1,4 +1,4 @@
--- What Stripe told us, and where its books differ from ours.
+-- Events from Stripe, and differences between its records and ours.
 
 create table farebox.processor_events (
   id text primary key,

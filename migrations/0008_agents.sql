@@ -1,7 +1,7 @@
--- Agents, how they are found, and what is asked of them (the legacy endpoints). A search reads a bounded number of
--- agents: it looks words up in a vocabulary that knows how many agents use each, and takes only rare ones to
--- the index of agents. Postgres decides about uses and revocations of grants; the workflows `grant/gnt_...` and
--- `invocation/inv_...` only remember what comes next.
+-- Agents, their discovery, grants and invocations (the legacy endpoints). A search reads a bounded number of agents: it
+-- looks up words in a vocabulary with the number of agents that use each, and uses only rare words with the index of
+-- agents. Postgres decides on uses and revocations of grants; the workflows `grant/gnt_...` and `invocation/inv_...`
+-- only remember the next step.
 create extension if not exists pg_trgm;
 
 create table farebox.agents (
@@ -25,7 +25,7 @@ comment on column farebox.agents.name_words is
   'The name as searches compare it: plain words in lower case.';
 comment on column farebox.agents.search is
   'Stems, by weight: A id and name, B intents and capabilities, C protocol, D description.';
--- Without a list of pending entries, which every search would have to read from end to end.
+-- Without a pending list, which every search would have to read completely.
 create index agents_search on farebox.agents using gin (search) with (fastupdate = off);
 create index agents_search_names on farebox.agents
   using gin (ts_filter(search, '{a}')) with (fastupdate = off);
@@ -38,7 +38,7 @@ create table farebox.agent_words (
 comment on table farebox.agent_words is
   'Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing '
   'errors are compared with these. Much smaller than `agents`.';
--- Without numbers: one that is a digit off is another number.
+-- Without numbers: a number with a wrong digit is another number.
 create index agent_words_alike on farebox.agent_words using gin (word gin_trgm_ops)
   with (fastupdate = off) where word !~ '[0-9]';
 

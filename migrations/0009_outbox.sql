@@ -1,5 +1,5 @@
--- Notices for workflows, written in the transaction that makes them true, deleted when Temporal has taken them;
--- that a top-up is to begin, when its workflow has taken the row up.
+-- Notices for workflows, each written in the transaction of the change that it announces. A notice is deleted once
+-- Temporal has accepted it; the one that starts a top-up, once its workflow has claimed the row.
 
 create table farebox.outbox (
   id bigint generated always as identity primary key,

@@ -1,6 +1,5 @@
--- Evidence: what the processor was seen to show of a top-up. Only the step that reads the processor writes it, and
--- the statements that credit, fail or expire a top-up ask for it. So whoever can start a step, but has not paid,
--- moves no money with it.
+-- Evidence: the state of a top-up as read from Stripe. Only the step that reads Stripe writes it, and the statements
+-- that credit, fail or expire a top-up require it. So somebody who can start steps but has not paid cannot move money.
 alter table farebox.top_ups
   add column seen_verdict text,
   add column seen_micros bigint,

@@ -1,6 +1,6 @@
--- The console's own tables: who signs in, with what, and from where. Their shapes are better-auth's (src/console),
--- in this schema of their own so that nothing of the ledger depends on them. Every address here was proven by a
--- mail or by the operator before it could have a password.
+-- The console's tables: people, their credentials and their sessions. better-auth (src/console) determines their
+-- columns. They have their own schema, so that the ledger does not depend on them. Every address here was verified, by
+-- mail or by the operator, before it could have a password.
 create schema console;
 
 create table console.users (
@@ -74,7 +74,7 @@ create table console.rate_limits (
   last_request bigint not null
 );
 
--- What was mailed where no mail server is set: read at /dev/mail.
+-- Mails kept when no mail server is configured, shown at /dev/mail.
 create table console.mails (
   id bigint generated always as identity primary key,
   recipient text not null,
@@ -83,13 +83,13 @@ create table console.mails (
   created_at timestamptz not null default now()
 );
 
--- Links by which an operator lets somebody in, once. The token itself is in the link alone.
+-- Links with which an operator lets a person sign in once. Only the link contains the token itself.
 create table console.sign_in_links (
   token_hash bytea primary key,
   email text not null,
   expires_at timestamptz not null
 );
 
--- What its owner calls a key, to tell one from another.
+-- The name that its owner gave a key, to tell keys apart.
 alter table farebox.api_keys
   add column name text constraint api_keys_name_short check (length(name) <= 100);

@@ -1,7 +1,7 @@
--- Bounds that no sequence of requests may pass. Amounts are exact in JavaScript up to 2^53 - 1: beyond that a charge
--- committed and could not be answered, nor could its neighbours in the flush. With a bound the step that passes it
--- is refused. A balance is credited - spent - held and never negative, so the bound on credited bounds all of them.
--- Each statement reads its table once under a lock that charges wait for.
+-- Bounds that no sequence of requests may exceed. Amounts are exact in JavaScript up to 2^53 - 1. Without bounds, a
+-- charge beyond that would commit but could not be answered, and neither could the others in its flush. With them, the
+-- step that would exceed a bound is refused. A balance is credited - spent - held and never negative, so the bound on
+-- credited bounds all of them. Each statement below reads its table once, under a lock for which charges wait.
 
 alter table farebox.consumers
   add constraint consumers_credited_is_exact check (credited_micros <= 9007199254740991);

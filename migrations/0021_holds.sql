@@ -1,7 +1,7 @@
 -- Holds: money that a developer reserves for a call before it runs, captures when the price is known, and releases
 -- when the call fails. Holds are written by functions/post_hold_entries.sql and functions/expire_holds.sql.
 
--- One byte when empty, which the padding of most rows has room for, so plain charges stay as large as they were.
+-- One byte when empty, which fits into the padding of most rows, so plain charges do not grow.
 alter table farebox.charges add column origin bytea not null default '';
 comment on column farebox.charges.origin is
   'Where a charge comes from. Empty: a plain charge. Otherwise four bytes for the number of the spend key, two for '
@@ -54,10 +54,10 @@ create index holds_developer on farebox.holds (developer, id);
 create index holds_idempotency on farebox.holds (idempotency_hash)
   where idempotency_hash is not null;
 
--- For holds of months that have no partition yet, as charges_rest is for charges.
+-- For holds of months without a partition, like charges_rest for charges.
 create table farebox.holds_rest partition of farebox.holds default with (fillfactor = 55);
 
--- An index over open holds by their expiry would change with every capture. One row a flush costs next to nothing.
+-- An index of open holds by expiry would change with every capture. One row per flush costs next to nothing.
 create table farebox.hold_expiries (
   id bigint generated always as identity primary key,
   due_at timestamptz not null,

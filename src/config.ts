@@ -3,6 +3,7 @@
  * docs/settings.md lists every setting.
  */
 import { microsOfDollars, type Micros } from './domain/money.ts';
+import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
@@ -29,6 +30,8 @@ export interface StripeConfig {
   readonly apiBase: URL | undefined;
   /** All accepted signing secrets: more than one during a rotation. */
   readonly webhookSecrets: readonly string[];
+  /** How long one call waits for an answer. */
+  readonly timeoutMs: number;
 }
 
 export interface MailConfig {
@@ -72,6 +75,14 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly firstAskMs: number;
   /** How long a checkout can be paid. */
   readonly checkoutMinutes: number;
+  /** How long a request for a top-up waits for the workflow's answer before it replies `pending`. */
+  readonly topUpAnswerMs: number;
+  /** How long a relay has to hand over a batch of notices, before another relay takes it. */
+  readonly relayLeaseMs: number;
+  /** How long a workflow's failed step waits before its first retry. Longer intervals change in proportion. */
+  readonly stepRetryMs: number;
+  /** Reconciliation's pauses, each before another check of the top-ups that it had repaired. */
+  readonly reconcileReviewMs: readonly number[];
   /** How long automatic top-ups wait after the card was declined once. */
   readonly autoTopUpRetryMs: number;
   /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
@@ -131,6 +142,8 @@ export function readStripeConfig(env: Environment): StripeConfig {
     secretKey: required(env, 'STRIPE_SECRET_KEY'),
     apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
     webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+    // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
+    timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
   });
 }
 
@@ -159,6 +172,10 @@ export function readConfig(env: Environment): Config {
       SESSION_MINUTES_MIN,
       SESSION_MINUTES_MAX,
     ),
+    topUpAnswerMs: integer(env, 'TOP_UP_ANSWER_MS', 10_000, 100, 60_000),
+    relayLeaseMs: integer(env, 'RELAY_LEASE_MS', 15_000, 1_000, 600_000),
+    reconcileReviewMs: milliseconds(env, 'RECONCILE_REVIEW_MS', REVIEW_AFTER_MS),
+    stepRetryMs: integer(env, 'STEP_RETRY_MS', STEP_RETRY_MS, 10, 60_000),
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     rateLimits: {
       readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
@@ -266,6 +283,20 @@ function integer(
     throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${text}"`);
   }
   return value;
+}
+
+/** Whole milliseconds with commas between them. */
+function milliseconds(
+  env: Environment,
+  name: string,
+  fallback: readonly number[],
+): readonly number[] {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  if (/^[1-9]\d{0,5}(,[1-9]\d{0,5}){0,9}$/.test(text)) return text.split(',').map(Number);
+  throw new ConfigError(
+    `${name} must be one to ten integers from 1 to 999999 with commas, not "${text}"`,
+  );
 }
 
 function matching(env: Environment, name: string, fallback: string, pattern: RegExp): string {

@@ -5,6 +5,7 @@
  */
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
+import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
 
 /** The progress of a reconciliation: its result, and what a run passes to the next one. */
 export interface Reconciliation {
@@ -17,6 +18,8 @@ export interface Reconciliation {
   readonly nudged: number;
   /** Top-ups that still differ. */
   readonly differing: number;
+  /** When to look again at what differs. Histories that were recorded earlier do not have it. */
+  readonly reviewAfterMs?: readonly number[];
 }
 
 const activities = (summary: string) =>
@@ -47,9 +50,6 @@ const STAGES: readonly Stage[] = [
   walking('disputes'),
 ];
 
-/** A nudged workflow finishes within seconds. After each of these delays, the differences are checked again. */
-const REVIEW_AFTER_MS = [2_000, 5_000, 15_000];
-
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
   const plan = begun ?? (await activities('Plan the comparison').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
@@ -68,13 +68,16 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
     };
   }
   await activities('Record how far the comparison got').endWalk(progress.until);
-  return { ...progress, differing: await review(progress.nudged > 0) };
+  return { ...progress, differing: await review(progress) };
 }
 
 /** The number of top-ups that still differ, after the nudged workflows had time to finish. */
-async function review(isMending: boolean): Promise<number> {
+async function review({
+  nudged,
+  reviewAfterMs = REVIEW_AFTER_MS,
+}: Reconciliation): Promise<number> {
   let differing = 0;
-  for (const waitMs of isMending ? REVIEW_AFTER_MS : [0]) {
+  for (const waitMs of nudged > 0 ? reviewAfterMs : [0]) {
     if (waitMs > 0) await sleep(waitMs, { summary: 'Give the nudged workflows time' });
     differing = await reviewOnce();
     if (differing === 0) break;

@@ -62,20 +62,20 @@ function explain(tool: string, error: FareboxError): string {
       return (
         `Payment required: ${tool} costs ${error.required} USD and the balance is ` +
         `${error.balance} USD. Ask the user to top up at ${error.topUpUrl}. ` +
-        'Calling again before that fails again.'
+        'Calling again before that will fail.'
       );
     case 'invalid_api_key':
       return (
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
-        'key; it is missing or not valid. Calling again without it fails again.'
+        'key; it is missing or not valid. Calling again without it will fail.'
       );
     case 'service_unavailable':
       return error.outcome === 'unknown'
         ? `${tool} did not run: the billing service did not answer in time. It may have been paid.`
-        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try later.`;
+        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try again later.`;
     default:
       // For the operator: a wrong secret key, a price that cannot be charged.
       process.stderr.write(`${tool}: ${error.code}: ${error.message}\n`);
-      return `${tool} did not run: it cannot be billed (${error.code}). Calling again does not help.`;
+      return `${tool} did not run: it cannot be billed (${error.code}). Calling again will not help.`;
   }
 }

@@ -1,4 +1,4 @@
--- Keeps the vocabulary in step with the agents, whoever writes them (count_agent_words.sql).
+-- Keeps the vocabulary in step with the agents, regardless of who writes them (count_agent_words.sql).
 create or replace function farebox.agents_changed() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' then

@@ -1,7 +1,7 @@
--- Adds the words of agents to the vocabulary (farebox.agent_words) and removes those of others. A word that up to
--- 100 agents have is counted exactly. Beyond that, a change of less than a percent is counted by chance, and then
--- as a percent: the number stays right to a few percent, and registrations that share common words do not queue
--- for these words' rows. Words are written in their order, so that no two calls deadlock.
+-- Adds words of agents to the vocabulary (farebox.agent_words) and removes others. Up to 100 agents per word, the count
+-- is exact. Beyond that, a change of less than one percent is applied at random, and then as one percent: the count
+-- stays accurate to a few percent, and registrations with common words do not queue for these words' rows. Words are
+-- written in sorted order, so that no two calls deadlock.
 create or replace function farebox.count_agent_words(added tsvector[], removed tsvector[]) returns void
 language sql as $$
   insert into farebox.agent_words as w (word, agents)

@@ -1,9 +1,9 @@
--- Closes the holds that are due and gives back what they reserve, in bulk. Any number may run at once: each passes over
--- the rows of hold_expiries that another one has. A hold that was captured or released meanwhile is left alone, one
--- that was extended is in a later row too.
+-- Closes the holds that are due and releases the money they reserve, in bulk. Any number of calls may run at once:
+-- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
+-- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
--- Takes at most p_rows rows and says how many it took, how many holds it closed, and whose balance rose: these
--- consumers' debts have to be settled in the same transaction, by the caller.
+-- Takes at most p_rows rows. Returns how many it took, how many holds it closed, and the consumers whose balance rose:
+-- the caller must repay their debts in the same transaction.
 create or replace function farebox.expire_holds(
   p_rows int, out taken int, out closed int, out ledgers smallint[], out consumers uuid[]
 )
@@ -32,7 +32,7 @@ begin
 
   -- Most are closed by now, and cost this probe; `limit 1` keeps it one, as in post_charges.sql.
   select array_agg(a.developer), array_agg(a.id) into v_developer, v_id
-  -- One that was extended may be in two rows.
+  -- An extended hold may be in two rows.
   from (select distinct q.developer, q.id from unnest(v_developer, v_id) as q(developer, id)) a
   cross join lateral (
     select state, expires_at from farebox.holds where developer = a.developer and id = a.id limit 1
@@ -43,7 +43,7 @@ begin
   perform 1 from unnest(v_developer, v_id) as a(developer, id)
     join farebox.holds h on h.developer = any (array[a.developer]) and h.id = any (array[a.id])
     order by h.ledger, h.id for update of h;
-  -- A new statement, so it sees who won while the locks were waited for.
+  -- A new statement, so it sees what committed while the previous one waited for locks.
   select array_agg(h.ledger), array_agg(h.consumer_id), array_agg(a.developer), array_agg(a.id),
     array_agg(h.held_micros)
   into e_ledger, e_consumer, e_developer, e_id, e_micros

@@ -1,6 +1,6 @@
--- The agents for a search to rank: for one query after the other those whose names match, then those that match
--- anywhere, until there are enough. Some come twice. It reads no further, and uses the indexes whatever the
--- statistics say, so its cost hardly depends on the number of agents.
+-- The agents for a search to rank: for one query after another, those whose names match, then those that match
+-- anywhere, until there are enough. Some appear twice. It reads no further and always uses the indexes, regardless of
+-- statistics, so its cost hardly depends on the number of agents.
 create or replace function farebox.find_agent_candidates(queries tsquery[], agents_max integer)
 returns table (id text, protocol text, name_words text, search tsvector)
 language sql stable

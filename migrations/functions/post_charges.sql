@@ -1,9 +1,10 @@
--- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every
--- case; post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
--- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one
--- consumer are decided in the order of the arrays; one refusal never touches its neighbours.
+-- The charge statement: decides and writes a batch of charges in one round trip and one commit. It handles every case;
+-- post_fitting_charges.sql is faster, handles the usual one, and leaves the rest to this one.
+-- Guarantees: a consumer never overspends; a key that made a charge makes no second one; charges of one consumer are
+-- decided in the order of the arrays; a refusal never affects other charges.
 -- Requires: no idempotency key twice in one call.
--- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. A replay is read from the row of the first charge.
+-- Outcome: 'posted', 'replayed', 'insufficient', 'key_reused'. A replay returns the values in the row of the first
+-- charge.
 create or replace function farebox.post_charges(
   p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer int[], p_tool text[],
   p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[],
@@ -12,16 +13,16 @@ create or replace function farebox.post_charges(
   ord int, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint
 )
 language plpgsql volatile
--- One plan forever, which only probes indexes, whatever the statistics were when it was made: a
--- process keeps it for days, and a table that was empty when it started is not empty any more.
+-- A single plan that only probes indexes, regardless of the statistics when it was made: a process keeps it for days,
+-- and a table that was empty at the start does not stay empty.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 begin
-  -- The locks first, in one order everywhere. The next statement has a new snapshot, so it sees what
-  -- committed while this one waited; one statement for both would look in the past and charge twice.
+  -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
+  -- this one waited; a single statement for both would use an old snapshot and charge twice.
   perform 1 from farebox.consumers c
     where (c.ledger, c.id) in (select * from unnest(p_ledger, p_consumer))
     order by c.ledger, c.id for update;
@@ -32,10 +33,10 @@ begin
       p_fingerprint, p_metadata) with ordinality
       as r(ledger, consumer, id, developer, tool, amount, idempotency, fingerprint, metadata, ord)
   ),
-  -- Charges made earlier with the same key. The hash names consumer and developer too; asking for
-  -- these again would let the planner read all of a consumer's charges instead of probing the hash.
-  -- `limit 1` changes no answer: it keeps the planner, which takes a young table for a small one, from
-  -- reading all charges of the period at once. The bounds on ids exclude the partitions of other times.
+  -- Charges made earlier with the same key. The hash names consumer and developer too; asking for these again would let
+  -- the planner read all of a consumer's charges instead of probing the hash. `limit 1` does not change the result: it
+  -- keeps the planner, which assumes that a new table is small, from reading all charges of the period at once. The
+  -- bounds on ids exclude the partitions of other times.
   prior as (
     select a.ord, a.fingerprint = h.request_fingerprint as same, h.id, h.amount_micros,
       h.balance_micros, h.receipt_key
@@ -53,7 +54,7 @@ begin
     from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer
     where not exists (select from prior p where p.ord = a.ord)
   ),
-  -- Running totals decide who fits: accepted is where the total grows.
+  -- Running totals decide which charges fit: a charge is accepted where the total grows.
   totals as (
     select *, farebox.accepted_sum(amount, available) over (partition by consumer order by ord) as total
     from fresh

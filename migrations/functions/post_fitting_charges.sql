@@ -1,11 +1,11 @@
--- The charge statement for the usual case, in about two thirds of the work: all of a consumer's charges fit and
--- none was made before. The caller groups the charges by consumer and adds them up, so that one update for each
--- consumer both locks and debits it, and nothing is joined or sorted. Any other consumer is left as it was, and
--- farebox.post_charges decides its charges.
+-- The charge statement for the usual case, in about two thirds of the work: all of a consumer's charges fit and none
+-- was made before. The caller groups the charges by consumer and adds them up, so that one update per consumer both
+-- locks and debits it, and nothing is joined or sorted. Other consumers are not changed; farebox.post_charges decides
+-- their charges.
 -- Guarantees: those of post_charges.sql.
--- Requires: groups in order of (ledger, consumer), the order of locks; for each charge the number of its group
--- and the group's running total up to and including it; no idempotency key twice in one call.
--- Returns the balance after each charge, null for those that it left.
+-- Requires: groups in order of (ledger, consumer), the order of locks; for each charge the number of its group and the
+-- group's running total up to and including it; no idempotency key twice in one call.
+-- Returns the balance after each charge, null for those it did not decide.
 create or replace function farebox.post_fitting_charges(
   p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[],
   p_group int[], p_through bigint[], p_id uuid[], p_developer int[], p_tool text[],
@@ -13,7 +13,7 @@ create or replace function farebox.post_fitting_charges(
   p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid
 ) returns bigint[]
 language plpgsql volatile
--- One plan forever, of nested loops alone: they probe indexes, and lock consumers in the order given.
+-- A single plan of nested loops only: they probe indexes, and lock consumers in the given order.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -21,7 +21,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  -- Of each group before this call; null for a group that is left to post_charges.
+  -- For each group, the counter before this call; null for a group that is left to post_charges.
   v_spent bigint[] := array_fill(null::bigint, array[cardinality(p_group_total)]);
   v_available bigint[] := v_spent;
   v_low uuid[] := '{}';
@@ -46,8 +46,8 @@ begin
     end if;
   end loop;
 
-  -- A new statement, so it sees every charge that was made while the update waited for its locks. A
-  -- consumer with a key that has made a charge gets back its debit from above.
+  -- A new statement, so it sees every charge made while the update waited for its locks. If a key has already made a
+  -- charge, its consumer's debit from above is undone.
   for v_group in
     select distinct p_group[k.n]
     from unnest(p_idempotency, p_fingerprint) with ordinality as k(hash, fingerprint, n)

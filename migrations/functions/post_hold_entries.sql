@@ -1,18 +1,18 @@
 -- Places, captures, releases and extends holds: any number of entries in one statement and one commit.
--- Guarantees: a consumer never overspends; of captures, releases and expiries that race, whoever locks the hold first
--- wins; a capture after expires_at loses, even before the hold was swept; an idempotency key acts once; entries are
--- decided in the order of the arrays, and a refusal changes nothing for its neighbours.
+-- Guarantees: a consumer never overspends; of racing captures, releases and expiries, the first to lock the hold wins;
+-- a capture after expires_at loses, even before the hold was swept; an idempotency key acts once; entries are decided
+-- in the order of the arrays, and a refusal never affects other entries.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
 -- Requires: no idempotency key twice in one call.
 -- p_kind: 1 place, 2 capture, 3 release, 4 extend. p_id is the id of the hold that is placed or of the charge that
--- captures; p_hold the hold that is captured, released or extended. p_ledger and p_consumer are of placed holds. An
--- amount of 0 captures everything that is left. p_over says what becomes of an amount that exceeds the hold: 0 is
--- refused, 1 is cut to what is left, 2 takes the excess from the balance.
--- What is let go of while the consumer has a debt settles the debt first. The caller does that in the same
--- transaction, and says so by p_settles_debts; without it such entries are left as 'owing'.
+-- captures; p_hold the hold that is captured, released or extended. p_ledger and p_consumer are set for placed holds.
+-- An amount of 0 captures everything that is left. p_over decides about an amount that exceeds the hold: 0 refuses it,
+-- 1 caps it at what is left, 2 takes the excess from the balance.
+-- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
+-- transaction, and announces it with p_settles_debts; without it, such entries return 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'exceeds_hold', 'hold_closed', 'unknown_hold', 'key_reused'.
--- amount: what was placed or captured; of 'insufficient' what the balance lacks cover for, of 'exceeds_hold' what is
--- left. The last columns show the hold as it is after the call.
+-- amount: the amount placed or captured; for 'insufficient', the amount that the balance had to cover; for
+-- 'exceeds_hold', what is left. The last columns show the hold after the call.
 create or replace function farebox.post_hold_entries(
   p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[],
   p_developer int[], p_tool text[], p_amount bigint[], p_seconds int[], p_final smallint[],
@@ -24,7 +24,7 @@ create or replace function farebox.post_hold_entries(
   remaining bigint, state smallint, placed_at timestamptz, expires_at timestamptz
 )
 language plpgsql volatile
--- One plan forever, of nested loops that probe indexes, as in post_charges.sql.
+-- A single plan of nested loops that probe indexes, as in post_charges.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -34,14 +34,14 @@ as $$
 #variable_conflict use_column
 declare
   c_max_age constant interval := '24 hours';
-  -- By hold.
+  -- Per hold.
   h_ids uuid[]; h_ledger smallint[]; h_consumer uuid[]; h_developer int[]; h_tool text[];
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
   h_placed timestamptz[]; h_expires timestamptz[]; h_is_changed boolean[]; h_is_extended boolean[];
-  -- By consumer: what it had, what it owes, and what this call adds.
+  -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
   c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[];
-  -- By entry.
+  -- Per entry.
   v_prior_is_same boolean[]; v_prior_id uuid[]; v_prior_amount bigint[]; v_prior_balance bigint[];
   v_prior_key smallint[];
   r_outcome text[] := array_fill(null::text, array[cardinality(p_kind)]);
@@ -53,9 +53,9 @@ declare
   c int; h int;
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
-  -- Every statement below has a new snapshot, so it sees what committed while these locks were waited for.
-  -- Holds are probed by their index however small the table was when the plan was made: by `= any (array[..])` and
-  -- no further condition here and in the update, by `limit 1` elsewhere.
+  -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Holds are
+  -- found by index probes, no matter how small the table was when the plan was made: through `= any (array[..])`
+  -- without further conditions here and in the update, and through `limit 1` elsewhere.
   perform 1 from unnest(p_hold, p_developer) as a(id, developer)
     join farebox.holds x on x.developer = any (array[a.developer]) and x.id = any (array[a.id])
     order by x.ledger, x.id for update of x;
@@ -87,7 +87,7 @@ begin
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
   join farebox.consumers x on x.ledger = a.ledger and x.id = a.id;
 
-  -- What the same keys did before. `limit 1` and the bounds on ids are those of post_charges.sql.
+  -- What the same keys did earlier. `limit 1` and the bounds on ids are those of post_charges.sql.
   select array_agg(p.is_same order by a.n), array_agg(p.id order by a.n), array_agg(p.amount order by a.n),
     array_agg(p.balance order by a.n), array_agg(p.key order by a.n)
   into v_prior_is_same, v_prior_id, v_prior_amount, v_prior_balance, v_prior_key
@@ -134,7 +134,7 @@ begin
       if p_amount[i] > v_usable then
         r_outcome[i] := 'insufficient';
         r_balance[i] := v_usable;
-        -- Whatever is left now, a charge of this size would ask for an automatic top-up too.
+        -- Regardless of the balance, a charge of this size would also request an automatic top-up.
         c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
         continue;
       end if;

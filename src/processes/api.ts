@@ -125,7 +125,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
-    topUps: { database, temporal, log },
+    topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
     invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
     webhooks: {
       database,

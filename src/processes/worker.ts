@@ -55,7 +55,6 @@ const STICKY_TIMEOUT = '2s';
 const SHUTDOWN_GRACE = '10s';
 
 const EVERY_WORKER = {
-  interceptors: { activity: [beatHearts, explainFailures] },
   shutdownGraceTime: SHUTDOWN_GRACE,
   // By default, heartbeats are sent only every 0.8 heartbeat timeouts, so a delay of a second would start a second
   // attempt.
@@ -75,7 +74,13 @@ export async function runWorker(
     onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
   });
   const temporal = createTemporalClient(config.temporal);
-  const relay = new Relay({ database, databaseUrl: config.databaseUrl, temporal, log });
+  const relay = new Relay({
+    database,
+    databaseUrl: config.databaseUrl,
+    temporal,
+    log,
+    leaseMs: config.relayLeaseMs,
+  });
   const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'expired holds could not be swept; they wait'),
   );
@@ -108,6 +113,7 @@ export async function runWorker(
     ]);
     const { namespace, taskQueue } = config.temporal;
     const stripe = createStripe(config.stripe);
+    const interceptors = { activity: [beatHearts, explainFailures(config.stepRetryMs)] };
     const worker = await Worker.create({
       connection,
       namespace,
@@ -135,6 +141,7 @@ export async function runWorker(
         ...createReconciliationActivities({
           database,
           stripe,
+          reviewAfterMs: config.reconcileReviewMs,
           nudges: {
             payment: (topUp) => reportPayment(temporal, topUp),
             reversal: (topUp) => reportReversal(temporal, topUp),
@@ -148,6 +155,7 @@ export async function runWorker(
         }),
       },
       ...EVERY_WORKER,
+      interceptors,
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     });
     const agentWorker = await Worker.create({
@@ -161,6 +169,7 @@ export async function runWorker(
       }),
       maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
       ...EVERY_WORKER,
+      interceptors,
     });
     const workers = [worker, agentWorker];
     const runs = workers.map((each) => each.run());

@@ -14,21 +14,19 @@ export interface Payable {
   readonly sessionExpiresAt: string | null;
 }
 
-/** Well below an activity's timeout, so that the reported error is Stripe's silence. */
-const TIMEOUT_MS = 10_000;
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
 /** `maxNetworkRetries` for callers that Temporal does not repeat. */
 export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): Stripe {
-  const { secretKey, apiBase } = config;
+  const { secretKey, apiBase, timeoutMs } = config;
   return new Stripe(secretKey, {
     ...(apiBase && {
       protocol: apiBase.protocol === 'http:' ? 'http' : 'https',
       host: apiBase.hostname,
       port: apiBase.port || (apiBase.protocol === 'http:' ? 80 : 443),
     }),
-    timeout: TIMEOUT_MS,
+    timeout: timeoutMs,
     maxNetworkRetries,
     telemetry: false,
   });

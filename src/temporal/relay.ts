@@ -10,13 +10,13 @@ import { sweep } from './sweep.ts';
 
 export interface RelayDeps extends OutboxDeps {
   readonly databaseUrl: string;
+  /** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
+  readonly leaseMs: number;
 }
 
 const BATCH = 50;
 /** A notification wakes the relay immediately; polling covers missed notifications and retries. */
 const POLL_MS = 1_000;
-/** Longer than a batch can take. After this, another relay takes the notices of one that died. */
-const LEASE_MS = 15_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
 
@@ -47,7 +47,7 @@ export class Relay {
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       try {
         await this.#sweep();
-        if ((await handOverNotices(this.#deps, BATCH, LEASE_MS)) === BATCH) continue;
+        if ((await handOverNotices(this.#deps, BATCH, this.#deps.leaseMs)) === BATCH) continue;
       } catch (error) {
         this.#deps.log.warn({ err: error }, 'could not read the outbox; its notices wait');
       }

@@ -14,6 +14,8 @@ export interface TopUps {
   readonly database: Database;
   readonly temporal: TemporalClient;
   readonly log: Logger;
+  /** How long the caller waits for a first answer of the processor. */
+  readonly answerMs: number;
 }
 
 export interface TopUpRequest {
@@ -43,9 +45,6 @@ export type TopUpResult =
   /** Nothing happened, and nothing will. */
   | { readonly kind: 'unavailable' };
 
-/** How long the caller waits for Stripe's first answer. */
-const ANSWER_TIMEOUT_MS = 10_000;
-
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
   const { consumer, method, amountMicros, idempotencyKey } = request;
@@ -60,7 +59,7 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   if (topUp.status !== 'pending' || topUp.sessionUrl !== null) return resultOf(topUp);
 
   const start = method === 'checkout' ? startCheckout : startDirectTopUp;
-  const answer = await start(deps.temporal, topUp, { timeoutMs: ANSWER_TIMEOUT_MS });
+  const answer = await start(deps.temporal, topUp, { timeoutMs: deps.answerMs });
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
     const err = answer.kind === 'unavailable' ? answer.error : undefined;
     deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');

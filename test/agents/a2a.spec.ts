@@ -1,4 +1,4 @@
-/** Agents that speak A2A, of 1.0 and of 0.3: messages, tasks that end at once, later, well and badly. */
+/** Agents that speak A2A 1.0 and 0.3: messages, and tasks that end at once, later, well and badly. */
 import assert from 'node:assert/strict';
 import type { AgentAnswer } from '../../src/agents/adapter.ts';
 import { callAgent } from '../../src/agents/call.ts';
@@ -12,7 +12,7 @@ interface Rpc {
   readonly params: Record<string, unknown>;
 }
 
-/** Members of a JSON-RPC answer. */
+/** Members of a JSON-RPC reply. */
 type Said = { readonly result: unknown } | { readonly error: object };
 type Say = (rpc: Rpc, call: AgentCall) => Said;
 
@@ -27,7 +27,7 @@ const task = (state: string, text?: string) => ({
     }),
   },
 });
-/** As 1.0 answers `SendMessage`. */
+/** The 1.0 reply to `SendMessage`. */
 const taskOf = (state: string, text?: string): Said => ({ result: { task: task(state, text) } });
 
 function rpcOf(seen: AgentCall | undefined): Rpc {
@@ -59,7 +59,7 @@ describe('an agent by a2a', () => {
 
   const methods = () => agent?.calls.map(({ body }) => (body as Rpc).method);
 
-  it('gets a message of 1.0 with the payload, the capability and the invocation’s id', async () => {
+  it('gets a 1.0 message with the payload, the capability and the invocation’s id', async () => {
     const answer = await call(
       (rpc) => ({
         result: {
@@ -85,13 +85,13 @@ describe('an agent by a2a', () => {
     assert.deepEqual(value.parts[0]?.data, { got: rpcOf(first).params });
   });
 
-  it('answers with the task when that is done', async () => {
+  it('answers with the finished task', async () => {
     const answer = await call(() => taskOf('TASK_STATE_COMPLETED', 'done'));
     assert.ok(answer.kind === 'answered', JSON.stringify(answer));
     assert.equal((answer.value as { id: string }).id, 'task-1');
   });
 
-  it('is asked about a task until that is done', async () => {
+  it('is polled until the task is done', async () => {
     const states = ['TASK_STATE_WORKING', 'TASK_STATE_COMPLETED'];
     const answer = await call((rpc) =>
       rpc.method === 'SendMessage'
@@ -120,7 +120,7 @@ describe('an agent by a2a', () => {
   }
 
   for (const code of [-32601, -32600, -32009]) {
-    it(`is spoken to in 0.3 when it answers ${code} to 1.0`, async () => {
+    it(`is called by 0.3 when it answers ${code} to 1.0`, async () => {
       const answer = await call((rpc) =>
         rpc.method === 'message/send'
           ? {
@@ -142,7 +142,7 @@ describe('an agent by a2a', () => {
     });
   }
 
-  it('is asked about a task of 0.3 in 0.3', async () => {
+  it('is polled by 0.3 for a 0.3 task', async () => {
     const says: Record<string, Said> = {
       SendMessage: methodNotFound,
       'message/send': {
@@ -158,7 +158,7 @@ describe('an agent by a2a', () => {
     assert.deepEqual(methods(), ['SendMessage', 'message/send', 'tasks/get']);
   });
 
-  it('has refused when it answers an error of its own', async () => {
+  it('has refused when it answers with its own error', async () => {
     const answer = await call(() => ({ error: { code: -32602, message: 'no such language' } }));
     assert.deepEqual(answer, {
       kind: 'failed',

@@ -1,4 +1,4 @@
-/** What comes of one attempt to have an agent do something, by each protocol and whatever the agent does. */
+/** The result of one attempt to call an agent, for each protocol and each behavior of the agent. */
 import assert from 'node:assert/strict';
 import { callAgent } from '../../src/agents/call.ts';
 import type { AgentAnswer, AgentRequest } from '../../src/agents/adapter.ts';
@@ -40,7 +40,7 @@ describe('an agent', () => {
     return agent;
   }
 
-  it('of a protocol that cannot be invoked is not called', async () => {
+  it('is not called when its protocol cannot be invoked', async () => {
     const agent = await agentThat(echo);
     assertFailed(await call(agent, { protocol: 'acp' }), 'protocol_not_supported', /"acp"/);
     assert.deepEqual(agent.calls, []);
@@ -48,14 +48,14 @@ describe('an agent', () => {
 
   for (const protocol of ['http', 'mcp', 'a2a']) {
     describe(`by ${protocol}`, () => {
-      it('on an address that is not public is not called', async () => {
+      it('is not called at an address that is not public', async () => {
         const agent = await agentThat(echo);
         const answer = await call(agent, { protocol }, { allowPrivate: false });
         assertFailed(answer, 'endpoint_not_allowed', /public address/);
         assert.deepEqual(agent.calls, []);
       });
 
-      it('is called again later when nobody is there', async () => {
+      it('is called again later when the connection fails', async () => {
         const agent = await agentThat(echo);
         await agent.stop();
         agents.pop();
@@ -65,7 +65,7 @@ describe('an agent', () => {
       });
 
       for (const status of [429, 500, 503]) {
-        it(`is called again later after ${status}, when it says`, async () => {
+        it(`is called again after ${status}, no sooner than it asks`, async () => {
           const agent = await agentThat(
             (_, response) => void response.writeHead(status, { 'retry-after': '3' }).end(),
           );
@@ -93,7 +93,7 @@ describe('an agent', () => {
         });
       }
 
-      it('is not followed to where it redirects', async () => {
+      it('is not followed to a redirect', async () => {
         const target = await agentThat(echo);
         const agent = await agentThat(
           (_, response) => void response.writeHead(307, { location: target.url }).end(),
@@ -102,12 +102,12 @@ describe('an agent', () => {
         assert.deepEqual(target.calls, []);
       });
 
-      it('may not answer more than a megabyte', async () => {
+      it('may not answer with more than a megabyte', async () => {
         const agent = await agentThat((_, response) => sendJson(response, 'x'.repeat(1_000_001)));
         assertFailed(await call(agent, { protocol }), 'answer_too_large', /1000000/);
       });
 
-      it('may not answer what is not JSON', async () => {
+      it('may not answer with anything but JSON', async () => {
         const agent = await agentThat((_, response) => {
           response.writeHead(200, { 'content-type': 'application/json' }).end('{"half":');
         });
@@ -117,7 +117,7 @@ describe('an agent', () => {
   }
 
   describe('by http', () => {
-    it('gets the capability, the payload, who calls, and the key of every attempt', async () => {
+    it('gets the capability, the payload, the caller, and the same key at every attempt', async () => {
       const agent = await agentThat(echo);
       const body = {
         invocationId: INVOCATION_ID,
@@ -130,7 +130,7 @@ describe('an agent', () => {
       assert.equal(agent.calls[0]?.method, 'POST');
     });
 
-    it('may answer any JSON, or nothing', async () => {
+    it('may answer with any JSON value, or with nothing', async () => {
       for (const value of [null, 0, '', 'text', [1], { a: { b: 'c' } }, false]) {
         const agent = await agentThat((_, response) => sendJson(response, value));
         assert.deepEqual(await call(agent), { kind: 'answered', value });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { AgentBody } from '../../src/schemas/agents.ts';
 
 export interface LabelledQuery {
-  /** Why it is not trivial: typo, (word) form, (word) order, sentence, identifier; or plain. */
+  /** Why the query is hard: typo, (word) form, (word) order, sentence, identifier; or plain. */
   readonly kind: string;
   readonly query: string;
-  /** Ids of the agents any of which is a right answer. */
+  /** Ids of the agents that are right answers. */
   readonly right: readonly string[];
 }
 

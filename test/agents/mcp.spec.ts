@@ -90,7 +90,7 @@ describe('an agent by mcp', () => {
         );
       }
 
-      it('answers with what the tool gives', async () => {
+      it('answers with the result of the tool', async () => {
         const answer = await call('double', { n: 21 });
         assert.ok(answer.kind === 'answered', JSON.stringify(answer));
         const { content, structuredContent } = answer.value as Record<string, unknown>;
@@ -120,7 +120,7 @@ describe('an agent by mcp', () => {
         assert.match(answer.error.code, /^agent_(refused|error)$/);
       });
 
-      it('refuses a tool that it does not have', async () => {
+      it('refuses a tool that does not exist', async () => {
         const answer = await call('treble', {});
         assert.ok(answer.kind === 'failed', JSON.stringify(answer));
         assert.match(answer.error.message, /treble/);
@@ -128,7 +128,7 @@ describe('an agent by mcp', () => {
     });
   }
 
-  it('has no session left when the calls are over', () => {
+  it('has no session left after the calls', () => {
     assert.deepEqual([...open], []);
   });
 });

@@ -1,4 +1,4 @@
-/** How well agents are found, measured over HTTP on a labelled set. */
+/** Measures over HTTP how well agents are found in a labelled set. */
 import assert from 'node:assert/strict';
 import { IntentReply, ResolveReply } from '../../src/schemas/agents.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -6,7 +6,7 @@ import { bodyOf, call } from '../support/http.ts';
 import { labelledAgents, labelledQueries, type LabelledQuery } from './labelled.ts';
 
 interface Found extends LabelledQuery {
-  /** Of the first right answer among five; 0 when there is none. */
+  /** Rank score of the first right answer among five; 0 without one. */
   readonly rank: number;
 }
 
@@ -33,7 +33,7 @@ describe('finding agents', () => {
     return { ...labelled, rank };
   };
 
-  it('is measured with enough queries of each kind, over enough agents, none labelled in vain', () => {
+  it('is measured with enough queries of each kind over enough agents, all with labels', () => {
     assert.ok(agents.length >= 60 && queries.length >= 100);
     const counts = Map.groupBy(queries, ({ kind }) => kind);
     for (const kind of ['plain', 'typo', 'form', 'order', 'sentence', 'identifier']) {
@@ -46,7 +46,7 @@ describe('finding agents', () => {
     );
   });
 
-  it('has a right agent among the first five for nine of ten queries of every kind', async () => {
+  it('lists a right agent among the first five for nine of ten queries of every kind', async () => {
     const found: Found[] = [];
     for (const labelled of queries) found.push(await find(labelled));
     for (const [kind, some] of [
@@ -87,7 +87,7 @@ describe('finding agents', () => {
   }
 });
 
-/** In whatever order and style: `text_to_speech` is as good as `speech.text.to`. */
+/** In any order and style: `text_to_speech` is as good as `speech.text.to`. */
 function wordsOf(name: string): string[] {
   return name.split(/[._]/).toSorted((a, b) => a.localeCompare(b));
 }

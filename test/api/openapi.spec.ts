@@ -1,4 +1,4 @@
-/** The OpenAPI document: the same as the table of routes, complete, and with examples that are true. */
+/** The OpenAPI document matches the table of routes, is complete, and has valid examples. */
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
 import { apiFiles } from '../../scripts/api-files.ts';
@@ -11,32 +11,32 @@ import { assertShape } from '../support/contract.ts';
 import { read } from '../tree/sources.ts';
 
 describe('the OpenAPI document', () => {
-  it("and the client's types are what `npm run generate` makes of the table of routes", async () => {
+  it('matches, like the client’s types, the output of `npm run generate`', async () => {
     for (const [path, content] of Object.entries(await apiFiles())) {
       assert.ok(read(path) === content, `${path} is out of date: npm run generate`);
     }
   });
 
-  it('has prose for each operation once', () => {
+  it('describes each operation in a text of its own', () => {
     const named = ENDPOINTS.map(({ operation }) => operation);
     assert.deepEqual(named.toSorted(), Object.keys(OPERATIONS).toSorted());
   });
 
-  it('has a schema for each name in a path', () => {
+  it('has a schema for each path parameter', () => {
     for (const { path, params = {} } of ENDPOINTS) {
       const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name);
       assert.deepEqual(Object.keys(params), names, path);
     }
   });
 
-  it('closes every object of a reply that has named members', () => {
+  it('closes every reply object that has named members', () => {
     for (const { path, replies } of ENDPOINTS) {
       if (replies === 'csv') continue;
       for (const schema of Object.values(replies)) assert.deepEqual(openParts(schema), [], path);
     }
   });
 
-  it('has an example that its schema allows for each body and each reply', () => {
+  it('has a valid example for each body and each reply', () => {
     for (const { body, replies } of ENDPOINTS) {
       const schemas = replies === 'csv' ? [] : Object.values(replies);
       for (const schema of body ? [body, ...schemas] : schemas) {
@@ -53,14 +53,14 @@ describe('GET /openapi.json', () => {
   });
   after(() => api?.stop());
 
-  it('is served to everybody, and may be cached', async () => {
+  it('is public and may be cached', async () => {
     const { status, headers, body } = await call(api, 'GET', '/openapi.json');
     assert.equal(status, 200);
     assert.equal(headers.get('cache-control'), 'public, max-age=300');
     assert.deepEqual(body, JSON.parse(read('docs/openapi.json')));
   });
 
-  it('names every path that the server has for programs', async () => {
+  it('lists every path that the server has for programs', async () => {
     const paths = Object.keys((JSON.parse(read('docs/openapi.json')) as { paths: object }).paths);
     for (const path of paths) {
       const { headers, status } = await call(api, 'PUT', path);
@@ -71,7 +71,7 @@ describe('GET /openapi.json', () => {
 });
 
 describe('GET /llms.txt', () => {
-  it('names every endpoint, and links to pages that there are', async () => {
+  it('lists every endpoint, and links to existing pages', async () => {
     const api = await startTestApi();
     try {
       const { status, body } = await call(api, 'GET', '/llms.txt');
@@ -88,7 +88,7 @@ describe('GET /llms.txt', () => {
   });
 });
 
-/** Objects with members that let others in. */
+/** Objects that have members and allow others. */
 function openParts(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   const { type, properties, additionalProperties } = value as TSchema & Record<string, unknown>;

@@ -1,6 +1,6 @@
 /**
- * `npm run test:api`: Schemathesis makes up requests from the OpenAPI document and sends them to a started
- * stack. No reply may be a 5xx, have a status that is not documented, or differ from its schema. Needs Python
+ * `npm run test:api`: Schemathesis generates requests from the OpenAPI document and sends them to a started
+ * stack. No reply may be a 5xx, have an undocumented status, or differ from its schema. Needs Python
  * 3.10 or newer with venv; installs the pinned packages of requirements.txt into a cache folder.
  */
 import { spawn } from 'node:child_process';
@@ -38,7 +38,7 @@ try {
   await mochaGlobalTeardown();
 }
 
-/** Once for each list of requirements; gives the program's path. */
+/** Runs once for each list of requirements; returns the program's path. */
 async function install(): Promise<string> {
   const version = hash('sha256', readFileSync(REQUIREMENTS)).slice(0, 12);
   const folder = join(import.meta.dirname, '../../node_modules/.cache', `schemathesis-${version}`);
@@ -75,7 +75,7 @@ function options(): string[] {
   return [...size, '--continue-on-failure', '--request-timeout', '20', '--no-color'];
 }
 
-/** Ids of what exists, by the path that reads it, and by the member that names it. */
+/** Ids of existing objects, by the path that reads them and by the member that names them. */
 async function makeOneOfEach(api: Server, account: TestAccount): Promise<Record<string, string>> {
   const { developerKey, consumerKey, legacyKey } = account;
   const legacy = { headers: { 'x-service-key': legacyKey } };

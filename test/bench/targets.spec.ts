@@ -1,10 +1,10 @@
-/** What the bench makes of its measurements: the best connection count, ratios within a round, targets. */
+/** How the bench evaluates its measurements: the best connection count, ratios within a round, targets. */
 import assert from 'node:assert/strict';
 import { bestOf, measureInTurn, median, type RowResult } from '../../bench/rounds.ts';
 import { TARGETS, withRivals } from '../../bench/targets.ts';
 import { readOptions } from '../../bench/options.ts';
 
-/** A row by its connection counts, each with a rate a round. */
+/** A row by its connection counts, each with one rate per round. */
 function row(key: string, rates: Readonly<Record<number, readonly number[]>>): RowResult {
   return {
     key,
@@ -28,7 +28,7 @@ describe('the bench', () => {
     assert.equal(best.connections, 128);
   });
 
-  it('divides within a round, each row at its own best connection count', () => {
+  it('compares within a round, each row at its own best connection count', () => {
     const rows = [
       row('U', { 64: [10, 10, 10], 256: [30, 40, 60] }),
       row('pgU', { 8: [10, 20, 30], 64: [1, 1, 1] }),
@@ -36,12 +36,12 @@ describe('the bench', () => {
     assert.deepEqual(valuesOf('single charges / debits by Postgres alone', rows), [3, 2, 2]);
   });
 
-  it('compares latencies where the target is about waiting', () => {
+  it('compares latencies where the target is a waiting time', () => {
     const rows = [row('L', { 1: [500] }), row('pgL', { 1: [1_000] })];
     assert.deepEqual(valuesOf('one connection, p50 / one debit by Postgres alone, p50', rows), [2]);
   });
 
-  it('takes two limits together as long as both of them take', () => {
+  it('gives two limits together the time that the slower one takes', () => {
     const name = 'single charges / bare Koa, then the charge statement';
     const limits = [row('K', { 64: [300, 200] }), row('F', { 2: [150, 200] })];
     assert.deepEqual(valuesOf(name, [row('U', { 64: [100, 50] }), ...limits]), [1, 0.5]);
@@ -52,16 +52,16 @@ describe('the bench', () => {
     assert.deepEqual(valuesOf('single charges / bare Koa', [row('U', { 64: [1] })]), []);
   });
 
-  it('has the middle of an even number of values between the two', () => {
+  it('takes the mean of the middle two of an even number of values', () => {
     assert.equal(median([4, 1, 3, 2]), 2.5);
   });
 
-  it('measures with a row what its targets compare it with', () => {
+  it('also measures the rows that a row’s targets are compared with', () => {
     assert.deepEqual(withRivals(['H']), ['H', 'pgH']);
     assert.deepEqual(withRivals(['U']), ['U', 'pgU', 'fastify', 'K', 'F']);
   });
 
-  it('measures every row at every connection count in each round, and one more before that does not count', async () => {
+  it('measures every row at every connection count in each round, after one round that does not count', async () => {
     const measured: string[] = [];
     const rows = ['a', 'b'].map((key) => ({
       key,
@@ -81,14 +81,14 @@ describe('the bench', () => {
     );
   });
 
-  it('calls a run partial when anything about it is smaller, and only then', () => {
+  it('calls a run partial only when it is smaller in some way', () => {
     assert.equal(readOptions([]).isPartial, false);
     assert.equal(readOptions(['--large', '--seed', '7']).isPartial, false);
     assert.equal(readOptions(['--rounds', '3']).isPartial, true);
     assert.equal(readOptions(['--rows', 'U']).isPartial, true);
   });
 
-  it('refuses a row that there is not, and numbers that are none', () => {
+  it('refuses rows that do not exist and values that are not numbers', () => {
     assert.throws(() => readOptions(['--rows', 'U,Z']), /there is no row Z/);
     assert.throws(() => readOptions(['--seconds', '0.5']), /--seconds must be an integer/);
   });

@@ -1,4 +1,4 @@
-/** The API reference in a real browser: it shows the document, calls the service, and loads nothing from elsewhere. */
+/** The API reference in a real browser: it shows the document, calls the service, and loads nothing from other hosts. */
 import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
 import type { TestAccount } from '../support/accounts.ts';
@@ -51,7 +51,7 @@ describe('the API reference at /docs', () => {
     assert.deepEqual(complaints, []);
   });
 
-  it('calls the service with the key that is typed into it', async () => {
+  it('calls the service with the key that the reader enters', async () => {
     await page.click('button.authorize');
     const consumer = page.locator('.auth-container', { hasText: 'consumerKey' });
     await consumer.getByRole('textbox').fill(account.consumerKey);

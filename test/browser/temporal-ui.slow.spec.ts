@@ -1,6 +1,6 @@
 /**
- * An operator with nothing but Temporal's own web page, in a real browser: finds a top-up that is stuck or was
- * terminated by a query, reads why, and mends it. `SCREENSHOTS=docs/images` writes the pictures of docs/runbook.md.
+ * An operator who has only Temporal's web page, in a real browser: finds a stuck or terminated top-up by a query,
+ * reads why, and fixes it. `SCREENSHOTS=docs/images` writes the pictures of docs/runbook.md.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { startBrowser } from '../support/browser.ts';
 import { until, type Server } from '../support/stack.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 
-/** The page draws itself slowly on a busy machine. */
+/** The page renders slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 60_000;
-/** A dialog blurs what is behind it, for which a machine without a graphics card takes a minute. */
+/** A dialog blurs its background, which takes a minute on a machine without a graphics card. */
 const PLAIN =
   '*, ::backdrop { backdrop-filter: none !important; filter: none !important; transition: none !important }';
 
@@ -58,7 +58,7 @@ describe('the Temporal UI and a top-up', function () {
     await page.locator('h1:has-text("top-up/tu_")').waitFor();
   }
 
-  /** What the workflow says of itself; the page shows it in a frame. */
+  /** The workflow's own description, which the page shows in a frame. */
   async function readDetails(picture?: string): Promise<string> {
     await page.locator('a:has-text("User Metadata"):visible').click();
     const texts = async () => {
@@ -81,7 +81,7 @@ describe('the Temporal UI and a top-up', function () {
     await page.locator(`[role=menuitem]:has-text("${action}"):visible`).click();
   }
 
-  /** `mend` comes right before it is sent: what is stuck also tries again by itself. */
+  /** `mend` runs right before the update is sent: a stuck workflow also retries by itself. */
   async function sendUpdate(
     name: string,
     { picture, mend }: { picture?: string; mend?: () => Promise<void> } = {},
@@ -115,7 +115,7 @@ describe('the Temporal UI and a top-up', function () {
     `);
   }
 
-  it('finds one that is stuck by the query, says why, and ends it by `retry` when the cause is mended', async () => {
+  it('finds a stuck one by the query, says why, and ends it by `retry` once the cause is fixed', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
     await harness.pay(topUp.sessionUrl);
@@ -136,7 +136,7 @@ describe('the Temporal UI and a top-up', function () {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('closes a checkout that nobody has paid by `cancel`', async () => {
+  it('closes an unpaid checkout by `cancel`', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await openFound('WorkflowType = "topUp" and WaitingFor = "payment"');
     assert.match(await readDetails(), /Waiting for the payment/);
@@ -147,7 +147,7 @@ describe('the Temporal UI and a top-up', function () {
     assert.equal(session.status, 'expired');
   });
 
-  it('starts one again that was terminated, and it is credited', async () => {
+  it('starts a terminated one again, which is then credited', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.control('webhooks', { mode: 'drop' });
     await harness.pay(topUp.sessionUrl);

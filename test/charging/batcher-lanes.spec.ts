@@ -1,4 +1,4 @@
-/** Developers share a lane, and charges that need a decision or a lock leave it: they hold up nobody else. */
+/** Developers share a lane. Charges that need a decision or a lock leave it, so that they hold up nobody else. */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ChargeDraft } from '../../src/store/charges/post-charges.ts';
@@ -18,7 +18,7 @@ const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
 };
 
 describe('the lanes of ChargeBatcher', () => {
-  it('serves developers in turn, however much one of them has waiting', async () => {
+  it('serves developers in turn, even when one of them has a long queue', async () => {
     const { post, flush } = openBatcher({ batchMax: 4 });
     const first = post(newDraft('first'));
     const inFlight = await flush(0);
@@ -34,7 +34,7 @@ describe('the lanes of ChargeBatcher', () => {
     await Promise.all(flood);
   });
 
-  it('refuses a developer whose share of the queue is full, and nobody else', async () => {
+  it('refuses a developer with a full share of the queue, and no other', async () => {
     const { post, flush } = openBatcher({ queueMaxByDeveloper: 2 });
     const answers = [post(newDraft('in flight'))];
     const inFlight = await flush(0);
@@ -46,7 +46,7 @@ describe('the lanes of ChargeBatcher', () => {
     await Promise.all(answers);
   });
 
-  it('goes on charging others while one charge is decided by itself, and keeps its consumer’s order', async () => {
+  it('goes on charging others while one charge is decided alone, and keeps its consumer’s order', async () => {
     const decided: string[] = [];
     const waiting = Promise.withResolvers<void>();
     const sent: string[][] = [];
@@ -75,7 +75,7 @@ describe('the lanes of ChargeBatcher', () => {
     assert.deepEqual(sent.flat(), ['left', 'other', 'again']);
   });
 
-  it('charges the neighbours of a locked consumer without it, and it as soon as it can', async () => {
+  it('charges the neighbors of a locked consumer at once, and that consumer as soon as possible', async () => {
     const lockedId = newDraft('').consumerId;
     let isLocked = true;
     const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
@@ -100,7 +100,7 @@ describe('the lanes of ChargeBatcher', () => {
     assert.deepEqual(failures, []);
   });
 
-  it('lets a charge of a consumer that stays locked go unmade after the deadline', async () => {
+  it('does not make a charge whose consumer stays locked past the deadline', async () => {
     const only = newDraft('held');
     const { post } = openBatcher({
       execute: refuse,

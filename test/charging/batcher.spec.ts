@@ -1,4 +1,4 @@
-/** The batcher against a ledger that answers when the test says so: order, bounds, and honest failures. */
+/** The batcher against a ledger that answers when the test tells it to: order, limits, and accurate failures. */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -26,7 +26,7 @@ describe('ChargeBatcher', () => {
     await assertPosted(answer, only);
   });
 
-  it('sends together, in order of arrival, what came while a statement was in flight', async () => {
+  it('sends together, in order of arrival, the charges that came while a statement was in flight', async () => {
     const { post, flush, flushes } = openBatcher();
     const drafts = ['a', 'b', 'c', 'd'].map((tool) => newDraft(tool));
     const first = post(drafts[0]!);
@@ -43,7 +43,7 @@ describe('ChargeBatcher', () => {
     );
   });
 
-  it('sends what waits before it answers what is decided', async () => {
+  it('sends waiting charges before it answers decided ones', async () => {
     const { post, flush, flushes } = openBatcher();
     const first = post(newDraft('first')).then(() => flushes.length);
     const one = await flush(0);
@@ -54,7 +54,7 @@ describe('ChargeBatcher', () => {
     assert.equal(await second, 2);
   });
 
-  it('has what the first statement left decided by the second, and nothing else', async () => {
+  it('sends only the charges that the first statement left undecided in a second one', async () => {
     const decided: string[] = [];
     const [a, b, c] = ['a', 'b', 'c'].map((tool) => newDraft(tool)) as [
       ChargeDraft,
@@ -74,7 +74,7 @@ describe('ChargeBatcher', () => {
     assert.deepEqual(decided, ['b']);
   });
 
-  it('keeps what the first statement made when the second one fails', async () => {
+  it('keeps the charges of the first statement when the second one fails', async () => {
     const [made, left] = [newDraft('made'), newDraft('left')];
     const { post } = openBatcher({
       execute: async (drafts) => drafts.map((each) => (each === left ? undefined : posted(each))),
@@ -88,7 +88,7 @@ describe('ChargeBatcher', () => {
     await assertFails(answers[1], 'not_made');
   });
 
-  it('has one statement in flight for a lane, and lanes that do not wait for each other', async () => {
+  it('has one statement in flight per lane, and lanes that do not wait for each other', async () => {
     const { post, flush, flushes } = openBatcher({ laneCount: 2 });
     const answers = [0, 1, 0, 1].map((consumer) => post(newDraft('x', { consumer })));
     const [even, odd] = [await flush(0), await flush(1)];
@@ -102,7 +102,7 @@ describe('ChargeBatcher', () => {
     await Promise.all(answers);
   });
 
-  it('sends no more in one statement than it may', async () => {
+  it('never sends more than the limit in one statement', async () => {
     const { post, flush } = openBatcher({ batchMax: 2 });
     const answers = ['a', 'b', 'c', 'd', 'e'].map((tool) => post(newDraft(tool)));
     const sizes: number[] = [];
@@ -147,7 +147,7 @@ describe('ChargeBatcher', () => {
     await after;
   });
 
-  it('never sends a charge whose client has gone', async () => {
+  it('never sends a charge whose client has disconnected', async () => {
     const { post, flush, flushes } = openBatcher();
     const abandoned = post(newDraft('abandoned'), gone);
     const waiting = post(newDraft('waiting'));
@@ -165,7 +165,7 @@ describe('ChargeBatcher', () => {
     assert.equal(flushes.length, 0);
   });
 
-  it('cannot say that a charge did nothing while its key was in flight', async () => {
+  it('never says that a charge did nothing while its key was in flight', async () => {
     const { post, flush, flushes } = openBatcher({ deadlineMs: 100 });
     const first = post(newDraft('first', { key: 'k' }));
     const one = await flush(0);
@@ -181,7 +181,7 @@ describe('ChargeBatcher', () => {
     assert.equal(flushes.length, 1);
   });
 
-  it('says that nothing happened when the statement was never sent', async () => {
+  it('reports that nothing happened when the statement was never sent', async () => {
     const { post, flush, failures } = openBatcher();
     const answers = [post(newDraft('a')), post(newDraft('b'))];
     const failure = new Error('connect ECONNREFUSED');
@@ -192,7 +192,7 @@ describe('ChargeBatcher', () => {
     assert.deepEqual(failures, [failure]);
   });
 
-  it('says that the outcome is unknown when the line was lost after the statement was sent', async () => {
+  it('reports an unknown outcome when the connection is lost after the statement was sent', async () => {
     const errors = [
       new Error('Connection terminated unexpectedly'),
       postgresError('08006'),
@@ -210,7 +210,7 @@ describe('ChargeBatcher', () => {
     }
   });
 
-  it('says that nothing happened when the database rolled back for want of a lock, time or memory', async () => {
+  it('reports that nothing happened when the database rolled back for want of a lock, time or memory', async () => {
     for (const code of ['40001', '40P01', '53200', '57014']) {
       const { post, flush, flushes } = openBatcher();
       const answers = [post(newDraft('a')), post(newDraft('b'))];
@@ -222,7 +222,7 @@ describe('ChargeBatcher', () => {
     }
   });
 
-  it('lets a charge that the database cannot take fail alone', async () => {
+  it('fails only the charge that the database rejects', async () => {
     const { post, flush, flushes } = openBatcher();
     const refused = postgresError('22P05');
     const [good, poison, better] = [newDraft('good'), newDraft('poison'), newDraft('better')];
@@ -259,7 +259,7 @@ describe('ChargeBatcher', () => {
     await assertPosted(answer, next);
   });
 
-  it('keeps each consumer’s order and gives each charge its own outcome, whatever arrives when', async () => {
+  it('keeps each consumer’s order and gives each charge its own outcome, for any arrival order', async () => {
     const anyArrival = fc.record({
       consumer: fc.nat(5),
       key: fc.option(fc.nat(2), { nil: undefined }),
@@ -299,7 +299,7 @@ describe('ChargeBatcher', () => {
             answers.push(assertPosted(post(each), each));
           }
           await Promise.all(answers);
-          // A key that is in flight makes its next charge wait, so only charges without one keep the order.
+          // A charge whose key is in flight waits, so only charges without a key keep the order.
           for (const { consumerId } of sent) {
             assert.deepEqual(withoutKey(decided, consumerId), withoutKey(sent, consumerId));
           }

@@ -1,4 +1,4 @@
-/** Rows kept in memory: read once, forgotten within a second of a change, and never trusted blindly. */
+/** Rows cached in memory: read once, dropped within a second of a change, and never trusted without polling. */
 import assert from 'node:assert/strict';
 import { FreshCache, type FreshCacheOptions } from '../../src/charging/fresh-cache.ts';
 import { until } from '../support/stack.ts';
@@ -44,7 +44,7 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
 }
 
 describe('FreshCache', () => {
-  it('has a row in memory once it was read', async () => {
+  it('keeps a row in memory once it was read', async () => {
     using opened = open();
     const { cache, reads } = opened;
     await cache.start();
@@ -54,7 +54,7 @@ describe('FreshCache', () => {
     assert.deepEqual(reads, [['a']]);
   });
 
-  it('lets go of what was used longest ago when it is full', async () => {
+  it('evicts the least recently used row when it is full', async () => {
     using opened = open({ entriesMax: 3 });
     const { cache } = opened;
     opened.insert('c', { value: 3 });
@@ -67,13 +67,13 @@ describe('FreshCache', () => {
     assert.deepEqual(kept, ['a', 'c', 'd']);
   });
 
-  it('trusts nothing before it has begun to ask for changes', async () => {
+  it('trusts nothing until it has begun to poll for changes', async () => {
     using opened = open();
     await opened.cache.load('a');
     assert.equal(opened.cache.peek('a'), undefined);
   });
 
-  it('reads in one query what is missed in one turn', async () => {
+  it('reads all rows that one turn missed in one query', async () => {
     using opened = open();
     const { cache, reads } = opened;
     await cache.start();
@@ -86,7 +86,7 @@ describe('FreshCache', () => {
     assert.deepEqual(reads, [['a', 'b', 'none']]);
   });
 
-  it('does not keep absence: a row that comes is seen at once', async () => {
+  it('does not cache absence: a new row is seen at once', async () => {
     using opened = open();
     const { cache, insert } = opened;
     await cache.start();
@@ -95,7 +95,7 @@ describe('FreshCache', () => {
     assert.deepEqual(await cache.load('new'), { value: 9 });
   });
 
-  it('forgets a row that changed elsewhere, within a second', async () => {
+  it('drops a row that changed elsewhere within a second', async () => {
     using opened = open();
     const { cache, change } = opened;
     await cache.start();
@@ -105,7 +105,7 @@ describe('FreshCache', () => {
     assert.deepEqual(await cache.load('a'), { value: 7 });
   });
 
-  it('forgets at once what it is told to', async () => {
+  it('drops at once a row that it is told to', async () => {
     using opened = open();
     const { cache } = opened;
     await cache.start();
@@ -114,7 +114,7 @@ describe('FreshCache', () => {
     assert.equal(cache.peek('a'), undefined);
   });
 
-  it('stops trusting itself when it cannot ask, goes to the database, and recovers', async () => {
+  it('stops trusting itself when it cannot poll, reads from the database, and recovers', async () => {
     using opened = open();
     const { cache, breakDown, errors, change } = opened;
     await cache.start();
@@ -129,7 +129,7 @@ describe('FreshCache', () => {
     await until(async () => (await cache.load('b')) && cache.peek('b'));
   });
 
-  it('fails who waits when the rows cannot be read, and reads again for the next', async () => {
+  it('fails the callers whose rows cannot be read, and reads again for the next', async () => {
     let outage: Error | undefined = new Error('away');
     using opened = open({
       load: async () => {
@@ -144,7 +144,7 @@ describe('FreshCache', () => {
     assert.deepEqual(await cache.load('a'), { value: 1 });
   });
 
-  it('uses a row that was long on its way once, and does not keep it', async () => {
+  it('uses a row whose read took long once, and does not keep it', async () => {
     using opened = open({
       load: async () => {
         const late = performance.now() + 510;
@@ -158,7 +158,7 @@ describe('FreshCache', () => {
     assert.equal(cache.peek('a'), undefined);
   });
 
-  it('keeps no more rows than it may', async () => {
+  it('never keeps more rows than its limit', async () => {
     using opened = open({ entriesMax: 1 });
     const { cache } = opened;
     await cache.start();

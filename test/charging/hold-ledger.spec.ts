@@ -1,4 +1,4 @@
-/** Group commit of holds: what goes together, in which order, and what becomes of it when the database fails. */
+/** Group commit of holds: which entries share a flush, in which order, and what happens when the database fails. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { HoldLedger, withTailOf, type HoldLedgerOptions } from '../../src/charging/hold-ledger.ts';
@@ -9,7 +9,7 @@ import { until } from '../support/stack.ts';
 const CONSUMER = { ledger: 0, consumerId: randomUUIDv7() };
 const DECIDED: HoldOutcome = { kind: 'unknown_hold' };
 
-/** As Postgres reports data that it cannot take. */
+/** How Postgres reports data that it rejects. */
 class DataError extends Error {
   readonly code = '22P05';
 }
@@ -32,7 +32,7 @@ function open(options: Partial<HoldLedgerOptions> = {}) {
     deadlineMs: 60_000,
     ...options,
   });
-  /** Resolves when the statement of that number is in flight, and ends it. */
+  /** Resolves when the statement with that number is in flight, with a function that ends it. */
   const end = async (number: number, error?: Error) => {
     const flush = await until(() => pending[number], { intervalMs: 1 });
     if (error) flush.reject(error);
@@ -42,7 +42,7 @@ function open(options: Partial<HoldLedgerOptions> = {}) {
 }
 
 describe('the hold ledger', () => {
-  it('sends together what waited for the flush in flight, in order, at most a batch', async () => {
+  it('sends the entries that waited for a flush together, in order, up to a batch', async () => {
     const { ledger, flushes, end } = open();
     const entries = Array.from({ length: 5 }, (_, n) => placing(CONSUMER, n + 1));
     const first = ledger.post(entries[0] as HoldEntry);
@@ -68,7 +68,7 @@ describe('the hold ledger', () => {
     );
   });
 
-  it('fails no neighbour of an entry that the database cannot take', async () => {
+  it('fails only the entry that the database rejects', async () => {
     const { ledger, end } = open();
     const posts = Promise.allSettled(
       [1, 2].map((micros) => ledger.post(placing(CONSUMER, micros))),
@@ -81,7 +81,7 @@ describe('the hold ledger', () => {
     assert.deepEqual(made, { status: 'fulfilled', value: DECIDED });
   });
 
-  it('tells everybody in the flush when the connection is lost, and sends nothing again', async () => {
+  it('tells every entry of the flush when the connection is lost, and sends nothing again', async () => {
     const { ledger, flushes, end } = open();
     const posts = Promise.allSettled(
       [1, 2].map((micros) => ledger.post(placing(CONSUMER, micros))),
@@ -95,7 +95,7 @@ describe('the hold ledger', () => {
     assert.equal(flushes.length, 1);
   });
 
-  it('settles by itself an entry whose consumer has a debt, and only that one waits for it', async () => {
+  it('processes an entry whose consumer has a debt alone, and only that one waits for it', async () => {
     const debt = Promise.withResolvers<HoldOutcome>();
     const { ledger } = open({
       execute: async () => [DECIDED, 'owing'],
@@ -107,7 +107,7 @@ describe('the hold ledger', () => {
     await assert.rejects(owing as Promise<HoldOutcome>, DataError);
   });
 
-  it('refuses at once what would wait behind too many', async () => {
+  it('refuses at once an entry that would wait behind too many', async () => {
     const { ledger, flushes, end } = open();
     const first = ledger.post(placing(CONSUMER, 1));
     await until(() => flushes.length === 1, { intervalMs: 1 });
@@ -117,7 +117,7 @@ describe('the hold ledger', () => {
     await Promise.all([first, ...waiting]);
   });
 
-  it('drops unsent what waited too long', async () => {
+  it('drops entries that waited too long, unsent', async () => {
     const { ledger, flushes, end } = open({ deadlineMs: 5 });
     const first = ledger.post(placing(CONSUMER, 1));
     await until(() => flushes.length === 1, { intervalMs: 1 });
@@ -130,7 +130,7 @@ describe('the hold ledger', () => {
     assert.equal(flushes.length, 1);
   });
 
-  it('has a hold in the lane of its consumer', async () => {
+  it('puts a hold into the lane of its consumer', async () => {
     const { ledger, flushes, end } = open({ laneCount: 16, batchMax: 10 });
     const posts = [
       ledger.post(placing(CONSUMER, 1)),

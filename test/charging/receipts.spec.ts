@@ -1,4 +1,4 @@
-/** Receipts: what they say, that anybody with the key can check it, and that nobody can change it. */
+/** Receipts: their text, that anyone with the key can verify it, and that nobody can change it. */
 import assert from 'node:assert/strict';
 import { createHmac, hkdfSync } from 'node:crypto';
 import * as fc from 'fast-check';
@@ -33,7 +33,7 @@ const anyCharge: fc.Arbitrary<ReceiptSubject> = fc.record({
   receiptKey: fc.constantFrom(1, 2),
 });
 
-/** Any UTF-16, halves of surrogate pairs too. */
+/** Any UTF-16, including lone surrogates. */
 const anyText = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) });
 
 function partsOf(receipt: string): [algorithm: string, key: string, payload: string, mac: string] {
@@ -42,7 +42,7 @@ function partsOf(receipt: string): [algorithm: string, key: string, payload: str
   return parts as ReturnType<typeof partsOf>;
 }
 
-/** As a developer verifies offline, with nothing of ours but the key. */
+/** How a developer verifies offline, with the key alone. */
 function macOf(receipt: string, key: string): string {
   const [algorithm, id, payload] = partsOf(receipt);
   return createHmac('sha256', Buffer.from(key, 'base64url'))
@@ -55,7 +55,7 @@ function keyOf(who: ReceiptSigner, developerId: string, id: number): string {
 }
 
 describe('receipts', () => {
-  it('say what was charged, in a form that never changes', () => {
+  it('state the charge in a form that never changes', () => {
     const receipt = signer.sign(CHARGE);
     const [algorithm, key, payload, mac] = partsOf(receipt);
     assert.deepEqual([algorithm, key], ['hmac_sha256', '1']);
@@ -71,7 +71,7 @@ describe('receipts', () => {
     assert.equal(signer.sign(CHARGE), receipt);
   });
 
-  it('are signed by HMAC-SHA-256 under the key that their developer is shown', () => {
+  it('are signed by HMAC-SHA-256 with the key that their developer is shown', () => {
     fc.assert(
       fc.property(anyCharge, (charge) => {
         const receipt = rotated.sign(charge);
@@ -100,7 +100,7 @@ describe('receipts', () => {
     );
   });
 
-  it('do not hold with any one character changed, added or missing', () => {
+  it('are invalid with any one character changed, added or missing', () => {
     const receipt = signer.sign(CHARGE);
     const anyCharacter = fc.constantFrom('0', 'A', 'z', '-', '_', '.', '=', '\n', 'é');
     fc.assert(
@@ -118,7 +118,7 @@ describe('receipts', () => {
     );
   });
 
-  it('have one spelling: the same words signed again in another order do not hold', () => {
+  it('have one spelling: the same fields signed in another order are invalid', () => {
     const key = keyOf(signer, CHARGE.developerId, 1);
     const said = JSON.parse(
       Buffer.from(partsOf(signer.sign(CHARGE))[2], 'base64url').toString(),
@@ -142,7 +142,7 @@ describe('receipts', () => {
     assert.equal(signer.verify(forged), undefined);
   });
 
-  it('keep their bytes and stay good when a new secret signs what is new', () => {
+  it('keep their bytes and stay valid when a new secret signs new ones', () => {
     assert.equal(signer.activeKey, 1);
     assert.equal(rotated.activeKey, 2);
     const receipt = signer.sign(CHARGE);
@@ -152,13 +152,13 @@ describe('receipts', () => {
     assert.equal(keyOf(rotated, CHARGE.developerId, 1), keyOf(signer, CHARGE.developerId, 1));
   });
 
-  it('of a secret that is not known do not hold, and are not signed in silence', () => {
+  it('are invalid under an unknown secret, which never signs silently', () => {
     const unknown = rotated.sign({ ...CHARGE, receiptKey: 2 });
     assert.equal(signer.verify(unknown), undefined);
     assert.throws(() => signer.sign({ ...CHARGE, receiptKey: 2 }), /secret number 2/);
   });
 
-  it('are any text at all without harm', () => {
+  it('may be any text without harm', () => {
     fc.assert(
       fc.property(anyText, fc.json(), (text, json) => {
         const payload = Buffer.from(json).toString('base64url');

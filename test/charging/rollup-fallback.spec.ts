@@ -1,4 +1,4 @@
-/** The API without any worker: tails that grew long are shortened all the same, and reads stay exact. */
+/** The API without any worker: long tails are still shortened, and reads stay exact. */
 import assert from 'node:assert/strict';
 import { EarningsReply } from '../../src/schemas/earnings.ts';
 import {
@@ -10,7 +10,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
-describe('tails that no worker empties', () => {
+describe('tails while no worker runs', () => {
   let api: TestApi;
   let harness: EarningsHarness;
   let developer: Party;
@@ -31,8 +31,8 @@ describe('tails that no worker empties', () => {
     return bodyOf(answer, 200, EarningsReply).totalEarnings;
   };
 
-  it('are shortened by API processes once they are long, each row by one of them', async () => {
-    // As days of flushes leave them.
+  it('are shortened by API processes once they are long, each row by one process', async () => {
+    // As days of flushes would leave them.
     await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
        select 0, $1, date_bin('1 minute', now() - n * interval '10 seconds', 'epoch'), 'search', 1, 1

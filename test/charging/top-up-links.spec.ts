@@ -1,4 +1,4 @@
-/** A top-up link says what was put into it, for as long as its secret is kept, and to the byte. */
+/** A top-up link returns exactly its contents, to the byte, for as long as its secret is kept. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../src/charging/top-up-links.ts';
@@ -17,7 +17,7 @@ describe('a top-up link', () => {
   const token = (micros: number) =>
     tokenOf(links.urlFor(consumerId, developerId, asMicros(micros)));
 
-  it('names the consumer and the developer, and ends in an hour', () => {
+  it('names the consumer and the developer, and expires in an hour', () => {
     const read = links.read(token(7_000_000));
     assert.equal(read?.consumerId, consumerId);
     assert.equal(read?.developerId, developerId);
@@ -39,7 +39,7 @@ describe('a top-up link', () => {
     });
   }
 
-  it('is refused with any of its characters changed, cut off or added', () => {
+  it('is refused with any of its characters changed, removed or added', () => {
     const good = token(1);
     for (let at = 0; at < good.length; at += 1) {
       const other = good[at] === 'A' ? 'B' : 'A';
@@ -51,7 +51,7 @@ describe('a top-up link', () => {
     }
   });
 
-  it('holds after a rotation while its secret is kept, and not with another one', () => {
+  it('stays valid after a rotation only while its secret is kept', () => {
     const rotated = new TopUpLinks(new Map([...SECRETS, [2, 'b'.repeat(32)]]), 'https://x.example');
     assert.equal(rotated.read(token(1))?.consumerId, consumerId);
     const stranger = new TopUpLinks(new Map([[1, 'c'.repeat(32)]]), 'https://x.example');

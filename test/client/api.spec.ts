@@ -1,4 +1,4 @@
-/** The client against the real API: what it promises must hold for the service that it is made for. */
+/** The client against the real API: its promises must hold for the actual service. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, usd, type Charge } from '@farebox/client';
 import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
@@ -42,7 +42,7 @@ describe('client: against the API', () => {
     assert.equal(new Date(charge.createdAt).toISOString(), charge.createdAt);
   });
 
-  it('charges the same key once, and says the second time that it is a replay', async () => {
+  it('charges once for a key, and marks the second answer as a replay', async () => {
     const request = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
     const first = await farebox.charge({ ...request, idempotencyKey: 'job 7' });
     const second = await farebox.charge({ ...request, idempotencyKey: 'job 7' });
@@ -54,7 +54,7 @@ describe('client: against the API', () => {
     });
   });
 
-  it('gives a charge back, part by part, and no more of it than there was', async () => {
+  it('refunds a charge part by part, up to its amount', async () => {
     const before = await balance();
     const request = { apiKey: account.consumerKey, tool: 'search', amount: 1 };
     const { id: chargeId } = await farebox.charge(request);
@@ -74,7 +74,7 @@ describe('client: against the API', () => {
     assert.equal(await balance(), before);
   });
 
-  it('refuses a charge larger than the balance, with what is missing and where to get it', async () => {
+  it('refuses a charge larger than the balance, with the shortfall and the top-up link', async () => {
     const has = await balance();
     const request = { apiKey: account.consumerKey, tool: 'search', amount: 1_000 };
     await assert.rejects(farebox.charge(request), (error) => {
@@ -91,7 +91,7 @@ describe('client: against the API', () => {
     assert.equal(await balance(), has);
   });
 
-  it('tells a bad consumer key from a bad secret key', async () => {
+  it('distinguishes a bad consumer key from a bad secret key', async () => {
     const { consumerKey, developerKey } = account;
     await assert.rejects(chargeWith(developerKey, `${consumerKey}x`), { code: 'invalid_api_key' });
     await assert.rejects(chargeWith(developerKey, developerKey), { code: 'invalid_api_key' });
@@ -109,7 +109,7 @@ describe('client: against the API', () => {
     assert.equal(Math.round((before - charge.balance) * 1e6), 333_334);
   });
 
-  it('charges by the unit, exactly, where floats are refused by name', async () => {
+  it('charges by the unit exactly, where a float is refused with a reason', async () => {
     const request = { apiKey: account.consumerKey, tool: 'search' };
     await assert.rejects(farebox.charge({ ...request, amount: 3 * 0.07 }), {
       code: 'invalid_amount',
@@ -177,7 +177,7 @@ describe('client: against the API', () => {
     assert.equal(left.balance, 40);
   }
 
-  it('finds out by the same key what became of a charge whose answer never came', async () => {
+  it('finds out by the same key what happened to a charge whose answer was lost', async () => {
     const { consumerKey: apiKey, developerKey: secretKey } = await createAccount(stack.env, 10);
     const options = { secretKey, baseUrl: stack.api.url };
     const hasty = new Farebox({ ...options, timeoutMs: 200, maxRetries: 1 });

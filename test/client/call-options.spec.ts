@@ -1,4 +1,4 @@
-/** What a single call may have of its own: a time-out, and a signal that ends it. */
+/** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxConsumer, type CallOptions, type FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
@@ -22,8 +22,8 @@ async function service(...script: [Step, ...Step[]]) {
   return Object.assign(scripted, { farebox });
 }
 
-describe('client: a call with a time-out of its own', () => {
-  it('ends within it, whatever the client’s is', async () => {
+describe('client: a call with its own timeout', () => {
+  it('ends within it, regardless of the client’s', async () => {
     await using api = await service(silence);
     const calls = [
       (options: CallOptions) => api.farebox({ maxRetries: 0 }).charge(search, options),
@@ -40,7 +40,7 @@ describe('client: a call with a time-out of its own', () => {
   });
 
   for (const timeoutMs of [0, -1, 1.5, '1', 2 ** 31]) {
-    it(`refuses ${timeoutMs} as one`, async () => {
+    it(`refuses ${timeoutMs} as its timeout`, async () => {
       await using api = await service(charged);
       const options = { timeoutMs: timeoutMs as number };
       await assert.rejects(api.farebox().charge(search, options), TypeError);
@@ -54,7 +54,7 @@ describe('client: a call with a signal', () => {
   for (const coalesce of [true, false]) {
     const how = coalesce ? 'together with others' : 'alone';
 
-    it(`leaves a charge that was sent ${how} unknown, and names the key to find out`, async () => {
+    it(`reports a charge that was sent ${how} as unknown, with the key to find out`, async () => {
       await using api = await service(silence);
       const caller = new AbortController();
       const charging = raised(api.farebox({ coalesce }).charge(search, { signal: caller.signal }));
@@ -67,7 +67,7 @@ describe('client: a call with a signal', () => {
       assert.equal(api.seen.length, 1);
     });
 
-    it(`sends no charge ${how} when it came before`, async () => {
+    it(`sends no charge ${how} when it was aborted before`, async () => {
       await using api = await service(charged);
       const signal = AbortSignal.abort();
       const error = await raised(api.farebox({ coalesce }).charge(search, { signal }));
@@ -75,7 +75,7 @@ describe('client: a call with a signal', () => {
       assert.equal(api.seen.length, 0);
     });
 
-    it(`is not retried after it, ${how}`, async () => {
+    it(`is not retried after an abort, ${how}`, async () => {
       await using api = await service(refusal(503, 'service_unavailable', {}, '30'), charged);
       const caller = new AbortController();
       const farebox = api.farebox({ coalesce });
@@ -88,7 +88,7 @@ describe('client: a call with a signal', () => {
     });
   }
 
-  it('never sends a charge that waited behind others', async () => {
+  it('never sends a charge that was aborted while it waited behind others', async () => {
     const waiting: (() => void)[] = [];
     const held: Step = (...asked) => void waiting.push(() => charged(...asked));
     await using api = await service(held, held, charged);
@@ -106,7 +106,7 @@ describe('client: a call with a signal', () => {
     assert.equal(api.seen.length, 2);
   });
 
-  it('is no unavailability: the tool does not run unpaid', async () => {
+  it('does not count an abort as unavailability: the tool does not run unpaid', async () => {
     await using api = await service(silence);
     const farebox = api.farebox();
     const signal = AbortSignal.abort();
@@ -114,7 +114,7 @@ describe('client: a call with a signal', () => {
     assert.equal((await raised(farebox.charge(request, { signal }))).code, 'aborted');
   });
 
-  it('ends refunds, reads and lists as well', async () => {
+  it('aborts refunds, reads and lists as well', async () => {
     await using api = await service(answer(200, { charges: [{}], hasMore: true, nextCursor: 'x' }));
     const options = { signal: AbortSignal.abort() };
     const farebox = api.farebox();
@@ -132,7 +132,7 @@ describe('client: a call with a signal', () => {
 });
 
 describe('client: an error', () => {
-  it('is whole in a structured log: message and cause, and no key', async () => {
+  it('appears complete in a structured log: message and cause, and no key', async () => {
     await using api = await service(silence);
     await api.close();
     const error = await raised(api.farebox().charge(search));
@@ -147,14 +147,14 @@ describe('client: an error', () => {
     assert.doesNotMatch(JSON.stringify(logged), /fare_[cs]k/);
   });
 
-  it('has the status of a key that is missing, though nothing was sent', async () => {
+  it('has the status of a missing key, though nothing was sent', async () => {
     await using api = await service(charged);
     const error = await raised(api.farebox().charge({ ...search, apiKey: undefined }));
     assert.deepEqual([error.code, error.status], ['invalid_api_key', 401]);
     assert.match(error.message, /missing, or .* more than one/);
   });
 
-  it('tells a key of the other side when the client is made', () => {
+  it('reports a key of the wrong side when the client is created', () => {
     const baseUrl = 'http://127.0.0.1';
     assert.throws(
       () => new Farebox({ secretKey: search.apiKey, baseUrl }),

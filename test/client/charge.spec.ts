@@ -1,4 +1,4 @@
-/** What charge() makes of each way in which the network or the service can answer. */
+/** How charge() handles each way in which the network or the service can answer. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import {
@@ -53,13 +53,13 @@ describe('client: a charge', () => {
     assert.deepEqual(request.body, { ...search, metadata });
   });
 
-  it('keeps a path in the base URL', async () => {
+  it('keeps the path of the base URL', async () => {
     await using api = await service(charged);
     await api.farebox({ baseUrl: `${api.url}/billing/?x=1` }).charge(search);
     assert.equal(api.seen[0]?.path, '/billing/v1/charges');
   });
 
-  it('leaves the amount out when there is none, so that the registered price is charged', async () => {
+  it('omits the amount when none is given, so that the registered price is charged', async () => {
     await using api = await service(charged);
     await api.farebox().charge({ apiKey, tool: 'search' });
     assert.deepEqual(api.seen[0]?.body, { apiKey, tool: 'search' });
@@ -73,7 +73,7 @@ describe('client: a charge', () => {
     assert.notEqual(api.keys[0], api.keys[1]);
   });
 
-  it('sends the idempotency key that it is given, and says when the charge existed', async () => {
+  it('sends the given idempotency key, and says when the charge existed', async () => {
     await using api = await service(answer(201, CHARGE, { 'idempotency-replayed': 'true' }));
     const charge = await api.farebox().charge({ ...search, idempotencyKey: 'job-7' });
     assert.equal(charge.replayed, true);
@@ -82,7 +82,7 @@ describe('client: a charge', () => {
 });
 
 describe('client: a refusal', () => {
-  it('raises insufficient_balance with what the consumer needs to know', async () => {
+  it('raises insufficient_balance with everything that the consumer needs to know', async () => {
     const facts = { balance: 0.01, required: 0.02, shortfall: 0.01, topUpUrl: 'http://x/top-up' };
     await using api = await service(refusal(402, 'insufficient_balance', facts));
     const error = await raised(api.farebox().charge(search));
@@ -135,7 +135,7 @@ describe('client: a refusal', () => {
     });
   }
 
-  it('passes any other code on and is no unavailability', async () => {
+  it('passes on any other code, and does not count it as unavailability', async () => {
     await using api = await service(refusal(401, 'invalid_secret_key', { param: 'Authorization' }));
     const farebox = api.farebox({ onUnavailable: 'run_unpaid' });
     const error = await raised(farebox.charge(search));
@@ -149,7 +149,7 @@ describe('client: a refusal', () => {
     assert.equal((await raised(farebox.charge(search))).code, 'insufficient_balance');
   });
 
-  it('is known as a FareboxError of another copy of the package', async () => {
+  it('is recognized as a FareboxError by another copy of the package', async () => {
     const copy = (await import(`${import.meta.resolve('@farebox/client')}?copy`)) as {
       Farebox: typeof Farebox;
     };
@@ -194,7 +194,7 @@ describe('client: retries', () => {
     ['in seconds', () => '60'],
     ['as a date', () => new Date(Date.now() + 60_000).toUTCString()],
   ] as const) {
-    it(`raises at once when Retry-After ${form} is past its deadline`, async () => {
+    it(`raises at once when Retry-After ${form} is past the deadline`, async () => {
       await using api = await service(refusal(429, 'rate_limited', {}, retryAfter()));
       const error = await raised(api.farebox().charge(search));
       assertHas(error, { code: 'rate_limited', outcome: 'not_charged' });
@@ -228,7 +228,7 @@ describe('client: retries', () => {
 });
 
 describe('client: an unavailable service', () => {
-  it('raises service_unavailable, not charged, when nobody listens', async () => {
+  it('raises service_unavailable, not charged, when nothing listens', async () => {
     const api = await service(charged);
     await api.close();
     const error = await raised(api.farebox().charge(search));
@@ -248,7 +248,7 @@ describe('client: an unavailable service', () => {
     ['an answer that is not of Farebox', 'not_charged', [answer(404, '<h1>Not found</h1>')]],
   ];
   for (const [name, outcome, script] of outcomes) {
-    it(`says that ${name} is ${outcome}`, async () => {
+    it(`reports ${name} as ${outcome}`, async () => {
       await using api = await service(...script);
       const error = await raised(api.farebox().charge(search));
       assertHas(error, { code: 'service_unavailable', outcome });
@@ -256,13 +256,13 @@ describe('client: an unavailable service', () => {
     });
   }
 
-  it('knows that nothing was charged when the answer after a lost one is 402', async () => {
+  it('reports not charged when the retry after a lost answer gets 402', async () => {
     await using api = await service(droppedLine, refusal(402, 'insufficient_balance'));
     const error = await raised(api.farebox().charge(search));
     assertHas(error, { code: 'insufficient_balance', outcome: 'not_charged' });
   });
 
-  it('leaves a lost charge unknown when the key is refused after it', async () => {
+  it('reports a lost charge as unknown when its key is refused afterwards', async () => {
     await using api = await service(droppedLine, refusal(401, 'invalid_api_key'));
     const error = await raised(api.farebox().charge(search));
     assertHas(error, { code: 'invalid_api_key', outcome: 'unknown' });
@@ -278,7 +278,7 @@ describe('client: an unavailable service', () => {
     assert.equal(result.error.outcome, 'not_charged');
   });
 
-  it('lets a single call choose', async () => {
+  it('lets a single call override the setting', async () => {
     const api = await service(charged);
     await api.close();
     const result = await new Farebox({ secretKey, baseUrl: api.url }).charge({
@@ -292,7 +292,7 @@ describe('client: an unavailable service', () => {
 });
 
 describe('client: keys', () => {
-  it('appear in no error and not in the printed client', async () => {
+  it('appear neither in errors nor in the printed client', async () => {
     await using api = await service(
       refusal(402, 'insufficient_balance'),
       refusal(401, 'invalid_api_key'),
@@ -307,7 +307,7 @@ describe('client: keys', () => {
     for (const text of texts) assert.doesNotMatch(text, /theDeveloper|theConsumer/);
   });
 
-  it('that no header can carry are refused when the client is made, unseen', () => {
+  it('that no header can carry are refused when the client is created, and not shown', () => {
     assert.throws(
       () => new Farebox({ secretKey: 'fare_sk_live_the\nDeveloper', baseUrl: 'http://x' }),
       (error: Error) => error instanceof TypeError && !error.message.includes('Developer'),

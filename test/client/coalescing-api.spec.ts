@@ -1,4 +1,4 @@
-/** Coalesced charges against the real API: few requests, and books that are exact whatever happens. */
+/** Coalesced charges against the real API: few requests, and books that are exact under every failure. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
 import {
@@ -63,7 +63,7 @@ describe('client: concurrent charges against the API', () => {
     assert.equal(await balanceOf(account), 0);
   });
 
-  it('are the same charges as those sent alone', async () => {
+  it('are the same charges as those sent one by one', async () => {
     const account = await createAccount(stack.env, 10);
     const options = { secretKey: account.developerKey, baseUrl: stack.api.url };
     const requests = ['a', 'b c', 'd,e'].map((idempotencyKey) => ({

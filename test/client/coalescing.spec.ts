@@ -1,4 +1,4 @@
-/** Concurrent calls go together, and still each has its own key, answer, error and deadline. */
+/** Concurrent calls share requests, and each still has its own key, answer, error and deadline. */
 import assert from 'node:assert/strict';
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { Farebox, type FareboxError, type Charge, type FareboxOptions } from '@farebox/client';
@@ -48,7 +48,7 @@ function keysOf(charges: readonly SeenCharge[] | undefined): string[] {
   return (charges ?? []).map(({ idempotencyKey }) => idempotencyKey);
 }
 
-/** A step that answers when it is told to. */
+/** A step that answers when the test tells it to. */
 function held(step: Step): { step: Step; release: () => void } {
   const waiting: (() => void)[] = [];
   return {
@@ -91,7 +91,7 @@ describe('client: concurrent charges', () => {
     assert.equal(api.seen[1].headers['idempotency-key'], undefined);
   });
 
-  it('are shared out evenly when there are many', async () => {
+  it('are spread evenly over several requests when there are many', async () => {
     await using api = await service(makeAll);
     const keys = names(101);
     await Promise.all(chargeAll(api.farebox(), keys));
@@ -103,7 +103,7 @@ describe('client: concurrent charges', () => {
     assert.deepEqual(sent.flat(), keys);
   });
 
-  it('wait while requests are in flight, and go together in the next', async () => {
+  it('wait while requests are in flight, and share the next one', async () => {
     const gate = held(makeAll);
     await using api = await service(gate.step);
     const farebox = api.farebox();
@@ -123,7 +123,7 @@ describe('client: concurrent charges', () => {
     assert.equal(api.seen.length, REQUESTS_MAX + 1);
   });
 
-  it('are not held up by a line that hangs', async () => {
+  it('are not held up by a connection that hangs', async () => {
     const hanging = Array.from({ length: REQUESTS_MAX }, () => silence);
     await using api = await service(...(hanging as [Step]), makeAll);
     const farebox = api.farebox({ timeoutMs: 60_000, maxRetries: 0 });
@@ -137,7 +137,7 @@ describe('client: concurrent charges', () => {
     await Promise.all([Promise.allSettled(stuck), api.close()]);
   });
 
-  it('have at most a thousand members and far less than the largest body in a request', async () => {
+  it('share requests of at most a thousand members, each far below the largest body', async () => {
     await using api = await service(makeAll);
     const farebox = api.farebox();
     const all = await Promise.all(chargeAll(farebox, names(2_500)));
@@ -152,7 +152,7 @@ describe('client: concurrent charges', () => {
     assert.ok(api.seen.length < 10, `${api.seen.length} requests`);
   });
 
-  it('may have the longest time-outs that there are', async () => {
+  it('may have the longest possible timeouts', async () => {
     await using api = await service(makeAll);
     const farebox = api.farebox({ timeoutMs: 2 ** 31 - 1, maxRetries: 9 });
     await Promise.all(chargeAll(farebox, names(2)));
@@ -169,13 +169,13 @@ describe('client: concurrent charges', () => {
     assert.throws(() => api.farebox({ coalesce: 'no' as never }), TypeError);
   });
 
-  it('that are given the same key go together as well', async () => {
+  it('share a request also when they have the same key', async () => {
     await using api = await service(makeAll);
     const charges = await Promise.all(chargeAll(api.farebox(), ['job', 'job']));
     assert.deepEqual(charges[0], charges[1]);
   });
 
-  it('do not suffer from one that JSON cannot carry', async () => {
+  it('are unaffected by one that JSON cannot represent', async () => {
     await using api = await service(makeAll);
     const farebox = api.farebox();
     const metadata: Record<string, never> = {};
@@ -188,8 +188,8 @@ describe('client: concurrent charges', () => {
   });
 });
 
-describe('client: the answers to charges that went together', () => {
-  it('are each its own: a refusal touches no neighbour', async () => {
+describe('client: the answers to charges that shared a request', () => {
+  it('are their own: a refusal does not affect the others', async () => {
     const decided: Record<string, (charge: SeenCharge) => Decision> = {
       poor: () => ({ status: 402, ...error('insufficient_balance') }),
       again: (charge) => ({ ...made(charge), replayed: true }),
@@ -245,7 +245,7 @@ describe('client: the answers to charges that went together', () => {
     ['results that are none', answer(200, { results: [null, null, 7] })],
   ];
   for (const [name, step] of lost) {
-    it(`are unknown for each after ${name}, and asked for again by its own key`, async () => {
+    it(`are unknown for each after ${name}, and each is retried with its own key`, async () => {
       await using api = await service(step, makeAll);
       const charges = await Promise.all(chargeAll(api.farebox({ timeoutMs: 500 }), names(3)));
       assert.equal(new Set(charges.map(({ id }) => id)).size, 3);
@@ -256,7 +256,7 @@ describe('client: the answers to charges that went together', () => {
     });
   }
 
-  it('come after the Retry-After of a request that was put off', async () => {
+  it('come after the Retry-After of a request that was refused for now', async () => {
     await using api = await service(refusal(503, 'service_unavailable', {}, '1'), makeAll);
     const start = performance.now();
     await Promise.all(chargeAll(api.farebox(), names(2)));
@@ -271,7 +271,7 @@ describe('client: the answers to charges that went together', () => {
     assert.equal(api.seen.length, 1);
   });
 
-  it('are not waited for past the deadline, also behind requests that hang', async () => {
+  it('are not awaited past the deadline, also behind requests that hang', async () => {
     await using api = await service(silence);
     const farebox = api.farebox({ timeoutMs: 300, maxRetries: 0 });
     const start = performance.now();

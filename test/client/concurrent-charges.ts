@@ -1,4 +1,4 @@
-/** Forty charges at once through one client, as a process of its own: for runtimes other than the tests'. */
+/** Forty charges at once through one client, in a separate process: for runtimes other than Node. */
 import { Farebox } from '@farebox/client';
 
 const farebox = new Farebox();

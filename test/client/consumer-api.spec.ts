@@ -22,7 +22,7 @@ describe('client: the consumer’s side', function () {
   });
   after(() => stack?.stop());
 
-  it('reads the balance and what it was spent on', async () => {
+  it('reads the balance and the charges to it', async () => {
     const farebox = new Farebox({ secretKey: account.developerKey, baseUrl: stack.api.url });
     const request = { apiKey: account.consumerKey, tool: 'search', amount: 2 };
     const made = [await farebox.charge(request), await farebox.charge(request)];
@@ -39,7 +39,7 @@ describe('client: the consumer’s side', function () {
     assert.match(consumer.lastRequestId ?? '', /^req_/);
   });
 
-  it('tops up by checkout, then from the card that this saved, each once', async () => {
+  it('tops up by checkout, then from the card that it saved, each once', async () => {
     const asked = { amount: '5.00', idempotencyKey: 'first' };
     const { sessionUrl, topUpId } = await consumer.checkout(asked);
     assert.equal((await consumer.checkout(asked)).topUpId, topUpId);
@@ -53,7 +53,7 @@ describe('client: the consumer’s side', function () {
     assert.deepEqual(topUps, ['direct', 'checkout', 'manual']);
   });
 
-  it('raises what the service refuses', async () => {
+  it('raises the service’s refusals', async () => {
     const small = await raised(consumer.checkout({ amount: 1 }));
     assert.deepEqual(
       [small.code, small.param, small.outcome],

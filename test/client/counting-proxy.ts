@@ -1,4 +1,4 @@
-/** Stands between a client and the service, passes all on, and counts what came. */
+/** A proxy between a client and the service that forwards everything and counts requests. */
 import { once } from 'node:events';
 import { createServer, request as ask, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,7 +29,7 @@ export class CountingProxy implements AsyncDisposable {
     await closed;
   }
 
-  /** A line that breaks on one side breaks on the other. */
+  /** A connection that breaks on one side breaks on the other. */
   #pass(target: string, request: IncomingMessage, response: ServerResponse): void {
     const { method, url = '', headers } = request;
     this.requests.push(`${method} ${url}`);

@@ -30,7 +30,7 @@ describe('client: the developer’s side', () => {
     await Promise.all(Array.from({ length: count }, () => farebox.charge(request)));
   };
 
-  it('lists charges over all pages, newest first, and by their filter', async () => {
+  it('lists charges over all pages, newest first, with filters', async () => {
     await chargeMany(7);
     await chargeMany(2, 'other');
     const charges = await all(farebox.charges({ limit: 3 }));
@@ -48,7 +48,7 @@ describe('client: the developer’s side', () => {
     );
   });
 
-  it('finds a charge, and not what is of others or was never made', async () => {
+  it('finds its own charges, and no charge of others', async () => {
     await chargeMany(1);
     const [charge] = await all(farebox.charges());
     assert.deepEqual(await farebox.findCharge(charge?.id ?? ''), charge);
@@ -77,7 +77,7 @@ describe('client: the developer’s side', () => {
     assert.equal((await all(farebox.tools.list({ archived: true }))).length, 1);
   });
 
-  it('registers a tool once: what may have arrived is not sent again', async () => {
+  it('registers a tool once: a request that may have arrived is not sent again', async () => {
     await using lost = await ScriptedService.start(droppedLine);
     const other = new Farebox({ secretKey: account.developerKey, baseUrl: lost.url });
     const error = await raised(other.tools.create({ name: 'search' }));
@@ -102,7 +102,7 @@ describe('client: the developer’s side', () => {
     assert.equal(error.code, 'invalid_request');
   });
 
-  it('names the request id of the last answer, also of a refusal', async () => {
+  it('gives the request id of the last answer, also of a refusal', async () => {
     assert.equal(farebox.lastRequestId, undefined);
     await farebox.earnings();
     const first = farebox.lastRequestId;

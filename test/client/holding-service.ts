@@ -1,4 +1,4 @@
-/** Answers holds as the service does, over HTTP and in memory: one balance, and one winner for each hold. */
+/** Answers holds like the service, over HTTP and in memory: one balance, and one winner for each hold. */
 import { answer, ScriptedService, type SeenRequest, type Step } from './scripted-service.ts';
 
 interface Hold {
@@ -13,7 +13,7 @@ interface HoldBody {
   readonly expiresIn?: number;
 }
 
-/** What may happen to a request on its way: before it is decided, or its answer after that. */
+/** Faults of a request: before it is decided, or in its answer afterwards. */
 export type Accident = 'request lost' | 'answer lost' | 'busy' | undefined;
 
 export class HoldingService {
@@ -40,7 +40,7 @@ export class HoldingService {
     return answer(status, body)(response, request);
   };
 
-  /** The same key is answered the same; a refusal is not kept. */
+  /** The same key gets the same answer; a refusal is not stored. */
   #once(request: SeenRequest): { status: number; body: object } {
     const key = `${request.path} ${String(request.headers['idempotency-key'])}`;
     const known = this.#answers.get(key);

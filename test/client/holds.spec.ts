@@ -1,4 +1,4 @@
-/** What holds are placed, captured and released with, and what becomes of each answer. */
+/** The requests that place, capture and release holds, and how each answer is handled. */
 import assert from 'node:assert/strict';
 import { Farebox, usd } from '@farebox/client';
 import {
@@ -44,13 +44,13 @@ describe('client: holds', () => {
     assert.equal(api.keys[3], 'job-7');
   });
 
-  it('are captured by the same key after an answer was lost', async () => {
+  it('are captured by the same key after a lost answer', async () => {
     await using api = await service(droppedLine, captured);
     await api.holds.capture({ holdId: HOLD.id });
     assert.equal(api.keys[0], api.keys[1]);
   });
 
-  it('are not captured when they are closed, also when that is the answer after a lost one', async () => {
+  it('are not captured when they are closed, also when the retry after a lost answer says so', async () => {
     await using api = await service(
       droppedLine,
       refusal(409, 'hold_closed', { status: 'expired' }),
@@ -63,13 +63,13 @@ describe('client: holds', () => {
     assert.equal(api.seen.length, 2);
   });
 
-  it('say what is left when more than that is captured', async () => {
+  it('state the remainder when a capture exceeds it', async () => {
     await using api = await service(refusal(402, 'exceeds_hold', { remaining: 0.5 }));
     const error = await raised(api.holds.capture({ holdId: HOLD.id, amount: 2 }));
     assert.deepEqual([error.code, error.remaining], ['exceeds_hold', 0.5]);
   });
 
-  it('leave open whether they were placed when no answer comes', async () => {
+  it('are unknown when no answer comes to their placing', async () => {
     await using api = await service(droppedLine);
     const error = await raised(api.holds.place({ apiKey, tool: 'search', amount: 1 }));
     assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);

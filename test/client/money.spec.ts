@@ -1,4 +1,4 @@
-/** Arithmetic on money: exact, rounded once and in a named direction, and sent as what it is. */
+/** Arithmetic on money: exact, rounded once in a named direction, and sent unchanged. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { Farebox, usd, type Rounding } from '@farebox/client';
@@ -25,7 +25,7 @@ describe('client: usd()', () => {
     assert.equal(usd(1).per(3).times(3).toString(), '1.000000');
   });
 
-  it('gives back any amount that it is given', () => {
+  it('returns any amount that it is given', () => {
     fc.assert(
       fc.property(micros, (value) => {
         assert.equal(usd(decimalOf(value)).toString(), decimalOf(value));
@@ -34,7 +34,7 @@ describe('client: usd()', () => {
     );
   });
 
-  it('rounds as the direction says: up never below, down never above, both within a micro-dollar', () => {
+  it('rounds in the given direction: up never below, down never above, both within a micro-dollar', () => {
     const units = fc.bigInt({ min: 1n, max: 10n ** 9n });
     fc.assert(
       fc.property(micros, units, units, (price, quantity, per) => {
@@ -58,7 +58,7 @@ describe('client: usd()', () => {
     );
   });
 
-  it('does not guess a rounding: an amount that is too fine is refused, with what to do', async () => {
+  it('never rounds by itself: an amount with too many decimals is refused, with advice', async () => {
     const fine = usd('0.0000001').times(3);
     assert.throws(() => fine.toString(), { name: 'RangeError', message: /round\('up'\)/ });
     // @ts-expect-error there is no such rounding
@@ -80,13 +80,13 @@ describe('client: usd()', () => {
     });
   }
 
-  it('refuses a price per no units', () => {
+  it('refuses a price per zero units', () => {
     assert.throws(() => usd(1).per(0), RangeError);
   });
 });
 
 describe('client: amounts', () => {
-  it('are sent as they are given: numbers, decimal strings, usd()', async () => {
+  it('are sent as given: numbers, decimal strings, usd()', async () => {
     const refund = { id: 'rf_1', chargeId: CHARGE.id, amount: 1, refunded: 1 };
     await using api = await ScriptedService.start(charged, charged, charged, answer(201, refund));
     const farebox = new Farebox({ secretKey, baseUrl: api.url });
@@ -100,7 +100,7 @@ describe('client: amounts', () => {
     );
   });
 
-  it('may be prices of a map in each of these forms', async () => {
+  it('may have any of these forms in a price map', async () => {
     await using api = await ScriptedService.start(charged);
     const farebox = new Farebox({ secretKey, baseUrl: api.url });
     const prices = farebox.withPrices({ a: 0.02, b: '0.02', c: usd('1').per(3).round('down') });

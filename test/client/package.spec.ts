@@ -1,4 +1,4 @@
-/** The package as it would be published: packed, and installed into empty projects. */
+/** The package as it is published: packed, and installed into empty projects. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const BYTES_MAX = 20_000;
 
 const run = promisify(execFile);
 
-/** Uses an entry of each kind, as a program would. */
+/** Uses one entry of each kind, like a program would. */
 const PROGRAM = `
 import { Farebox, FareboxConsumer, usd } from '@farebox/client';
 import { paidTool } from '@farebox/client/mcp';
@@ -51,7 +51,7 @@ describe('client: the package', function () {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('has its license, changelog and README, and nothing that is not for its users', () => {
+  it('contains its license, changelog and README, and nothing that users do not need', () => {
     for (const name of ['LICENSE', 'CHANGELOG.md', 'README.md', 'package.json']) {
       assert.ok(files.includes(name), name);
     }
@@ -59,14 +59,14 @@ describe('client: the package', function () {
     assert.deepEqual(others.toSorted(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
   });
 
-  it('has the license of the whole', async () => {
+  it('has the license of the repository', async () => {
     const [ours, whole] = await Promise.all(
       ['client/LICENSE', 'LICENSE'].map((path) => readFile(join(ROOT, path), 'utf8')),
     );
     assert.equal(ours, whole);
   });
 
-  it('is what publint asks for', async () => {
+  it('passes publint', async () => {
     const { messages, pkg } = await publint({ pkgDir: join(ROOT, 'client'), strict: true });
     assert.deepEqual(
       messages.map((message) => formatMessage(message, pkg)),
@@ -92,7 +92,7 @@ describe('client: the package', function () {
     assert.equal(stdout, PRINTS);
   });
 
-  it('is required, each entry of it, and names its version', async () => {
+  it('can be required at each entry, and reports its version', async () => {
     const names = [...ENTRIES, '/package.json'].map((entry) => `@farebox/client${entry}`);
     const script = `${JSON.stringify(names)}.forEach((name) => console.log(typeof require(name)))`;
     const { stdout } = await run(process.execPath, ['-e', script], { cwd: folder });
@@ -141,7 +141,7 @@ describe('client: the package', function () {
     assert.doesNotMatch(new TextDecoder().decode(edge), /node:/);
   });
 
-  it('is small: without the helpers under 20 kB, gzipped', async () => {
+  it('is small: without the integrations under 20 kB, gzipped', async () => {
     const contents = "export * from '@farebox/client'";
     const all = await bundle({ stdin: { contents, resolveDir: folder }, conditions: ['worker'] });
     assert.ok(gzipSync(all).length < BYTES_MAX, `${gzipSync(all).length} bytes`);

@@ -1,4 +1,4 @@
-/** Paid routes, the same in each framework: paid when it answers, never when it fails. */
+/** Paid routes, the same in each framework: paid when the handler answers, never when it fails. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -27,7 +27,7 @@ const price = { tool: 'search', price: '0.5' };
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const LATE = { tool: 'search', price: '0.5', timeoutMs: 50 };
 
-/** What each site's handlers do; `ran` counts them. */
+/** The handlers of each site; `ran` counts the calls. */
 let ran = 0;
 const found = () => {
   ran += 1;
@@ -156,7 +156,7 @@ for (const [name, start] of Object.entries(SITES)) {
       assert.equal(ledger.balance, 9.5);
     });
 
-    it('costs what it came to, and the rest is given back', async () => {
+    it('captures what the call cost and releases the rest', async () => {
       const response = await site.ask('/settled', { headers });
       assert.deepEqual(await response.json(), { found: 'otters' });
       assert.deepEqual(ledger.charges, [{ holdId: 'hld_1', amount: 0.25 }]);
@@ -176,7 +176,7 @@ for (const [name, start] of Object.entries(SITES)) {
       });
     }
 
-    it('does not run when the balance is too low, and says what it takes', async () => {
+    it('does not run when the balance is too low, and says what is needed', async () => {
       ledger.balance = 0.2;
       const response = await site.ask('/ok', { headers });
       assert.equal(response.status, 402);
@@ -198,7 +198,7 @@ for (const [name, start] of Object.entries(SITES)) {
       assert.deepEqual([ran, ledger.seen.length], [0, 0]);
     });
 
-    it('does not run when Farebox is away', async () => {
+    it('does not run while Farebox is unreachable', async () => {
       await service.close();
       const response = await site.ask('/ok', { headers });
       assert.equal(response.status, 503);
@@ -208,7 +208,7 @@ for (const [name, start] of Object.entries(SITES)) {
       assert.equal(ran, 0);
     });
 
-    it('gives no result that could not be paid for', async () => {
+    it('returns no result that could not be paid for', async () => {
       let requests = 0;
       ledger.accident = () => ((requests += 1) > 1 ? 'busy' : undefined);
       const response = await site.ask('/ok', { headers });
@@ -220,7 +220,7 @@ for (const [name, start] of Object.entries(SITES)) {
 }
 
 describe('client: a paid route', () => {
-  it('that takes too long is released', async () => {
+  it('releases the hold when it takes too long', async () => {
     const ledger = new HoldingService();
     await using service = await ledger.start();
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: service.url });
@@ -232,7 +232,7 @@ describe('client: a paid route', () => {
     assert.equal(ledger.holds[0]?.status, 'released');
   });
 
-  it('whose caller leaves is released', async () => {
+  it('releases the hold when the caller disconnects', async () => {
     const ledger = new HoldingService();
     await using service = await ledger.start();
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: service.url });

@@ -16,7 +16,7 @@ import { ScriptedService } from './scripted-service.ts';
 
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
-/** The same tools for either SDK, registered as its users would. */
+/** The same tools for either SDK, registered the way its users do it. */
 const GENERATIONS: Readonly<Record<string, (farebox: Farebox<OnUnavailable>) => RequestListener>> =
   {
     'version 1 of the SDK': (farebox) => (request, response) => {
@@ -139,7 +139,7 @@ for (const [generation, listen] of Object.entries(GENERATIONS)) {
       assert.deepEqual(ledger.charges, [{ holdId: 'hld_1', amount: 0.5 }]);
     });
 
-    it('may have no arguments, a price by them, or one by its result', async () => {
+    it('supports no arguments, a price by arguments, and a price by result', async () => {
       assert.equal((await call('now')).charge?.amount, 0.25);
       assert.equal((await call('length')).charge?.amount, 0.01);
       assert.equal(ledger.balance, 9.74);
@@ -153,7 +153,7 @@ for (const [generation, listen] of Object.entries(GENERATIONS)) {
       });
     }
 
-    it('tells the model what it takes when the balance is too low', async () => {
+    it('tells the model what is needed when the balance is too low', async () => {
       ledger.balance = 0.2;
       const { isError, text, error } = await call('search');
       assert.equal(isError, true);
@@ -169,14 +169,14 @@ for (const [generation, listen] of Object.entries(GENERATIONS)) {
       assert.equal(ledger.seen.length, 0);
     });
 
-    it('does not run when Farebox is away', async () => {
+    it('does not run while Farebox is unreachable', async () => {
       await service.close();
       const { text, error } = await call('search');
       assert.match(text, /Nothing was charged/);
       assert.partialDeepStrictEqual(error, { code: 'service_unavailable', outcome: 'not_held' });
     });
 
-    it('shows no caller what is wrong with the server’s own key', async () => {
+    it('hides faults of the server’s own key from callers', async () => {
       ledger.accident = () => undefined;
       await service.close();
       const error = { code: 'invalid_secret_key', message: 'fare_sk_live_x is revoked.' };
@@ -234,7 +234,7 @@ describe('client: paid tools while connections are cut', () => {
       assert.equal(ledger.charges.length, captured);
       assert.equal(new Set(ledger.charges.map(({ holdId }) => holdId)).size, captured);
       assert.ok(outcomes.paid > 0 && outcomes.failed > 0, JSON.stringify(outcomes));
-      // Only what is said to be unknown may have been paid as well.
+      // Only calls reported as unknown may have been paid as well.
       assert.ok(
         captured >= outcomes.paid && captured <= outcomes.paid + outcomes.unknown + outcomes.free,
       );

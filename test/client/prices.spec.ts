@@ -9,7 +9,7 @@ const apiKey = 'fare_ck_live_x';
 const farebox = new Farebox({ secretKey, baseUrl: 'http://127.0.0.1' });
 
 describe('client: prices', () => {
-  it('charges what the map says, given the key and the tool', async () => {
+  it('charges the price of the map, given the key and the tool', async () => {
     await using api = await ScriptedService.start(charged);
     const prices = new Farebox({ secretKey, baseUrl: api.url }).withPrices({
       search: 0.02,
@@ -27,7 +27,7 @@ describe('client: prices', () => {
     assert.equal(api.keys[0], 'k');
   });
 
-  it('lets no request change the price', async () => {
+  it('lets no request change a price', async () => {
     await using api = await ScriptedService.start(charged);
     const prices = new Farebox({ secretKey, baseUrl: api.url }).withPrices({ search: 0.02 });
     const request = { apiKey, tool: 'search' as const, amount: 5 };
@@ -48,7 +48,7 @@ describe('client: prices', () => {
     });
   }
 
-  it('does not notice a later change of the map', async () => {
+  it('ignores later changes of the map', async () => {
     await using api = await ScriptedService.start(charged);
     const map = { search: 0.02 };
     const prices = new Farebox({ secretKey, baseUrl: api.url }).withPrices(map);

@@ -1,4 +1,4 @@
-/** Receipts verified by the client, without asking for each, against those of the real API. */
+/** Receipts of the real API, verified by the client without a request for each. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Farebox, type FareboxOptions, type ReceiptKey } from '@farebox/client';
@@ -37,7 +37,7 @@ describe('client: receipts', () => {
     return (await read<{ keys: ReceiptKey[] }>(url, developerKey)).keys;
   };
 
-  it('hold, and say what was charged as the service says it', async () => {
+  it('are valid, and state the charge as the service does', async () => {
     const check = await client().verifyReceipt(receipt);
     assert.equal(check.valid, true);
     const { consumerId, developerId } = account;
@@ -53,19 +53,19 @@ describe('client: receipts', () => {
     assert.partialDeepStrictEqual(await response.json(), check);
   });
 
-  it('hold without the network when the keys are given', async () => {
+  it('are verified offline when the keys are given', async () => {
     const offline = client({ baseUrl: NOBODY_LISTENS, receiptKeys: await keysOf(account) });
     assert.equal((await offline.verifyReceipt(receipt)).valid, true);
     assert.deepEqual(await offline.verifyReceipt(receipt.replace('.1.', '.2.')), NOT_VALID);
   });
 
-  it('may have any text as the name of the tool', async () => {
+  it('may have any text as the tool’s name', async () => {
     const request = { apiKey: account.consumerKey, tool: 'Übersetzen → 翻译 🦦', amount: 0.000001 };
     const check = await client().verifyReceipt((await client().charge(request)).receipt);
     assert.partialDeepStrictEqual(check.charge, { tool: request.tool, amount: 0.000001 });
   });
 
-  it('do not hold with any one character changed', async () => {
+  it('are invalid with any one character changed', async () => {
     const farebox = client({ receiptKeys: await keysOf(account) });
     for (let at = 0; at < receipt.length; at += 1) {
       const character = receipt.charAt(at);
@@ -79,7 +79,7 @@ describe('client: receipts', () => {
     }
   });
 
-  it('do not hold when cut short anywhere, added to, or not there', async () => {
+  it('are invalid when truncated, extended or missing', async () => {
     const farebox = client({ receiptKeys: await keysOf(account) });
     for (let end = 0; end < receipt.length; end += 1) {
       assert.deepEqual(await farebox.verifyReceipt(receipt.slice(0, end)), NOT_VALID);
@@ -98,7 +98,7 @@ describe('client: receipts', () => {
     }
   });
 
-  it('do not hold when another payload is put under the signature', async () => {
+  it('are invalid when the payload under the signature is replaced', async () => {
     const [scheme, keyId, payload = '', signature] = receipt.split('.');
     const said = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
     const dearer = Buffer.from(JSON.stringify({ ...said, micros: 1 })).toString('base64url');
@@ -106,14 +106,14 @@ describe('client: receipts', () => {
     assert.deepEqual(await client().verifyReceipt(forged), NOT_VALID);
   });
 
-  it('of another developer do not hold', async () => {
+  it('are invalid when they are from another developer', async () => {
     const other = await createAccount(stack.env, 100);
     const theirs = await charged(other);
     assert.deepEqual(await client().verifyReceipt(theirs), NOT_VALID);
     assert.equal((await client({}, other).verifyReceipt(theirs)).valid, true);
   });
 
-  it('cost one request for the keys, and few more for key ids that nobody knows', async () => {
+  it('cost one request for the keys, and few more for unknown key ids', async () => {
     await using proxy = await CountingProxy.start(stack.api.url);
     const farebox = client({ baseUrl: proxy.url });
     const checks = Array.from({ length: 20 }, () => farebox.verifyReceipt(receipt));
@@ -138,7 +138,7 @@ describe('client: receipts', () => {
     assert.equal(proxy.requests.length, 3);
   });
 
-  it('raise when the keys cannot be had, and hold once they can', async () => {
+  it('raise when the keys cannot be loaded, and are valid once they can', async () => {
     const stranger = client({ secretKey: 'fare_sk_live_x' });
     await assert.rejects(stranger.verifyReceipt(receipt), { code: 'invalid_secret_key' });
     const own = await startApi({ env: { ...stack.env, PORT: undefined } });
@@ -156,7 +156,7 @@ describe('client: receipts', () => {
   const start = (secrets: string, port?: string) =>
     startApi({ env: { ...stack.env, MASTER_SECRET: secrets, PORT: port } });
 
-  it('hold after the master secret was rotated, old ones and new ones', async () => {
+  it('stay valid after the master secret was rotated, old ones and new ones', async () => {
     let api = await start(`1:${OLD_SECRET}`);
     try {
       const options = { baseUrl: api.url };
@@ -177,7 +177,7 @@ describe('client: receipts', () => {
     }
   });
 
-  it('need keys in the form in which the service gives them', () => {
+  it('need keys in the form that the service gives', () => {
     for (const receiptKeys of [
       'key',
       [{}],

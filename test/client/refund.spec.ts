@@ -1,4 +1,4 @@
-/** What refund() sends, and what it makes of each way in which the service can answer. */
+/** What refund() sends, and how it handles each way in which the service can answer. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { Farebox, type FareboxError, type RefundRequest } from '@farebox/client';
@@ -40,13 +40,13 @@ describe('client: a refund', () => {
     assert.deepEqual(request.body, { amount: 0.01 });
   });
 
-  it('names no amount when all that is left is meant', async () => {
+  it('omits the amount to refund all that is left', async () => {
     await using api = await service(refunded);
     await api.farebox.refund({ chargeId: 'chg_1' });
     assert.deepEqual(api.seen[0]?.body, {});
   });
 
-  it('has a key of its own for each call, or the one that it is given', async () => {
+  it('has its own key for each call, or the given one', async () => {
     await using api = await service(refunded);
     await api.farebox.refund(half);
     await api.farebox.refund(half);
@@ -56,7 +56,7 @@ describe('client: a refund', () => {
     assert.equal(api.keys[2], 'job-7');
   });
 
-  it('says when it had been made before', async () => {
+  it('says when it was already made before', async () => {
     await using api = await service(answer(201, REFUND, { 'idempotency-replayed': 'true' }));
     assert.equal((await api.farebox.refund(half)).replayed, true);
   });
@@ -76,7 +76,7 @@ describe('client: a refund', () => {
     });
   }
 
-  it('raises refund_exceeds_charge with what is left, at once', async () => {
+  it('raises refund_exceeds_charge at once, with what is left', async () => {
     await using api = await service(refusal(400, 'refund_exceeds_charge', { refundable: 0.005 }));
     const error = await raised(api.farebox.refund(half));
     assert.deepEqual(
@@ -97,7 +97,7 @@ describe('client: a refund', () => {
     ],
   ];
   for (const [name, outcome, script] of outcomes) {
-    it(`says that ${name} is ${outcome}`, async () => {
+    it(`reports ${name} as ${outcome}`, async () => {
       await using api = await service(...script);
       const error = await raised(api.farebox.refund(half));
       assert.equal(error.outcome, outcome);
@@ -105,7 +105,7 @@ describe('client: a refund', () => {
     });
   }
 
-  it('raises service_unavailable, not refunded, when nobody listens', async () => {
+  it('raises service_unavailable, not refunded, when nothing listens', async () => {
     const api = await service(refunded);
     await api.close();
     const error = await raised(api.farebox.refund(half));

@@ -1,4 +1,4 @@
-/** The client in runtimes other than Node: the calls of all callers are answered, and each is paid once. */
+/** The client in runtimes other than Node: every call is answered, and each is paid once. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -13,12 +13,12 @@ import { CountingProxy } from './counting-proxy.ts';
 
 const CALLS = 40;
 
-/** Bun as npm installs it: its `bun` is put in place by a script of the package, which is not run here. */
+/** Bun as npm installs it: a script of the package, which does not run here, would put `bun` in place. */
 const BUN = createRequire(import.meta.url).resolve(
   `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}/bin/bun`,
 );
 
-/** Which files of the client a bundle gets is decided by the conditions that it is made with. */
+/** The conditions of a bundle decide which files of the client it contains. */
 const BUNDLES = {
   'conditions of Workers': ['workerd', 'worker', 'browser'],
   'conditions of Node': ['node'],
@@ -86,7 +86,7 @@ describe('client: in other runtimes', () => {
     });
   }
 
-  it('charges under Bun, where calls at the same time go together', async () => {
+  it('charges under Bun, where simultaneous calls share a request', async () => {
     await using proxy = await CountingProxy.start(api.url);
     const script = join(import.meta.dirname, 'concurrent-charges.ts');
     const { stdout } = await promisify(execFile)(BUN, [script], {

@@ -1,6 +1,6 @@
 /**
- * A real HTTP server that answers charges as a script says, for what a healthy API cannot be made to
- * do on demand: say nothing, drop the line, be overloaded. It keeps what it was asked.
+ * A real HTTP server that answers charges by a script, for answers that a healthy API does not give
+ * on demand: silence, a dropped connection, overload. It records the requests.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ export interface SeenRequest {
   readonly body: unknown;
 }
 
-/** What to do with one request. The last one of a script serves all that follow. */
+/** What to do with one request. The last entry of a script serves all that follow. */
 export type Step = (response: ServerResponse, request: SeenRequest) => void;
 
 /** A member of a batch, or a charge alone with its key taken from the header. */
@@ -47,12 +47,12 @@ export class ScriptedService implements AsyncDisposable {
     return service;
   }
 
-  /** Stays the same after close(), when nobody listens there. */
+  /** Stays the same after close(), when nothing listens there. */
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** The idempotency keys that came in the header, in order. */
+  /** The idempotency keys from the header, in order. */
   get keys(): unknown[] {
     return this.seen.map(({ headers }) => headers['idempotency-key']);
   }
@@ -101,15 +101,15 @@ export const CHARGE = {
   createdAt: '2026-11-21T08:00:00.000Z',
 };
 
-/** What a charge is answered with: its status, `replayed` where so, and the body. */
+/** The answer to a charge: its status, `replayed` if it applies, and the body. */
 export type Decision = { readonly status: number } & Readonly<Record<string, unknown>>;
 
-/** Made, and the charge's id tells its idempotency key. */
+/** A successful charge whose id contains its idempotency key. */
 export function made({ tool, idempotencyKey }: SeenCharge): Decision {
   return { ...CHARGE, status: 201, tool, id: `chg_${idempotencyKey}` };
 }
 
-/** Answers a charge alone and each one of a batch by what is decided for it. */
+/** Answers a single charge, or each member of a batch, with its decision. */
 export function decide(decision: (charge: SeenCharge) => Decision): Step {
   return (response, request) => {
     const results = chargesOf(request).map(decision);

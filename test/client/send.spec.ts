@@ -1,4 +1,4 @@
-/** One request by each of the two ways there are: they must mean the same. */
+/** One request by each of the two transports, which must behave the same. */
 import assert from 'node:assert/strict';
 import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
 
@@ -29,7 +29,7 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
       ({ send } = (await import(`../../client/${name}`)) as { send: Send });
     });
 
-    it('sends a body with our headers, and has the answer', async () => {
+    it('sends a body with our headers, and receives the answer', async () => {
       await using service = await ScriptedService.start(answer(201, 'größer', { 'x-said': 'a' }));
       const { status, header, text } = await send(`${service.url}/path?q=1`, aPost);
       assert.deepEqual(
@@ -43,14 +43,14 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
       );
     });
 
-    it('has an answer of several packets whole', async () => {
+    it('reassembles an answer of several packets', async () => {
       const long = 'é'.repeat(1_000_000);
       await using service = await ScriptedService.start(answer(200, long));
       const { text } = await send(service.url, aPost);
       assert.equal(text, long);
     });
 
-    it('says that nobody listens', async () => {
+    it('reports that nothing listens', async () => {
       const service = await ScriptedService.start(silence);
       await service.close();
       await assert.rejects(send(service.url, aPost), (error: Error) => {
@@ -59,7 +59,7 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
       });
     });
 
-    it('waits as long as it may for an answer, and says so', async () => {
+    it('waits for an answer up to the timeout, and reports it', async () => {
       await using service = await ScriptedService.start(silence);
       await assert.rejects(send(service.url, { ...aPost, timeoutMs: 50 }), {
         name: 'TimeoutError',
@@ -76,7 +76,7 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
       });
     });
 
-    it('does not take half an answer for one, nor none', async () => {
+    it('takes neither half an answer nor an empty one for a whole one', async () => {
       await using service = await ScriptedService.start(halfAnAnswer, droppedLine);
       await assert.rejects(send(service.url, aPost), Error);
       await assert.rejects(send(service.url, aPost), Error);
@@ -88,7 +88,7 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
       assert.equal(service.seen.length, 1);
     });
 
-    it('keeps connections for the next requests', async () => {
+    it('reuses connections for the next requests', async () => {
       const ports: (number | undefined)[] = [];
       await using service = await ScriptedService.start((response, request) => {
         ports.push(response.socket?.remotePort);

@@ -12,20 +12,20 @@ describe('client: the key of a request', () => {
     assert.equal(serviceKeyOf(new Headers({ 'X-Service-Key': key })), key);
   });
 
-  it("is X-Service-Key, of node's headers", () => {
+  it('is X-Service-Key, of Node’s headers', () => {
     assert.equal(serviceKeyOf({ 'x-service-key': key, host: 'tools' }), key);
   });
 
-  it('may have another shape there, for the service to refuse', () => {
+  it('may have another form there, for the service to refuse', () => {
     assert.equal(serviceKeyOf({ 'x-service-key': 'hello' }), 'hello');
   });
 
-  it('is none without the header', () => {
+  it('is absent without the header', () => {
     assert.equal(serviceKeyOf(new Headers()), undefined);
     assert.equal(serviceKeyOf({}), undefined);
   });
 
-  it('is none when the header was sent twice', () => {
+  it('is absent when the header was sent twice', () => {
     const twice = new Headers();
     twice.append('X-Service-Key', key);
     twice.append('X-Service-Key', other);
@@ -39,14 +39,14 @@ describe('client: the key of a request', () => {
     assert.equal(serviceKeyOf(new Headers({ Authorization: `bearer ${key}` })), key);
   });
 
-  it('is no other bearer token', () => {
+  it('is never another bearer token', () => {
     for (const token of [secret, 'eyJhbGciOi', `${key}x`, `${key} ${other}`, '']) {
       assert.equal(serviceKeyOf({ authorization: `Bearer ${token}` }), undefined);
     }
     assert.equal(serviceKeyOf({ authorization: `Basic ${key}` }), undefined);
   });
 
-  it('does not fall back to the bearer token when X-Service-Key is there and empty or double', () => {
+  it('does not fall back to the bearer token when X-Service-Key is empty or sent twice', () => {
     const authorization = `Bearer ${key}`;
     assert.equal(serviceKeyOf({ 'x-service-key': '', authorization }), undefined);
     assert.equal(serviceKeyOf({ 'x-service-key': [other, key], authorization }), undefined);

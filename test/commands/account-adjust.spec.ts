@@ -1,4 +1,4 @@
-/** `farebox account adjust`: money that an operator adds or takes, booked as what it is. */
+/** `farebox account adjust`: money that an operator adds or takes, booked as an adjustment. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
@@ -37,7 +37,7 @@ describe('farebox account adjust', () => {
     return JSON.parse(await farebox(args, { env }));
   };
 
-  /** `[from, to)` in micros, and of a top-up or not. */
+  /** `[from, to)` in micros, and whether it belongs to a top-up. */
   async function lots() {
     const { rows } = await sql.query<{ lot: string }>(
       `select from_micros || '-' || to_micros || case when top_up_id is null then '' else ' top-up' end as lot
@@ -56,7 +56,7 @@ describe('farebox account adjust', () => {
     return rows.map(({ kind, micros, reason }) => [kind, Number(micros), reason]);
   }
 
-  it('adds any amount in micros, as a lot of its own that is no top-up', async () => {
+  it('adds any amount in micros, as its own lot without a top-up', async () => {
     const { consumerId } = account;
     assert.deepEqual(await adjust('2.000001', 'an outage on Monday'), {
       consumerId,
@@ -68,7 +68,7 @@ describe('farebox account adjust', () => {
     assert.deepEqual((await movements()).at(-1), ['adjustment', 2_000_001, 'an outage on Monday']);
   });
 
-  it('takes from the unspent ends of lots, the oldest first', async () => {
+  it('takes from the unspent parts of lots, the oldest first', async () => {
     assert.deepEqual(await adjust('-3.5'), {
       consumerId: account.consumerId,
       amount: -3.5,
@@ -79,18 +79,18 @@ describe('farebox account adjust', () => {
     assert.deepEqual((await movements()).at(-1), ['adjustment', -3_500_000, 'goodwill']);
   });
 
-  it('takes all, and then nothing more', async () => {
+  it('takes the whole balance, and then nothing more', async () => {
     await assert.rejects(adjust('-8.500002'), /The balance is \$8\.500001/);
     await adjust('-8.500001');
     await assert.rejects(adjust('-0.000001'), /The balance is \$0 /);
   });
 
-  it('is refused beyond what can be counted exactly, and so is a refund of a charge', async () => {
+  it('is refused beyond the largest exact number, and so is a refund of a charge', async () => {
     const { consumerId } = await createAccount(env, 1);
     const consumer = uuidOf('consumer', consumerId);
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
-      // As after 9,000 credits of the most that one may have.
+      // As after 9,000 credits of the largest amount.
       const bigger = Number.MAX_SAFE_INTEGER - 1_000_000;
       await sql.query(
         `with raised as (
@@ -121,7 +121,7 @@ describe('farebox account adjust', () => {
       await assert.rejects(past, /consumers_credited_is_exact/);
     } finally {
       await pool.end();
-      // What was booked above is too much to be made by requests, and is no whole history.
+      // The amounts booked above are too large for requests, and are not a complete history.
       await sql.query('delete from farebox.charges where consumer_id = $1', [consumer]);
       await sql.query(
         `delete from farebox.movements where consumer_id = $1 and kind = 'adjustment'`,
@@ -134,7 +134,7 @@ describe('farebox account adjust', () => {
     }
   });
 
-  it('takes at most what is there, whatever asks for it at once', async () => {
+  it('takes at most the balance under concurrent requests', async () => {
     await adjust('1');
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => adjust('-0.3')));
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3);
@@ -168,7 +168,7 @@ describe('farebox account adjust', () => {
     });
   }
 
-  it('refuses an account that is not there, and an adjustment without a reason', async () => {
+  it('refuses an unknown account, and an adjustment without a reason', async () => {
     const nobody = ['account', 'adjust', 'nobody@example.com', '1', '--reason', 'why'];
     await assert.rejects(farebox(nobody, { env }), /Account nobody@example\.com not found/);
     const silent = ['account', 'adjust', account.consumerId, '1'];

@@ -1,4 +1,4 @@
-/** `farebox account` and `farebox key`, as their users type them. */
+/** `farebox account` and `farebox key`, as users type them. */
 import assert from 'node:assert/strict';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
@@ -30,7 +30,7 @@ describe('farebox account and key', () => {
     });
   }
 
-  it('makes an account with a key of each kind, each in its own form', async () => {
+  it('creates an account with a key of each kind, each in its own form', async () => {
     const [made] = await json(
       'account',
       'create',
@@ -51,7 +51,7 @@ describe('farebox account and key', () => {
     assert.equal(kindOfKey('fare', made?.['legacyKey'] ?? ''), 'legacy');
   });
 
-  it('makes many, one line each, and none when an address is taken', async () => {
+  it('creates many, one line each, and none when an address is taken', async () => {
     assert.equal(
       (await json('account', 'create', '--email', 'n@example.com', '--count', '25')).length,
       25,
@@ -68,7 +68,7 @@ describe('farebox account and key', () => {
     await assertRefused(/Account n\+26@.* not found/, 'key', 'list', 'n+26@example.com');
   });
 
-  it('lists, makes, rolls and revokes keys, and shows a key once only', async () => {
+  it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
     const [made] = await json('account', 'create', '--email', 'keys@example.com');
     const [extra] = await json('key', 'create', made?.['consumerId'] ?? '', '--kind', 'consumer');
     const [rolled] = await json('key', 'roll', extra?.['id'] ?? '', '--overlap', '24h');
@@ -82,7 +82,7 @@ describe('farebox account and key', () => {
     assert.equal(byId.get(extra?.['id'] ?? '')?.['lastFour'], extra?.['key']?.slice(-4));
   });
 
-  it('refuses with one sentence what cannot be', async () => {
+  it('refuses invalid input with one sentence', async () => {
     await assertRefused(/Account nobody@.* not found/, 'key', 'list', 'nobody@example.com');
     await assertRefused(/No active key key_0/, 'key', 'revoke', 'key_0');
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');

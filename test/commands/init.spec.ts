@@ -1,4 +1,4 @@
-/** `farebox init`: secrets that are fresh, nobody else's to read, and never lost by running it again. */
+/** `farebox init`: secrets that are fresh, readable by their owner only, and kept when it runs again. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ describe('farebox init', () => {
     assert.equal((await stat(join(folder, '.env'))).mode & 0o777, 0o600);
   });
 
-  it('writes what production mode takes, once the keys of Stripe are in it', async () => {
+  it('writes settings that production mode accepts, once the Stripe keys are set', async () => {
     readConfig({
       ...(await settingsOf('.env')),
       PRODUCTION: 'true',
@@ -42,7 +42,7 @@ describe('farebox init', () => {
     });
   });
 
-  it('makes other secrets each time, and leaves a file that is there as it is', async () => {
+  it('generates new secrets each time, and leaves an existing file unchanged', async () => {
     await init('other.env');
     const [first, other] = [await settingsOf('.env'), await settingsOf('other.env')];
     for (const name of ['POSTGRES_PASSWORD', 'MASTER_SECRET']) {

@@ -1,4 +1,4 @@
-/** `farebox migrate` on parts that know nothing of us: the schema, and the search attributes of a namespace. */
+/** `farebox migrate` on empty servers: the schema, and the search attributes of a namespace. */
 import assert from 'node:assert/strict';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
@@ -47,7 +47,7 @@ describe('farebox migrate', () => {
     return Object.fromEntries(found.map(([name, type]) => [name, TYPES[type]]));
   }
 
-  it('registers every search attribute with its type, and does so again without harm', async () => {
+  it('registers every search attribute with its type, and can run again', async () => {
     const before = await registered();
     for (const name of Object.keys(SEARCH_ATTRIBUTES)) assert.equal(before[name], undefined);
     for (let n = 0; n < 2; n += 1) {
@@ -57,7 +57,7 @@ describe('farebox migrate', () => {
     }
   });
 
-  it('leaves Temporal out where none is set', async () => {
+  it('skips Temporal when no address is set', async () => {
     const { DATABASE_URL = '' } = env;
     assert.match(await farebox(['migrate'], { env: { DATABASE_URL } }), /up to date/);
   });

@@ -1,4 +1,4 @@
-/** `farebox rollup rebuild`: whatever became of the sums, they are again what the charges say. */
+/** `farebox rollup rebuild`: after any damage, the sums agree with the charges again. */
 import assert from 'node:assert/strict';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import {
@@ -27,7 +27,7 @@ describe('farebox rollup rebuild', () => {
     await testDatabase?.drop();
   });
 
-  /** Each of the three by each other one, in one flush. */
+  /** Each of the three by every other one, in one flush. */
   const flush = () =>
     harness.charge(
       parties.flatMap((consumer) =>
@@ -37,7 +37,7 @@ describe('farebox rollup rebuild', () => {
   const rebuild = () => farebox(['rollup', 'rebuild'], { env: { DATABASE_URL: testDatabase.url } });
   const prove = () => proveBooks({ DATABASE_URL: testDatabase.url }, { processor: false });
 
-  it('mends sums that are wrong, missing or of nobody, and leaves the tails alone', async () => {
+  it('repairs sums that are wrong, missing or orphaned, and leaves the tails alone', async () => {
     await flush();
     await rollUp(harness.database);
     await flush();
@@ -55,9 +55,9 @@ describe('farebox rollup rebuild', () => {
     await harness.compare(parties, MIDNIGHT);
   });
 
-  it('is not seen by who reads, charges or rolls up meanwhile', async () => {
+  it('is invisible to concurrent reads, charges and roll-ups', async () => {
     const rebuilding = rebuild();
-    // About as long as that takes.
+    // About as long as the rebuild takes.
     for (let round = 0; round < 12; round += 1) {
       await Promise.all([flush(), rollUp(harness.database), flush(), rollUp(harness.database)]);
       await harness.compare(parties, MIDNIGHT);

@@ -1,4 +1,4 @@
-/** What may go wrong while somebody looks at the console, and what others may put in front of them. */
+/** Failures while a user is in the console, and hostile data from others. */
 import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
@@ -20,7 +20,7 @@ const PAGES = [
 ];
 const OUTSIDE = ['/sign-in', '/sign-up', '/set-password?token=x'];
 
-/** Names that break out of markup, lines and layouts where they are let. */
+/** Names that break out of markup, lines and layouts that do not contain them. */
 const NASTY = [
   '<img src=x onerror="window.broken=1">',
   '</script><script>window.broken=1</script>',
@@ -58,12 +58,12 @@ describe('the console on bad days', function () {
       .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
   }
 
-  /** Whether the page is wider than its window: on a phone that is a page that slides about. */
+  /** Whether the page is wider than its window, so that it slides sideways on a phone. */
   const overflow = () =>
     page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    it(`can be read by everybody, on a phone, in ${colorScheme} colors`, async () => {
+    it(`is accessible on a phone in ${colorScheme} colors`, async () => {
       await page.emulateMedia({ colorScheme });
       const account = await harness.newAccount(100);
       for (const tool of NASTY)
@@ -91,7 +91,7 @@ describe('the console on bad days', function () {
     });
   }
 
-  it('shows names as text, whatever is in them', async () => {
+  it('shows names as text, whatever they contain', async () => {
     const account = await harness.newAccount(100);
     for (const tool of NASTY) await charge(harness.stack.api, account, { tool, amount: 0.000001 });
     await window.enter(account);
@@ -107,7 +107,7 @@ describe('the console on bad days', function () {
     assert.ok(!(await file.text()).split('\n').some((line) => /,=|^=/.test(line)));
   });
 
-  it('sends no script but its own, and lets nobody frame it', async () => {
+  it('sends only its own script, and cannot be framed', async () => {
     for (const path of ['/console/', '/top-up', '/docs/errors']) {
       const policy = (await fetch(harness.stack.api.url + path)).headers.get(
         'content-security-policy',
@@ -120,7 +120,7 @@ describe('the console on bad days', function () {
     assert.ok(!/<script(?![^>]*\bsrc=)/.test(html), 'no inline script');
   });
 
-  it('caches what is named by its content for ever, and loads in little', async () => {
+  it('caches files named by their content forever, and loads within its budget', async () => {
     let bytes = 0;
     page.on('response', (response) => {
       if (!/\.(js|css)$/.test(response.url())) return;
@@ -142,7 +142,7 @@ describe('the console on bad days', function () {
     }
   });
 
-  it('leads from the root, and from the address that a start prints, to itself', async () => {
+  it('is reached from the root, and from the address that a start prints', async () => {
     for (const path of ['', '/', '/console', '/console/']) {
       await page.goto(harness.stack.api.url + path);
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -151,7 +151,7 @@ describe('the console on bad days', function () {
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   });
 
-  it('says that a key ended elsewhere, and makes no second one', async () => {
+  it('says that a key was revoked elsewhere, and creates no second one', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account, '/keys');
     await page.getByRole('button', { name: /^Actions for/ }).click();
@@ -169,7 +169,7 @@ describe('the console on bad days', function () {
     assert.equal(left.status, 401);
   });
 
-  it('keeps what was typed while the service is away, and goes on when it is back', async () => {
+  it('keeps the user’s input while the service is down, and continues when it is back', async () => {
     const account = await harness.newAccount(1);
     await window.enter(account, '/developer/tools');
     await page.getByRole('button', { name: 'Register tool' }).first().click();

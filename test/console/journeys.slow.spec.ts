@@ -1,4 +1,4 @@
-/** What people come to the console for, from the first visit on, in a real browser against real parts. */
+/** What users do in the console, from the first visit on, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
@@ -36,7 +36,7 @@ describe('the console', function () {
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
 
-  /** The link in the newest mail to the address. */
+  /** The link in the newest email to the address. */
   async function mailedLink(email: string): Promise<string> {
     return until(async () => {
       const text = await (await fetch(`${harness.stack.api.url}/dev/mail`)).text();
@@ -73,7 +73,7 @@ describe('the console', function () {
     return key;
   }
 
-  it('takes somebody from the sign-up to a first charge that shows up by itself', async () => {
+  it('leads a user from sign-up to a first charge that appears automatically', async () => {
     await signUp('new@example.com');
     await page.getByText('0 of 3 done').waitFor();
 
@@ -98,7 +98,7 @@ describe('the console', function () {
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
-  it('shows a developer what was earned, while it is earned', async () => {
+  it('shows a developer earnings as they come in', async () => {
     const account = await harness.newAccount(100);
     await window.enter(account, '/developer');
     await page.getByText('No charges yet').waitFor();
@@ -116,7 +116,7 @@ describe('the console', function () {
     assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
   });
 
-  it('registers, prices and archives a tool, which then charges by its price', async () => {
+  it('registers, prices and archives a tool, which is then charged at its price', async () => {
     const account = await harness.newAccount(5);
     await window.enter(account, '/developer/tools');
     await button('Register tool').click();
@@ -138,7 +138,7 @@ describe('the console', function () {
     await page.getByRole('link', { name: 'summarize' }).waitFor();
   });
 
-  it('keeps the filters of a list in the address, and a charge’s sheet with its receipt', async () => {
+  it('keeps list filters in the URL, and shows a charge’s details with its receipt', async () => {
     const account = await harness.newAccount(5);
     await charge(harness.stack.api, account, { tool: 'search', amount: 0.25 });
     await charge(harness.stack.api, account, { tool: 'other', amount: 1 });
@@ -159,7 +159,7 @@ describe('the console', function () {
     assert.match((await download).suggestedFilename(), /\.csv$/);
   });
 
-  it('refunds a charge in part, and the consumer sees it', async () => {
+  it('refunds part of a charge, and the consumer sees it', async () => {
     const account = await harness.newAccount(5);
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await window.enter(account, '/developer/charges');
@@ -192,13 +192,13 @@ describe('the console', function () {
     await until(async () => (await balance()).status === 401);
   });
 
-  it('lets the owner of an address claim the account that an operator made for it', async () => {
+  it('lets the owner of an address claim the account that an operator created for it', async () => {
     const account = await harness.newAccount(42);
     await signUp(account.email);
     await seeMoney('$42.00');
   });
 
-  it('says what a statement adds up from, for both roles', async () => {
+  it('shows statements that add up, for both roles', async () => {
     const account = await harness.newAccount(3);
     await charge(harness.stack.api, account, { tool: 'search', amount: 0.000001 });
     await window.enter(account, '/statements');
@@ -209,7 +209,7 @@ describe('the console', function () {
     assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
   });
 
-  it('ends another session, which is then asked to sign in again', async () => {
+  it('ends another session, which then has to sign in again', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);
     const other = await harness.open();

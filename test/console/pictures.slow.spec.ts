@@ -1,6 +1,6 @@
 /**
- * Every page with a month of charges behind it, at three widths, in both colour schemes: nothing slides about and the
- * browser complains of nothing. `SCREENSHOTS=docs/screenshots` writes the pictures of the documentation.
+ * Every page with a month of charges, at three widths, in both color schemes: no page slides sideways and the
+ * browser reports nothing. `SCREENSHOTS=docs/screenshots` writes the pictures of the documentation.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ describe('the pages of the console', function () {
     await harness?.close();
   });
 
-  /** Charges of the past: their time is in their ids. */
+  /** Charges of the past: their ids contain the time. */
   async function spendForAMonth(): Promise<void> {
     const client = new Client({ connectionString: harness.stack.database.url });
     await client.connect();
@@ -62,7 +62,7 @@ describe('the pages of the console', function () {
       EMAIL,
       account.email,
     ]);
-    // The money was there before it was spent.
+    // The money came before it was spent.
     const before = `now() - interval '40 days'`;
     await client.query(`update farebox.movements set created_at = ${before}`);
     await client.query(
@@ -134,7 +134,7 @@ async function look(window: Window, name: string, path: string): Promise<void> {
   assert.ok(size.wide <= width, `${path} is ${size.wide} wide in ${width}`);
   const folder = process.env['SCREENSHOTS'];
   if (folder === undefined) return;
-  // What is fixed to the window stays beside all of the page.
+  // Elements fixed to the window stay beside the whole page.
   await page.setViewportSize({ width, height: Math.min(size.high, 2_400) });
   await page.waitForFunction(`innerHeight === ${Math.min(size.high, 2_400)}`);
   await page.screenshot({ path: join(folder, `${name}.png`) });

@@ -1,4 +1,4 @@
-/** Signing in against those who are not who they say: addresses, passwords, links, cookies, sign-ups. */
+/** Sign-in against impostors: addresses, passwords, links, cookies, sign-ups. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -59,7 +59,7 @@ describe('signing in to the console', function () {
     assert.equal(set.status, 200, JSON.stringify(set.body));
   }
 
-  it('answers the same for an address that has an account and one that has none', async () => {
+  it('gives the same answer for addresses with and without an account', async () => {
     await member('known@example.com');
     for (const path of ['/sign-up', '/request-password-reset']) {
       const known = await auth(path, { email: 'known@example.com' });
@@ -73,7 +73,7 @@ describe('signing in to the console', function () {
     assert.deepEqual([known.status, known.body], [unknown.status, unknown.body]);
   });
 
-  it('gives nobody an account, or a session, before the address is proven', async () => {
+  it('gives neither an account nor a session before the address is verified', async () => {
     await tokenFor('unproven@example.com');
     const { rows } = await api.sql.query(
       `select u.account_id, (select count(*)::int from farebox.accounts where email = u.email) as accounts
@@ -88,7 +88,7 @@ describe('signing in to the console', function () {
     assert.notEqual(direct.status, 200);
   });
 
-  it('takes a mailed link once, within its hour, and ends the sessions from before', async () => {
+  it('accepts an emailed link once, within its hour, and ends earlier sessions', async () => {
     const email = 'reset@example.com';
     await member(email);
     const cookie = await signIn(server, api.databaseUrl, email);
@@ -107,7 +107,7 @@ describe('signing in to the console', function () {
     assert.equal(answer.status, 400);
   });
 
-  it('keeps neither tokens of links nor passwords as they are', async () => {
+  it('stores neither link tokens nor passwords in plain text', async () => {
     const token = await tokenFor('hashed@example.com');
     await auth('/reset-password', { token, newPassword: PASSWORD });
     const link = await signInLink(server, api.databaseUrl, 'hashed@example.com');
@@ -121,7 +121,7 @@ describe('signing in to the console', function () {
     for (const secret of secrets) assert.ok(secret !== '' && !kept.includes(secret));
   });
 
-  it('signs in by an operator’s link once, whoever tries at the same time', async () => {
+  it('accepts an operator’s sign-in link once, also under concurrent requests', async () => {
     const { email } = await api.createAccount(0);
     const link = await signInLink(server, api.databaseUrl, email);
     const answers = await Promise.all(
@@ -133,7 +133,7 @@ describe('signing in to the console', function () {
     assert.match(late.headers.get('location') ?? '', /sign-in\?reason=link$/);
   });
 
-  it('stops guessing: after ten attempts a minute there are no more', async () => {
+  it('stops guessing: it refuses more than ten attempts a minute', async () => {
     await member('guessed@example.com');
     const statuses: number[] = [];
     for (let n = 0; n < 12; n += 1) statuses.push((await guess(`wrong password ${n}`)).status);
@@ -143,13 +143,13 @@ describe('signing in to the console', function () {
     );
     assert.deepEqual(statuses.slice(10), [429, 429]);
     assert.equal((await guess(PASSWORD)).status, 429);
-    // Nor by claiming to be somebody else.
+    // Nor by pretending to be another client.
     for (const header of ['x-forwarded-for', 'x-farebox-address', 'x-real-ip', 'forwarded']) {
       assert.equal((await guess(PASSWORD, { [header]: '203.0.113.7' })).status, 429, header);
     }
   });
 
-  it('sets a cookie that scripts cannot read and other sites do not send', async () => {
+  it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
     const { email } = await api.createAccount(0);
     const attributes = async (at: Server) => {
       const link = new URL(await signInLink(at, api.databaseUrl, email));
@@ -162,7 +162,7 @@ describe('signing in to the console', function () {
     assert.match(overTls, /^__Secure-farebox\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/);
   });
 
-  it('takes no sign-out or sign-in from another site', async () => {
+  it('refuses sign-out and sign-in from another site', async () => {
     const { email } = await api.createAccount(0);
     const cookie = await signIn(server, api.databaseUrl, email);
     const headers = { cookie, origin: 'https://elsewhere.example' };
@@ -171,7 +171,7 @@ describe('signing in to the console', function () {
     assert.equal((await call(server, 'GET', '/v1/session', { headers })).status, 200);
   });
 
-  it('lets a cookie with another token or signature in nowhere', async () => {
+  it('gives a cookie with another token or signature no access', async () => {
     const { email } = await api.createAccount(0);
     const cookie = await signIn(server, api.databaseUrl, email);
     const changed = [
@@ -187,7 +187,7 @@ describe('signing in to the console', function () {
     }
   });
 
-  it('creates no account where sign-up is closed, and only what operators made where it is by invitation', async () => {
+  it('creates no account while sign-up is closed, and only operators’ accounts while it is by invitation', async () => {
     const email = 'closed@example.com';
     assert.equal((await auth('/sign-up', { email }, {}, closed)).status, 403);
     const guest = await api.createAccount(7);
@@ -207,13 +207,13 @@ describe('signing in to the console', function () {
     'a@example.com\nBcc: b@c.de',
     7,
   ]) {
-    it(`sends no mail to ${JSON.stringify(email).slice(0, 30)}`, async () => {
+    it(`sends no email to ${JSON.stringify(email).slice(0, 30)}`, async () => {
       const answer = await auth('/sign-up', { email });
       assert.ok([400, 413].includes(answer.status), String(answer.status));
     });
   }
 
-  it('asks for a code when two-factor authentication is on, and for no less', async () => {
+  it('requires a code when two-factor authentication is on', async () => {
     const email = 'careful@example.com';
     await member(email);
     const cookie = await signIn(server, api.databaseUrl, email);
@@ -244,13 +244,13 @@ describe('signing in to the console', function () {
     assert.equal((await session({ cookie: whole })).status, 200);
   });
 
-  it('shows mails to nobody where they are not kept', async () => {
+  it('shows emails to nobody unless it is set to keep them', async () => {
     assert.equal((await fetch(`${api.url}/dev/mail`)).status, 404);
     assert.equal((await fetch(`${server.url}/dev/mail`)).status, 200);
   });
 });
 
-/** better-auth writes its content type in another way than we do. */
+/** better-auth spells its content type differently. */
 function bodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
 }

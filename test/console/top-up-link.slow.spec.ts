@@ -1,4 +1,4 @@
-/** From a refused charge to a paid one in a real browser, by nothing but the link that the refusal names. */
+/** From a refused charge to a successful one in a real browser, with nothing but the link in the refusal. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -73,7 +73,7 @@ describe('a top-up link', function () {
     );
   });
 
-  it('signs nobody in: its cookie is for its own page, and opens nothing', async () => {
+  it('signs nobody in: its cookie gives access to its own page only', async () => {
     await page.goto(await refusedLink(1));
     await page.getByRole('button', { name: '$25' }).click();
     await pay();
@@ -86,7 +86,7 @@ describe('a top-up link', function () {
     assert.equal(await balance(), 25.5);
   });
 
-  it('takes another amount, and leads back to the page that the developer registered', async () => {
+  it('accepts another amount, and links back to the page that the developer registered', async () => {
     const home = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
     const key = account.developerKey;
     await call(stack.api, 'PATCH', '/v1/developer', { key, body: { returnUrl: `${home}/home` } });
@@ -106,7 +106,7 @@ describe('a top-up link', function () {
     assert.equal(await back.getAttribute('href'), `${home}/home`);
   });
 
-  it('says that nothing was paid when the payment is canceled, and opens it again', async () => {
+  it('says that nothing was paid when the payment is canceled, and can be used again', async () => {
     await page.goto(await refusedLink(1));
     await page.getByRole('button', { name: 'Pay $5.00' }).click();
     await page.waitForURL(`${stack.simulator.url}/**`);

@@ -1,4 +1,4 @@
-/** What a search looks for: weights that add up, few queries of bounded cost, and the intent. */
+/** The queries of a search: weights that add up, few queries of bounded cost, and the intent. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import {
@@ -9,7 +9,7 @@ import {
   type WordMatch,
 } from '../../src/domain/agent-search.ts';
 
-/** A word that so many agents use. */
+/** A word that this many agents use. */
 const used = (word: string, agents: number): WordMatch => ({
   asked: word,
   word,
@@ -27,7 +27,7 @@ const anyMatches = fc
   .map((words) => words.map(([word, agents]) => (agents ? used(word, agents) : unused(word))));
 
 describe('terms', () => {
-  it('weigh the more the fewer agents use the word, and together one', () => {
+  it('weigh more the fewer agents use the word, and one in total', () => {
     fc.assert(
       fc.property(anyMatches, (matches) => {
         const terms = termsOf(matches);
@@ -40,7 +40,7 @@ describe('terms', () => {
     );
   });
 
-  it('have all words that one of the query may mean, and count their agents together', () => {
+  it('include all words that a query word may mean, and count their agents together', () => {
     const [term] = termsOf([
       { asked: 'translat', word: 'translat', agents: 3, likeness: 1 },
       { asked: 'translat', word: 'transit', agents: 2, likeness: 0.5 },
@@ -57,7 +57,7 @@ describe('terms', () => {
 });
 
 describe('queries', () => {
-  it('ask for all words, then all but one, then two, then any', () => {
+  it('require all words, then all but one, then two, then any', () => {
     assert.deepEqual(queries(used('d', 4), used('a', 1), used('c', 3), used('b', 2)), [
       "('a') & ('b') & ('c') & ('d')",
       "(('a') & ('b') & ('c') | ('a') & ('b') & ('d') | ('a') & ('c') & ('d') | ('b') & ('c') & ('d'))",
@@ -66,25 +66,25 @@ describe('queries', () => {
     ]);
   });
 
-  it('ask once where those are the same', () => {
+  it('are sent once where two of those are the same', () => {
     assert.deepEqual(queries(used('a', 1)), ["('a')"]);
     assert.deepEqual(queries(used('a', 1), used('b', 2)), ["('a') & ('b')", "(('a') | ('b'))"]);
   });
 
-  it('ask for nothing that nobody uses', () => {
+  it('ignore words that no agent uses', () => {
     assert.deepEqual(queries(), []);
     assert.deepEqual(queries(unused('x'), unused('y')), []);
     assert.deepEqual(queries(unused('x'), used('a', 1)), ["('a')"]);
   });
 
-  it('leave the most common words out of what would read too much', () => {
+  it('omit the most common words when a query would read too much', () => {
     assert.deepEqual(queries(used('a', 9_000), used('agent', 90_000), used('b', 9_000)), [
       "('a') & ('b') & ('agent')",
       "(('a'))",
     ]);
   });
 
-  it('are at most four of at most six words, whatever is asked', () => {
+  it('number at most four, of at most six words each, for any input', () => {
     fc.assert(
       fc.property(anyMatches, (matches) => {
         const texts = queriesOf(termsOf(matches));
@@ -101,7 +101,7 @@ describe('queries', () => {
 describe('the intent', () => {
   const terms = termsOf([used('find', 10), used('otter', 2)]);
 
-  it('is the offer with the most of the query and the least else', () => {
+  it('is the offer with the most query words and the fewest others', () => {
     const offers = [
       { name: 'otter', stems: ['otter'] },
       { name: 'find_otter_now', stems: ['find', 'otter', 'now'] },
@@ -123,7 +123,7 @@ describe('the intent', () => {
     assert.deepEqual(intentOf([], [{ name: 'otter', stems: ['otter'] }]), UNKNOWN_INTENT);
   });
 
-  it('is certain from 0 to 1', () => {
+  it('has a certainty from 0 to 1', () => {
     fc.assert(
       fc.property(anyMatches, fc.array(fc.stringMatching(/^[a-z]{1,2}$/)), (matches, stems) => {
         const { confidence } = intentOf(termsOf(matches), [{ name: 'x', stems }]);

@@ -1,4 +1,4 @@
-/** The shape of keys (specification section 5): kinds, and a checksum that stops typing errors early. */
+/** The form of keys (specification section 5): kinds, and a checksum that finds typing errors early. */
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -11,13 +11,13 @@ const anyKey = fc
   .tuple(fc.constantFrom(...KINDS), anyRandom)
   .map(([kind, random]) => ({ kind, key: composeKey('fare', kind, random) }));
 const anyCharacter = fc.constantFrom(...BASE62.split(''), '_', '-', '.', ' ', 'é');
-/** Any UTF-16, halves of surrogate pairs too. */
+/** Any UTF-16, including lone surrogates. */
 const anyText = fc.string({
   unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)),
   maxLength: 200,
 });
 
-/** 64 random bytes practically always hold 32 that are used. */
+/** 64 random bytes practically always contain 32 usable ones. */
 function isEnough(random: Uint8Array): boolean {
   return random.filter((byte) => byte < 248).length >= 32;
 }
@@ -30,7 +30,7 @@ describe('keys', () => {
     assert.match(composeKey('fare', 'legacy', random), /^fare_sk_[0-9A-Za-z]{38}$/);
   });
 
-  it('are recognised as the kind that they were made as', () => {
+  it('are recognized as the kind that they were created as', () => {
     fc.assert(
       fc.property(anyKey, ({ kind, key }) => {
         assert.equal(kindOfKey('fare', key), kind);
@@ -49,7 +49,7 @@ describe('keys', () => {
     );
   });
 
-  it('are not recognised with any one character changed', () => {
+  it('are not recognized with any one character changed', () => {
     const position = fc.nat(50);
     fc.assert(
       fc.property(anyKey, position, anyCharacter, ({ key }, at, character) => {
@@ -63,7 +63,7 @@ describe('keys', () => {
     );
   });
 
-  it('are not recognised with two neighbours swapped, one missing or one too many', () => {
+  it('are not recognized with two neighbors swapped, one missing or one too many', () => {
     fc.assert(
       fc.property(anyKey, fc.nat(50), anyCharacter, ({ key }, at, character) => {
         const swapped =
@@ -79,7 +79,7 @@ describe('keys', () => {
     );
   });
 
-  it('of one kind or prefix do not pass as another by renaming', () => {
+  it('cannot pass as another kind or prefix by renaming', () => {
     fc.assert(
       fc.property(anyKey, ({ kind, key }) => {
         const renamed = { consumer: '_sk_live_', developer: '_ck_live_', legacy: '_sk_live_' };
@@ -91,7 +91,7 @@ describe('keys', () => {
     );
   });
 
-  it('are any text at all without harm', () => {
+  it('may be any text without harm', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         assert.equal(kindOfKey('fare', text), undefined);
@@ -100,7 +100,7 @@ describe('keys', () => {
     );
   });
 
-  it('pass over random bytes that would make some characters likelier than others', () => {
+  it('skip random bytes that would make some characters likelier than others', () => {
     const plain = composeKey('fare', 'legacy', new Uint8Array(64).fill(7));
     const mixed = Uint8Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? 248 : 7));
     assert.equal(composeKey('fare', 'legacy', mixed), plain);

@@ -11,7 +11,7 @@ describe('error codes', () => {
     assert.equal(new ApiError('service_unavailable', 'x').status, 503);
   });
 
-  it('have one status each, and what to do about it in a full sentence', () => {
+  it('have one status each, and advice in a full sentence', () => {
     for (const code of CODES) {
       const [status, meaning] = ERRORS[code];
       assert.match(code, /^[a-z_]+$/);
@@ -20,7 +20,7 @@ describe('error codes', () => {
     }
   });
 
-  it('have a type that says who has to do something', () => {
+  it('have a type that says who has to act', () => {
     assert.equal(errorTypeOf('invalid_amount'), 'invalid_request_error');
     assert.equal(errorTypeOf('not_found'), 'invalid_request_error');
     assert.equal(errorTypeOf('invalid_api_key'), 'authentication_error');

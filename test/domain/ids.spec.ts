@@ -1,4 +1,4 @@
-/** Identifiers: one spelling on the wire for each UUID, and no other spelling names it. */
+/** Identifiers: each UUID has one spelling on the wire, and no other spelling is accepted. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { uuidFloor, uuidOf, uuidTimeMs, wireId, type IdKind } from '../../src/domain/ids.ts';
@@ -36,7 +36,7 @@ describe('ids', () => {
     );
   });
 
-  it('have no second spelling: what is read as an id is written just so', () => {
+  it('have one spelling: any accepted id is written the same way', () => {
     const almost = fc
       .tuple(fc.uuid(), anyKind, fc.nat(40), fc.string({ maxLength: 2 }))
       .map(([uuid, kind, at, text]) => {
@@ -51,7 +51,7 @@ describe('ids', () => {
     );
   });
 
-  it('name nothing in any other form', () => {
+  it('are refused in any other form', () => {
     const hex = '0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
     const others = [
       '',
@@ -78,7 +78,7 @@ describe('ids', () => {
     );
   });
 
-  it('are never below the floor of their millisecond', () => {
+  it('are never below the minimum id of their millisecond', () => {
     fc.assert(
       fc.property(fc.uuid({ version: 7 }), (uuid) => {
         assert.ok(uuid >= uuidFloor(uuidTimeMs(uuid)));

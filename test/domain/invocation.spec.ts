@@ -1,4 +1,4 @@
-/** When an agent is called again: soon at first, then every minute, for as long as an invocation has. */
+/** When an agent is called again: soon at first, then every minute, until the invocation's deadline. */
 import assert from 'node:assert/strict';
 import { readConfig } from '../../src/config.ts';
 import { retryDelayMs } from '../../src/domain/invocation.ts';
@@ -12,7 +12,7 @@ const { invocationDeadlineMs, agentTimeoutMs } = readConfig({
   STRIPE_WEBHOOK_SECRET: 'whsec_none',
 });
 
-/** When the attempts begin, by the settings' defaults, when each fails after so long. */
+/** When the attempts start, with default settings, if each fails after this time. */
 function attemptsAtMs(failsAfterMs: number, chance: () => number): number[] {
   const times: number[] = [];
   for (let atMs = 0, failures = 0; atMs < invocationDeadlineMs;) {
@@ -28,7 +28,7 @@ describe('the attempts of an invocation', () => {
     ['is gone', 0],
     ['hangs', agentTimeoutMs],
   ] as const) {
-    it(`reach an agent that ${what}, and comes back after however long, in time`, () => {
+    it(`reach an agent that ${what}, after any outage, in time`, () => {
       for (const chance of [() => 0, () => 1, Math.random]) {
         const times = attemptsAtMs(failsAfterMs, chance);
         const gaps = times.slice(1).map((atMs, n) => atMs - (times[n] ?? 0));

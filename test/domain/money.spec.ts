@@ -1,4 +1,4 @@
-/** Money: dollars on the wire and micro-dollars inside are one to one, and nothing is ever rounded. */
+/** Money: dollars on the wire and micro-dollars inside correspond one to one, and nothing is ever rounded. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import {
@@ -13,7 +13,7 @@ import {
   microsOfDollars,
 } from '../../src/domain/money.ts';
 
-/** Any amount that a balance or a total can come to: two billion dollars either way. */
+/** The range of balances and totals: two billion dollars either way. */
 const LARGEST = 2_000_000_000_000_000;
 const anyMicros = fc.oneof(
   fc.integer({ min: -LARGEST, max: LARGEST }),
@@ -22,7 +22,7 @@ const anyMicros = fc.oneof(
 
 /** Whole micros as a person writes them: all digits, no exponent. */
 describe('money', () => {
-  it('comes back from the text of its JSON as the same micro-dollars', () => {
+  it('survives JSON as the same micro-dollars', () => {
     fc.assert(
       fc.property(anyMicros, (micros) => {
         const wire = JSON.stringify({ amount: dollarsOf(asMicros(micros)) });
@@ -52,7 +52,7 @@ describe('money', () => {
     );
   });
 
-  it('is no string but a plain decimal of at most six places', () => {
+  it('accepts no string but a plain decimal of at most six places', () => {
     const wrong = [
       '',
       ' ',
@@ -76,7 +76,7 @@ describe('money', () => {
     }
   });
 
-  it('is refused when it is finer than a micro-dollar, however little is left over', () => {
+  it('is refused when it is finer than a micro-dollar, by any margin', () => {
     const finer = fc.tuple(
       fc.integer({ min: 0, max: CHARGE_MICROS_MAX }),
       fc.integer({ min: 1, max: 999 }),
@@ -90,7 +90,7 @@ describe('money', () => {
     );
   });
 
-  it('never becomes another amount: what is accepted is the very number that was given', () => {
+  it('never becomes another amount: an accepted number is exactly the given one', () => {
     fc.assert(
       fc.property(fc.double(), (dollars) => {
         const micros = microsOfDollars(dollars);
@@ -100,7 +100,7 @@ describe('money', () => {
     );
   });
 
-  it('has no two amounts that print alike', () => {
+  it('has a distinct text for each amount', () => {
     const pair = fc.tuple(anyMicros, fc.integer({ min: 1, max: 1_000 }));
     fc.assert(
       fc.property(pair, ([micros, more]) => {
@@ -119,7 +119,7 @@ describe('money', () => {
     assert.deepEqual(texts, ['$0.00', '$0.50', '$10.00', '$0.0205', '$0.000001', '-$3.25']);
   });
 
-  it('is written as a plain decimal of six places, the same amount to the last of them', () => {
+  it('is written as a plain decimal of six places, exactly', () => {
     assert.equal(decimalOf(asMicros(Number.MIN_SAFE_INTEGER)), '-9007199254.740991');
     fc.assert(
       fc.property(anyMicros, (micros) => {
@@ -130,7 +130,7 @@ describe('money', () => {
     );
   });
 
-  it('is whole cents or not cents at all', () => {
+  it('is whole cents or not payable in cents', () => {
     fc.assert(
       fc.property(anyMicros, (micros) => {
         const cents = centsOf(asMicros(micros));
@@ -141,7 +141,7 @@ describe('money', () => {
     );
   });
 
-  it('throws on a sum that is no safe integer, for no row may hold one', () => {
+  it('throws on a sum that is not a safe integer, since no row may hold one', () => {
     for (const value of [0.5, 2 ** 53, -(2 ** 53), Number.NaN, Infinity]) {
       assert.throws(() => asMicros(value), RangeError);
     }

@@ -1,4 +1,4 @@
-/** Search attributes: few enough for any server that there is. */
+/** Search attributes: few enough for every kind of server. */
 import assert from 'node:assert/strict';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
 

@@ -1,4 +1,4 @@
-/** Words of text: the same for a query as for what is registered, whatever the spelling. */
+/** Words of text: the same for a query and for a registered agent, in any spelling. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { searchWords, swappedSpellings } from '../../src/domain/search-words.ts';
@@ -22,7 +22,7 @@ describe('searchWords', () => {
     it(`makes "${words}" of ${JSON.stringify(text)}`, () => assert.equal(searchWords(text), words));
   }
 
-  it('gives letters, digits and single spaces only, and leaves those as they are', () => {
+  it('returns only letters, digits and single spaces, and leaves its own output unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const words = searchWords(text);
@@ -34,13 +34,13 @@ describe('searchWords', () => {
 });
 
 describe('swappedSpellings', () => {
-  it('changes each pair of neighbours over, but two of the same', () => {
+  it('swaps each pair of neighbors, except equal ones', () => {
     assert.deepEqual(swappedSpellings('wheel'), ['hweel', 'wehel', 'whele']);
     assert.deepEqual(swappedSpellings('a'), []);
     assert.deepEqual(swappedSpellings(''), []);
   });
 
-  it('undoes itself', () => {
+  it('is its own inverse', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z]{2,40}$/), (word) => {
         for (const swapped of swappedSpellings(word)) {
@@ -50,7 +50,7 @@ describe('swappedSpellings', () => {
     );
   });
 
-  it('leaves alone what is too long for a word', () => {
+  it('leaves texts alone that are too long for a word', () => {
     assert.deepEqual(swappedSpellings('ab'.repeat(21)), []);
   });
 });

@@ -1,4 +1,4 @@
-/** What of the internet may be called on behalf of others: public addresses, in whatever spelling. */
+/** Which addresses may be called on behalf of others: public ones, in any spelling. */
 import assert from 'node:assert/strict';
 import { isPublicAddress } from '../../src/egress/addresses.ts';
 import { endpointProblem } from '../../src/egress/endpoints.ts';
@@ -13,7 +13,7 @@ describe('isPublicAddress', () => {
     ['2606:4700:4700::1111', '2a00:1450:4001:80b::200e', '2001:200::1', '2003::1', '3ffe::1'],
   );
   for (const ip of isPublic) {
-    it(`takes ${ip} for public`, () => assert.equal(isPublicAddress(ip), true));
+    it(`accepts ${ip} as public`, () => assert.equal(isPublicAddress(ip), true));
   }
 
   const isNot = ['0.0.0.0', '0.255.255.255', '10.0.0.1', '100.64.0.0', '100.127.255.255'].concat(
@@ -28,7 +28,7 @@ describe('isPublicAddress', () => {
     ['', 'localhost', '127.1', '8.8.8', '[2606:4700::1111]', '8.8.8.8 ', '0x08080808'],
   );
   for (const ip of isNot) {
-    it(`does not take ${ip || 'nothing'} for public`, () =>
+    it(`does not accept ${ip || 'nothing'} as public`, () =>
       assert.equal(isPublicAddress(ip), false));
   }
 });
@@ -43,7 +43,7 @@ describe('endpointProblem', () => {
     'https://localhost.example.com/',
     'https://internal.example.com/',
   ]) {
-    it(`lets ${url} pass`, () => {
+    it(`accepts ${url}`, () => {
       assert.equal(inPublic(url), undefined);
       assert.equal(inDevelopment(url), undefined);
     });
@@ -59,7 +59,7 @@ describe('endpointProblem', () => {
     ['metadata', 'postgres', 'metadata.google.internal', 'printer.local', 'nas.home.arpa'],
   );
   for (const host of privateHosts) {
-    it(`refuses ${host} but in development`, () => {
+    it(`refuses ${host} except in development`, () => {
       const url = `http://${host}:8080/agent`;
       assert.equal(inPublic(url), 'must be on a public address.');
       assert.equal(inDevelopment(url), undefined);

@@ -1,4 +1,4 @@
-/** Outgoing calls on behalf of others: what is private is not reached, and nothing is endless. */
+/** Outgoing calls on behalf of others: private addresses are not reached, and every call ends. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
@@ -8,7 +8,7 @@ import { FetchFault, openGuardedFetch, type GuardedFetch } from '../../src/egres
 import { sendJson, startAgent, type Respond } from '../support/agents.ts';
 import { until } from '../support/stack.ts';
 
-/** The machine itself, its network, or a cloud's metadata service, in every spelling that is known. */
+/** The machine itself, its network, or a cloud's metadata service, in every known spelling. */
 const SPELLINGS = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'].concat(
   ['0177.0.0.1', '0.0.0.0', '0', '127.0.0.1.', 'localhost.', '①②⑦.⓪.⓪.①', '127。0。0。1'],
   ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
@@ -39,7 +39,7 @@ describe('a guarded fetch', () => {
   };
   afterEach(() => Promise.all(opened.splice(0).map((guarded) => guarded.close())));
 
-  /** What comes of one call of an agent that answers so. */
+  /** The result of one call to an agent that answers like this. */
   async function calling(
     respond: Respond,
     read: (guarded: GuardedFetch, url: string) => Promise<unknown>,
@@ -52,7 +52,7 @@ describe('a guarded fetch', () => {
     }
   }
 
-  describe('to the public internet alone', () => {
+  describe('to public addresses only', () => {
     let listener: Server;
     let port: number;
     let connections = 0;
@@ -73,14 +73,14 @@ describe('a guarded fetch', () => {
         assert.equal(connections, 0);
       });
 
-      it(`is not connected to ${host} by who does not look at the text`, async () => {
+      it(`is not connected to ${host} by a caller that skips the text check`, async () => {
         const error = await connecting(new URL(`http://${host}`).hostname);
-        // Not every system takes a name with a dot at its end for one that it knows.
+        // Not every system recognizes a name with a dot at its end.
         assert.ok(isDenied(error) || (host.endsWith('.') && codeOf(error) === 'ENOTFOUND'));
       });
     }
 
-    it('is not connected by a name that has a private address beside a public one', async () => {
+    it('is not connected to a name with a private address beside a public one', async () => {
       const error = await connecting('two.example.com', (_, __, done) => {
         const addresses = ['1.1.1.1', '127.0.0.1'];
         done(
@@ -91,7 +91,7 @@ describe('a guarded fetch', () => {
       assert.ok(isDenied(error));
     });
 
-    it('is not connected by a name that turns private after it was looked at', async () => {
+    it('is not connected to a name that turns private after the check', async () => {
       let looks = 0;
       const turning: LookupAll = (_, __, done) => {
         looks += 1;
@@ -101,7 +101,7 @@ describe('a guarded fetch', () => {
       assert.ok(isDenied(await connecting('turns.example.com', turning)));
     });
 
-    /** The error; fails when anything was connected to. */
+    /** Returns the error; fails when a connection was made. */
     async function connecting(hostname: string, resolve?: LookupAll): Promise<unknown> {
       const connect = createConnector({ allowPrivate: false, ...(resolve && { resolve }) });
       const target = { hostname, protocol: 'http:', port: String(port) };
@@ -137,7 +137,7 @@ describe('a guarded fetch', () => {
     });
   }
 
-  it('gives what is not too large, and its status and headers', async () => {
+  it('returns an answer within the limit, with its status and headers', async () => {
     const body = 'x'.repeat(BYTES_MAX - 2);
     await calling(
       (_, response) => sendJson(response, body, 404),
@@ -152,7 +152,7 @@ describe('a guarded fetch', () => {
     );
   });
 
-  it('stops reading an answer that is too large, though it never ends', async () => {
+  it('stops reading an answer that is too large, even if it never ends', async () => {
     const cut = new AbortController();
     const fault = await calling(
       async (_, response) => {
@@ -172,7 +172,7 @@ describe('a guarded fetch', () => {
     assert.equal((fault as FetchFault).kind, 'too_large');
   });
 
-  it('counts what is packed as what it unpacks to', async () => {
+  it('counts a compressed answer by its uncompressed size', async () => {
     const bomb = gzipSync('x'.repeat(10_000_000));
     const fault = await calling(
       (_, response) => void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
@@ -182,7 +182,7 @@ describe('a guarded fetch', () => {
   });
 
   for (const status of [408, 425, 429, 500, 502, 503, 504]) {
-    it(`takes ${status} for a reason to come back later`, async () => {
+    it(`treats ${status} as a reason to retry later`, async () => {
       const fault = (await calling(
         (_, response) => void response.writeHead(status, { 'retry-after': '7' }).end('busy'),
         (guarded, url) => faultOf(guarded.fetch(url)),
@@ -207,7 +207,7 @@ describe('a guarded fetch', () => {
     await agent.stop();
   });
 
-  it('says why nobody could be reached, without the address', async () => {
+  it('says why the connection failed, without the address', async () => {
     const agent = await startAgent();
     await agent.stop();
     const fault = await faultOf(open().fetch(agent.url));
@@ -217,7 +217,7 @@ describe('a guarded fetch', () => {
     );
   });
 
-  it('takes an answer that is cut off for none', async () => {
+  it('treats a truncated answer as none', async () => {
     const fault = await calling(
       (_, response) => {
         response.writeHead(200, { 'content-length': '100' });

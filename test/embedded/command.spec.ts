@@ -1,4 +1,4 @@
-/** bin/farebox: what runs before anything is installed. npm is a stand-in here, the rest is real. */
+/** bin/farebox: what runs before anything is installed. npm is a stand-in here, everything else is real. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
 
-/** Notes that it ran, takes its time, and leaves the record that npm leaves. */
+/** Records that it ran, takes some time, and leaves npm's record. */
 const NPM = `
 import { appendFileSync, copyFileSync, mkdirSync } from 'node:fs';
 appendFileSync('npm-runs', process.argv.slice(2, 3) + '\\n');
@@ -83,7 +83,7 @@ describe('bin/farebox', () => {
     assert.equal((await npmRuns()).length, 2);
   });
 
-  it('installs once when several commands come at once', async () => {
+  it('installs once when several commands start at the same time', async () => {
     const all = await Promise.all([run(['a']), run(['b']), run(['c'])]);
     assert.deepEqual(
       all.map(({ code }) => code),
@@ -92,7 +92,7 @@ describe('bin/farebox', () => {
     assert.deepEqual(await npmRuns(), ['ci']);
   });
 
-  it('takes over the lock of an installation that was killed', async () => {
+  it('takes over the lock of a killed installation', async () => {
     const killed = launch(['a']);
     await until(async () => (await npmRuns()).length === 1);
     killed.kill('SIGKILL');
@@ -113,13 +113,13 @@ describe('bin/farebox', () => {
     assert.equal(stdout.split(':')[0], join(clone, 'node_modules/.bin'));
   });
 
-  it('says which command is not there', async () => {
+  it('names the command that does not exist', async () => {
     const { code, stderr } = await run(['exec', 'no-such-command']);
     assert.equal(code, 127);
     assert.match(stderr, /no-such-command does not run/);
   });
 
-  it('passes signals on to the command that it runs', async () => {
+  it('forwards signals to the command', async () => {
     const script = `process.once('SIGTERM', () => { console.log('got it'); process.exit(5); });
       setInterval(() => {}, 1_000); console.log('ready');`;
     const child = launch(['exec', process.execPath, '-e', script]);

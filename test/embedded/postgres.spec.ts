@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL on directories that something has happened to. */
+/** The embedded PostgreSQL on data directories in unusual states. */
 import assert from 'node:assert/strict';
 import { chownSync, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ describe('startPostgres', () => {
       passwords,
     });
 
-  it('makes a cluster anew where an earlier attempt was killed half way', async () => {
+  it('creates the cluster again when an earlier attempt was killed half-way', async () => {
     await mkdir(`${dataDir}.new`);
     await writeFile(join(`${dataDir}.new`, 'PG_VERSION'), '18\n');
     const postgres = await start();
@@ -46,7 +46,7 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('asks everybody for a password, and gives the application no more than its database', async () => {
+  it('requires a password of everyone, and gives the application its own database only', async () => {
     const postgres = await start();
     for (const url of [postgres.url, postgres.superuserUrl]) {
       for (const wrong of ['', 'wrong', passwords.application.toUpperCase()]) {
@@ -68,7 +68,7 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('closes what an earlier release left open to everybody, and keeps its data', async () => {
+  it('secures what an earlier release left open, and keeps its data', async () => {
     const trusting = await startTrusting(join(folder, 'trusting'), port);
     const open = `postgres://farebox@127.0.0.1:${port}`;
     await query(`${open}/postgres`, 'create database farebox');
@@ -102,13 +102,13 @@ describe('startPostgres', () => {
     }
   });
 
-  it('says what to do about passwords that are not those of its data', async () => {
+  it('explains what to do when the passwords do not match the data', async () => {
     const options = { dataDir, logFile: join(folder, 'other.log'), env: process.env, port };
     const other = startPostgres({ ...options, passwords: randomPasswords() });
     await assert.rejects(other, /another password than secrets\.json.*put the secrets\.json back/);
   });
 
-  it('keeps what was committed when its server is killed', async () => {
+  it('keeps committed data when its server is killed', async () => {
     const killed = await start();
     await query(killed.url, 'create table kept as select 7 as seven');
     killed.kill('SIGKILL');
@@ -118,7 +118,7 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('stops a server that a killed start has left running', async () => {
+  it('stops a server that a killed start left running', async () => {
     const left = await start();
     const postgres = await start();
     assert.equal(await left.exited, 'exit code 0');
@@ -126,7 +126,7 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('does not take another process for its server, whatever the lock file says', async () => {
+  it('does not mistake another process for its server, even if the lock file names it', async () => {
     const lockFile = join(dataDir, 'postmaster.pid');
     await writeFile(lockFile, `${process.pid}\n${dataDir}\n0\n${port}\n\n127.0.0.1\n\nready\n`);
     const postgres = await start();
@@ -134,7 +134,7 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('refuses data of another major version, and says what to do', async () => {
+  it('refuses data of another major version, and explains what to do', async () => {
     const older = join(folder, 'older');
     await mkdir(older);
     await writeFile(join(older, 'PG_VERSION'), '16\n');
@@ -151,7 +151,7 @@ describe('startPostgres', () => {
   });
 });
 
-/** A cluster as earlier releases made it: no passwords, and the application as its superuser. */
+/** A cluster of earlier releases: no passwords, and the application as superuser. */
 async function startTrusting(dataDir: string, port: number): Promise<Child> {
   let failure: unknown;
   for (const { argv, owner } of launchers(undefined)) {

@@ -1,9 +1,9 @@
-/** What a start shows, at a terminal and elsewhere. */
+/** The output of a start, at a terminal and elsewhere. */
 import assert from 'node:assert/strict';
 import { createProgress } from '../../src/embedded/progress.ts';
 
 describe('createProgress', () => {
-  it('writes a plain line for each thing that happens when there is no terminal', () => {
+  it('writes a plain line for each event without a terminal', () => {
     const { written, out } = output({ isTTY: false });
     const progress = createProgress(out);
     progress.say('Temporal', 'starting');
@@ -12,7 +12,7 @@ describe('createProgress', () => {
     assert.equal(written(), '· Temporal     starting\n✓ Temporal     on port 7233\ndone\n');
   });
 
-  it('shows one line for each part at a terminal, at its newest', () => {
+  it('shows the latest line of each part at a terminal', () => {
     const { written, out } = output({ isTTY: true });
     const progress = createProgress(out);
     progress.say('PostgreSQL', 'starting');
@@ -41,7 +41,7 @@ function output(options: { isTTY: boolean; columns?: number }) {
   return { written: () => text, out: { ...options, write: (part: string) => (text += part) } };
 }
 
-/** What a terminal shows after that text, with the three controls that progress uses. */
+/** What a terminal shows after that text, with the three control sequences that progress uses. */
 function screen(text: string): string[] {
   const lines: string[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** What a start hands to its processes, and which settings it refuses together. */
+/** The settings that a start gives to its processes, and the combinations that it refuses. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ describe('the settings of a start', () => {
   const isOpenToPrivate = (env: Readonly<Record<string, string>>) =>
     sharedSettings({ port: 1, dataDir, env })['ALLOW_PRIVATE_ENDPOINTS'];
 
-  it('let agents be on private addresses only while every part is embedded, or when asked to', () => {
+  it('allow agents on private addresses only while every part is embedded, or when set', () => {
     assert.equal(isOpenToPrivate({}), 'true');
     for (const name of ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'STRIPE_SECRET_KEY']) {
       assert.equal(isOpenToPrivate({ [name]: 'real' }), 'false', name);
@@ -26,7 +26,7 @@ describe('the settings of a start', () => {
     assert.equal(isOpenToPrivate({ ALLOW_PRIVATE_ENDPOINTS: 'false' }), 'false');
   });
 
-  it('refuse simulated payments into a database of somebody, unless they are asked for', () => {
+  it('refuse simulated payments into an external database, unless they are requested', () => {
     const database = { DATABASE_URL: 'postgres://books.example/farebox' };
     const stripe = { STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' };
     assert.throws(() => refuseHalfSettings(database), /would credit that database/);
@@ -39,7 +39,7 @@ describe('the settings of a start', () => {
     }
   });
 
-  it('keep the secrets of an earlier release and add those that it did not have', async () => {
+  it('keep the secrets of an earlier release and add the missing ones', async () => {
     const file = join(dataDir, 'secrets.json');
     const earlier = { masterSecret: 'm', simulatorKey: 'sk_test_s', webhookSecret: 'whsec_w' };
     await writeFile(file, JSON.stringify(earlier));

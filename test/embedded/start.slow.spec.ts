@@ -1,6 +1,6 @@
 /**
- * `farebox start` as its users meet it: as a process, on a data directory that outlives it. Starts are
- * shared between tests where order allows, because each takes some seconds.
+ * `farebox start` as users run it: a process, on a data directory that outlives it. Tests share
+ * starts where their order allows, because each takes some seconds.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
@@ -15,7 +15,7 @@ import { choosePort } from '../../src/embedded/ports.ts';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
-/** Five programs that start at once: seconds alone, over a minute beside much else. */
+/** Five programs that start together: seconds alone, over a minute on a busy machine. */
 const START_TIMEOUT_MS = 200_000;
 
 interface Launched {
@@ -87,14 +87,14 @@ describe('farebox start', function () {
     return start;
   }
 
-  it('prints a command that charges the first account when it is pasted', async () => {
+  it('prints a command that charges the first account when pasted', async () => {
     const command = running.output().slice(running.output().indexOf('\ncurl '));
     const { stdout } = await promisify(execFile)('sh', ['-c', command]);
     assert.equal(JSON.parse(stdout).balance, 9.95);
     assert.equal(await balanceOf(running), 9.95);
   });
 
-  it('prints a link that signs the first account in to its console, once', async () => {
+  it('prints a link that signs the first account in to the console, once', async () => {
     const [link = ''] = /http\S+sign-in-link\S+/.exec(running.output()) ?? [];
     const entered = await fetch(link, { redirect: 'manual' });
     const [cookie = ''] = entered.headers.getSetCookie();
@@ -106,7 +106,7 @@ describe('farebox start', function () {
     assert.deepEqual(again.headers.getSetCookie(), []);
   });
 
-  it('lets other commands use it, and says with `env` where its parts are', async () => {
+  it('lets other commands use it, and tells with `env` where its parts are', async () => {
     const env = await environmentOf(place);
     assert.equal(env['BASE_URL'], running.baseUrl);
     assert.match(env['DATABASE_URL'] ?? '', /^postgres:\/\//);
@@ -119,21 +119,21 @@ describe('farebox start', function () {
     assert.equal(answer.status, 200);
   });
 
-  it('keeps what is secret from other users of the machine', async () => {
+  it('hides secrets from other users of the machine', async () => {
     assert.equal(await modeOf(place.dataDir), '700');
     for (const file of ['secrets.json', 'first-account.json', 'run.json']) {
       assert.equal(await modeOf(join(place.dataDir, file)), '600', file);
     }
   });
 
-  it('refuses a second start on its data directory, and is not disturbed', async () => {
+  it('refuses a second start on its data directory, and continues undisturbed', async () => {
     const second = launch({ ...place, port: await choosePort() });
     assert.equal(await second.exited, 1);
     assert.match(second.output(), /another start is running on .*--data-dir/);
     assert.equal(await balanceOf(running), 9.95);
   });
 
-  it('refuses a port that is taken, naming the port and what to do', async () => {
+  it('refuses a port in use, with the port and what to do', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await until(() => holder.listening);
     const { port } = holder.address() as AddressInfo;
@@ -143,7 +143,7 @@ describe('farebox start', function () {
     assert.match(refused.output(), new RegExp(`port ${port} is taken.*--port`));
   });
 
-  it('refuses a Stripe key without the secret of its webhooks', async () => {
+  it('refuses a Stripe key without a webhook secret', async () => {
     const half = launch(
       { ...place, dataDir: join(folder, 'half') },
       { STRIPE_SECRET_KEY: 'sk_test_1' },
@@ -163,7 +163,7 @@ describe('farebox start', function () {
     assert.equal(await beside.exited, 0);
   });
 
-  it('starts PostgreSQL again when that is killed', async () => {
+  it('restarts PostgreSQL when it is killed', async () => {
     const pidFile = join(place.dataDir, 'postgres', 'postmaster.pid');
     const pid = Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
     process.kill(pid, 'SIGKILL');
@@ -174,7 +174,7 @@ describe('farebox start', function () {
     assert.equal(balance, 9.95);
   });
 
-  it('leaves no process when it is killed, and goes on with the same data', async () => {
+  it('leaves no process behind when it is killed, and continues with the same data', async () => {
     const before = await keptFiles(place.dataDir);
     running.process.kill('SIGKILL');
     await running.exited;
@@ -184,7 +184,7 @@ describe('farebox start', function () {
     assert.equal(await balanceOf(running), 9.95);
   });
 
-  it('leaves no process after Ctrl-C', async () => {
+  it('leaves no process behind after Ctrl-C', async () => {
     running.process.kill('SIGINT');
     assert.equal(await running.exited, 0);
     await untilNothingIsLeft(place.dataDir);
@@ -203,7 +203,7 @@ describe('farebox start', function () {
     assert.equal(await maintained.exited, 0);
   });
 
-  it('refuses data that a newer release has written, and does not touch it', async () => {
+  it('refuses data of a newer release, and does not change it', async () => {
     running = await launchReady(place);
     const { DATABASE_URL } = await environmentOf(place);
     const client = new Client({ connectionString: DATABASE_URL });
@@ -260,7 +260,7 @@ async function keptFiles(dataDir: string): Promise<string[]> {
   return Promise.all(names.map((name) => readFile(join(dataDir, name), 'utf8')));
 }
 
-/** No process names the data directory, nor has the start's own master secret in its environment. */
+/** No process has the data directory or the start's master secret in its environment. */
 async function untilNothingIsLeft(dataDir: string): Promise<void> {
   const { masterSecret } = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8'));
   await until(async () => (await processesWith(dataDir, masterSecret)).length === 0);

@@ -1,4 +1,4 @@
-/** Where the `temporal` program comes from when nothing has to be fetched. */
+/** Where the `temporal` program comes from when no download is needed. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ describe('findTemporal', () => {
   }
 
   for (const version of ['1.9.0', '1.5.1', '0.0.0-DEV']) {
-    it(`names ${version} on PATH as too old, and takes the cached one`, async () => {
+    it(`reports ${version} on PATH as too old, and takes the cached one`, async () => {
       await writeProgram(join(folder, 'bin/temporal'), version);
       assert.equal(await find(), cached);
       assert.equal(reported.length, 1);

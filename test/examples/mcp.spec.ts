@@ -1,4 +1,4 @@
-/** The example, as its README runs it: tool server and consumer as processes, against a real stack. */
+/** The example as in its README: tool server and consumer as processes, against a real stack. */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -164,7 +164,7 @@ describe('example: a paid MCP tool server', () => {
     }
   });
 
-  it('answers no web page', async () => {
+  it('refuses requests from web pages', async () => {
     assert(server);
     const response = await fetch(server.url, {
       method: 'POST',
@@ -174,7 +174,7 @@ describe('example: a paid MCP tool server', () => {
     assert.equal(response.status, 403);
   });
 
-  it('serves a consumer who runs dry, tops up through the checkout and goes on', async () => {
+  it('serves a consumer who runs out of money, tops up through the checkout and continues', async () => {
     assert(server);
     const consumer = await newConsumer(5);
     const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, 'consumer.ts')], {

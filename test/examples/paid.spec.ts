@@ -17,7 +17,7 @@ describe('example: a paid tool that fails', () => {
   });
   after(() => api?.stop());
 
-  it('is refunded, and its error is its own', async () => {
+  it('is refunded, and reports its own error', async () => {
     const account = await api.createAccount(1);
     const farebox = new Farebox({ secretKey: account.developerKey, baseUrl: api.url });
     const tool = paid(farebox, farebox.withPrices({ broken: 0.5 }), 'broken', run);

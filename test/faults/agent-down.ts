@@ -1,6 +1,6 @@
 /**
- * `bin/farebox exec node test/faults/agent-down.ts --minutes 10`: an agent that is down for so long and comes
- * back, in real time. The invocation of it succeeds by itself, soon after, and the agent acts on it once.
+ * `bin/farebox exec node test/faults/agent-down.ts --minutes 10`: an agent is down for that long and comes
+ * back, in real time. Its invocation then succeeds by itself, soon, and the agent acts on it once.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { echo, startAgent } from '../support/agents.ts';
 import { openAgentHarness, type AgentHarness } from '../support/agent-harness.ts';
 import { inRealTime } from './real-time.ts';
 
-/** The longest pause between attempts, and what chance may add to it. */
+/** The longest pause between attempts, and its random addition. */
 const NOTICED_MS_MAX = 90_000;
 
 const print = (text: string) => process.stdout.write(`${text}\n`);

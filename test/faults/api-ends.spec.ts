@@ -1,4 +1,4 @@
-/** An API process that ends, in good order or not, while charges are in its hands. */
+/** An API process that exits, cleanly or not, with charges in flight. */
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -22,7 +22,7 @@ describe('the end of an API process', () => {
   beforeEach(async () => {
     account = await api.createAccount(200);
     victim = await startApi({ env: api.env });
-    // Its key and its tool are known there, so that a charge goes to the ledger at once.
+    // The process knows its key and its tool, so that a charge goes to the ledger at once.
     await charge(victim, 'warm-up');
   });
   afterEach(() => victim?.stop());
@@ -44,14 +44,14 @@ describe('the end of an API process', () => {
       )
     ).rows;
 
-  it('is answered again, by another process, for what was committed when it was killed', async () => {
+  it('lets another process answer for the charges that it had committed when it was killed', async () => {
     const keys = Array.from({ length: 20 }, (_, index) => `job ${index}`);
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
     const first = charge(victim, 'job first');
     await held.waited(1);
     const others = keys.map((key) => charge(victim, key));
     const lines = Promise.allSettled([first, ...others]);
-    // Stopped, it cannot read the outcome that Postgres commits, let alone answer.
+    // While stopped, it cannot read the outcome that Postgres commits, let alone answer.
     victim.kill('SIGSTOP');
     await held.release();
     await until(async () => (await stored()).length === 2);
@@ -70,7 +70,7 @@ describe('the end of an API process', () => {
       DeveloperChargeReply,
     );
     assert.equal(replay.receipt, receipt);
-    // What it had not sent to Postgres yet was never made, and is made now, once.
+    // Charges that it had not sent to Postgres were never made, and are made now, once.
     for (const key of keys) {
       const again = await charge(api, key);
       assert.equal(again.status, 201);
@@ -79,8 +79,8 @@ describe('the end of an API process', () => {
     assert.equal((await stored()).length, 22);
   });
 
-  it('takes nobody with it who is in its hands when it is told to stop', async () => {
-    // On lines that are open already, so that each request is in its hands when it answers the next.
+  it('finishes the requests in progress when it is told to stop', async () => {
+    // On open connections, so that the process has each request before it answers the next.
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const post = (key: string) => chargeThrough(agent, victim, account, key);
     await Promise.all(Array.from({ length: 50 }, (_, index) => post(`opens ${index}`)));
@@ -102,7 +102,7 @@ describe('the end of an API process', () => {
     assert.equal((await stored()).length, 1 + 50 + 50);
   });
 
-  it('cuts off no charge that it made, of clients that never pause', async () => {
+  it('drops the answer of no charge that it made, for clients that never pause', async () => {
     const rich = await api.createAccount(1_000);
     const agent = new Agent({ keepAlive: true, maxSockets: 30 });
     const answered = new Set<string>();
@@ -137,7 +137,7 @@ describe('the end of an API process', () => {
   it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
 });
 
-/** Through an agent that keeps lines open, and says when a line is cut. */
+/** Through an agent that keeps connections open, and reports when one is cut. */
 function chargeThrough(
   agent: Agent,
   server: Server,

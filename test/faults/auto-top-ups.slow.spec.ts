@@ -1,4 +1,4 @@
-/** A charge asks for an automatic top-up, and the worker or Temporal dies on the way: it comes, and once. */
+/** A charge requests an automatic top-up, and the worker or Temporal dies: the top-up still happens, once. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Stripe } from 'stripe';
@@ -30,7 +30,11 @@ describe('an automatic top-up and the death of', () => {
   before(async () => {
     temporal = await startOwnTemporal();
     stack = await startStack({
-      env: { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default' },
+      env: {
+        TEMPORAL_ADDRESS: temporal.address,
+        TEMPORAL_NAMESPACE: 'default',
+        RELAY_LEASE_MS: '3000',
+      },
     });
     worker = stack.worker;
     stripe = createStripe(readStripeConfig(stack.env));
@@ -66,7 +70,7 @@ describe('an automatic top-up and the death of', () => {
   const automatic = async () =>
     (await topUpsOf(stack.api, account)).filter((topUp) => topUp.automatic);
 
-  /** Whatever was killed: 9 dollars were left, and 20 came, in one payment. */
+  /** After any kill: $9.00 were left, and $20.00 came, in one payment. */
   async function comesOnce(): Promise<void> {
     await until(async () => (await balanceOf(stack.api, account)) === 29);
     await until(async () => {
@@ -85,7 +89,7 @@ describe('an automatic top-up and the death of', () => {
     assert.equal(paid.length, 1);
   }
 
-  /** Resolves when the processor has been asked for the money, for which it will take a while. */
+  /** Resolves when the processor has been asked to charge the card, which takes a while. */
   async function isBeingCharged(): Promise<void> {
     const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 3_000 };
     await control(stack.simulator, 'faults', slow);
@@ -97,7 +101,7 @@ describe('an automatic top-up and the death of', () => {
     });
   }
 
-  it('the worker while it takes up what the charge asked for', async () => {
+  it('the worker while it takes up the request of the charge', async () => {
     const held = await holdAccount(stack.database.url, account.consumerId);
     await charge();
     await held.waited(1);

@@ -1,4 +1,4 @@
-/** API processes whose clock is wrong: they make no charges, rather than charge a retry twice. */
+/** API processes with a wrong clock: they make no charges, rather than charge a retry twice. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -9,7 +9,7 @@ import { startApi, until } from '../support/stack.ts';
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
 const DAY_AND_HOUR_MS = 90_000_000;
 
-describe('a clock that is wrong', () => {
+describe('a wrong clock', () => {
   let right: TestApi;
 
   before(async () => {
@@ -30,12 +30,12 @@ describe('a clock that is wrong', () => {
     [DAY_AND_HOUR_MS, /clock of this machine is 9000\d s ahead of/],
     [-DAY_AND_HOUR_MS, /clock of this machine is (9000|8999)\d s behind/],
   ] as const) {
-    it(`keeps a process from starting, and is named: ${aheadMs / 3_600_000} hours`, async () => {
+    it(`keeps a process from starting, with a message: ${aheadMs / 3_600_000} hours`, async () => {
       await assert.rejects(startApi(shifted(aheadMs)), words);
     });
   }
 
-  it('keeps a running process from charging; a retry elsewhere and afterwards charges once', async () => {
+  it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);
     const process = await startApi(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
     try {

@@ -1,4 +1,4 @@
-/** The thread that floods: as many requests at a time as it has connections, and counts what it is answered. */
+/** The flooding thread: sends as many concurrent requests as it has connections, and counts the answers. */
 import { Agent, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Attack, FloodRequest } from './floods.ts';

@@ -1,5 +1,5 @@
 /**
- * Every flood of floods.ts from 256 connections, for 10 seconds each, beside the same seconds without it. It
+ * Every flood of floods.ts from 256 connections, for 10 seconds each, next to 10 seconds without it. It
  * prints a table and fails when another developer is refused.
  * `bin/farebox exec node test/faults/floods-long.ts [--seconds 10] [--connections 256]`
  */
@@ -30,7 +30,7 @@ try {
   );
   if (!attacker || !victim || !poor) throw new Error('no accounts');
   const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
-  // What is compiled first is slow, and is not measured.
+  // Code that is compiled first is slow, and is not measured.
   await measure(api, victim, undefined, options);
   const lines: Measured[] = [];
   for (const flood of floodsOf(attacker, poor, id)) {

@@ -1,4 +1,4 @@
-/** Floods of one developer, in their short form: no charge of another one is refused, and none waits for long. */
+/** Floods by one developer, in their short form: no charge of another developer is refused or waits for long. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -9,7 +9,7 @@ import { WITH_RATE_LIMITS } from '../support/stack.ts';
 import { floodsOf, measure, type Flood } from './floods.ts';
 
 const OPTIONS = { connections: 32, forMs: 2_000 };
-/** Far above what is measured in the long form: the test machine has other work too. */
+/** Far above the times of the long form: the test machine does other work too. */
 const P99_MS_MAX = 1_000;
 
 describe('a flood of one developer', () => {
@@ -39,7 +39,7 @@ describe('a flood of one developer', () => {
     'statements',
     'readiness',
   ].entries()) {
-    it(`of ${name} refuses no charge of another, nor lets it wait for long`, async () => {
+    it(`of ${name} makes no other developer’s charge fail or wait for long`, async () => {
       const flood = floods[index];
       assert.equal(flood?.name, name);
       const { charges, refused, p99Ms } = await measure(api, victim, flood, OPTIONS);
@@ -49,5 +49,5 @@ describe('a flood of one developer', () => {
     }).timeout(30_000);
   }
 
-  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
+  it('leaves the books correct', () => proveBooks(api.env, { processor: false }));
 });

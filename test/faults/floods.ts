@@ -1,6 +1,6 @@
 /**
- * One developer floods an API process in every way that it can; another one charges meanwhile. Measured is what
- * the other one notices: how long its charges take beside how long they take alone, and whether any is refused.
+ * One developer floods an API process in every possible way; another one charges meanwhile. Measured are
+ * the victim's charges: how long they take compared to without the flood, and whether any is refused.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { bodyOf, charge } from '../support/http.ts';
 
 export interface Flood {
   readonly name: string;
-  /** Some requests of the flood, which are sent again and again. */
+  /** Some requests of the flood, which are sent over and over. */
   readonly requests: readonly FloodRequest[];
 }
 
@@ -33,7 +33,7 @@ export interface Measured {
   readonly refused: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Answers that the flood itself got, by status. */
+  /** Answers to the flood itself, by status. */
   readonly answers: Readonly<Record<number, number>>;
 }
 
@@ -47,7 +47,7 @@ export interface FloodOptions {
   readonly forMs: number;
 }
 
-/** `chargeId` is of a charge of the attacker's. `poor` has no balance. */
+/** `chargeId` is a charge of the attacker. `poor` has no balance. */
 export function floodsOf(
   attacker: TestAccount,
   poor: TestAccount,
@@ -93,10 +93,10 @@ export function floodsOf(
   ];
 }
 
-/** Enough that what is sent again is no longer in any cache of the process, or is new for long. */
+/** Enough that repeated requests have left every cache of the process, or stay new for long. */
 const some = (one: () => FloodRequest) => Array.from({ length: 200 }, one);
 
-/** The victim charges one at a time for as long as the flood lasts; without a flood, alone. */
+/** The victim charges one at a time during the flood; without a flood, alone. */
 export async function measure(
   server: FloodTarget,
   victim: TestAccount,
@@ -127,7 +127,7 @@ export async function measure(
   };
 }
 
-/** In a thread of its own, so that the charges that are measured do not wait for it. */
+/** In a separate thread, so that the measured charges do not wait for it. */
 async function startAttack(attack: Attack): Promise<Measured['answers']> {
   const worker = new Worker(new URL('./flood-thread.ts', import.meta.url), { workerData: attack });
   const [answers] = (await once(worker, 'message')) as [Measured['answers']];

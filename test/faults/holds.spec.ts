@@ -1,6 +1,6 @@
 /**
- * API and worker processes are killed while callers place, capture and release holds. HOLD_KILLS says how often. What
- * was answered is kept, what was not is settled by the same key, and nothing stays reserved.
+ * API and worker processes are killed while callers place, capture and release holds. HOLD_KILLS says how often.
+ * Answered calls are kept, unanswered ones are resolved by the same key, and nothing stays reserved.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -24,7 +24,7 @@ import {
 const KILLS = Number(process.env['HOLD_KILLS'] ?? 6);
 const CALLERS = 12;
 const RETRY_MS = 25;
-/** Long enough for a caller to come back to a hold, short enough for a test to see those that are left expire. */
+/** Long enough for a caller to return to a hold, short enough for a test to see abandoned ones expire. */
 const EXPIRES_IN_SECONDS = 3;
 
 describe('holds, while processes are killed', function () {
@@ -37,7 +37,7 @@ describe('holds, while processes are killed', function () {
   let client: Client;
   let accounts: TestAccount[];
   const over = new AbortController();
-  /** Micros that captures were answered to have charged, by the charge's id. */
+  /** Micros charged by captures, as answered, by the charge's id. */
   const charged = new Map<string, number>();
   const violations: string[] = [];
 
@@ -56,7 +56,7 @@ describe('holds, while processes are killed', function () {
     await stack?.stop();
   });
 
-  it(`strand nothing and charge nothing twice (${KILLS} kills, SEED=${seed})`, async () => {
+  it(`lose no money and charge nothing twice (${KILLS} kills, SEED=${seed})`, async () => {
     const callers = Array.from({ length: CALLERS }, (_, n) => callUntilOver(n));
     for (let kill = 0; kill < KILLS; kill += 1) {
       const before = charged.size;
@@ -77,7 +77,7 @@ describe('holds, while processes are killed', function () {
     await proveBooks(stack.env, { processor: false });
   });
 
-  /** Calls with a hold each: most capture, some release, and some forget about it. */
+  /** Calls with one hold each: most capture, some release, and some abandon it. */
   async function callUntilOver(caller: number): Promise<void> {
     for (let n = 0; !over.signal.aborted; n += 1) {
       const account = random.pick(accounts);
@@ -125,7 +125,7 @@ describe('holds, while processes are killed', function () {
         const answer = await ask(random.pick(apis));
         if (answer.status < 500) return answer;
       } catch (error) {
-        // fetch: the connection broke. Anything else is a bug of the test.
+        // fetch: the connection broke. Anything else is a bug in the test.
         if (!(error instanceof TypeError && error.cause !== undefined)) throw error;
       }
       await delay(RETRY_MS);

@@ -1,6 +1,6 @@
 /**
  * Every order of the events of every life cycle of a top-up: `bin/farebox exec node test/faults/life-cycles-long.ts`.
- * SEED chooses which are told twice or never; a number behind it goes on from there.
+ * SEED chooses which are delivered twice or never; a number behind it continues from there.
  */
 import { Random, SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
@@ -23,7 +23,7 @@ try {
   }
   await harness.close();
 } catch (error) {
-  // Said first: other lives go on, and would meet the end of the servers.
+  // Printed first: other lives continue, and would meet the end of the servers.
   process.stderr.write(`${(error as Error).stack}\n`);
   process.exitCode = 1;
 } finally {

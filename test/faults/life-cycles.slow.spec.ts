@@ -1,4 +1,4 @@
-/** Some sixty orders in which events of top-ups may be told; `node test/faults/life-cycles-long.ts` has all of them. */
+/** About sixty orders of the events of top-ups; `node test/faults/life-cycles-long.ts` runs all of them. */
 import { Random, SEED } from '../support/random.ts';
 import { openTopUpHarness, type TopUpHarness } from '../support/top-up-harness.ts';
 import { allOrders, live } from './life-cycles.ts';
@@ -10,7 +10,7 @@ describe('the events of a top-up', function () {
   let harness: TopUpHarness;
 
   before(async () => {
-    // No workflow asks by itself: what is not told, reconciliation finds.
+    // No workflow asks by itself: reconciliation finds undelivered events.
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
     await harness.startWorker();
   });
@@ -18,10 +18,10 @@ describe('the events of a top-up', function () {
     await harness?.close();
   });
 
-  it(`end in the same books in whatever order they are told, twice or never (SEED=${SEED})`, async () => {
+  it(`end in the same books when they come in any order, twice or never (SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const orders = allOrders(random);
-    // Of each life cycle as many: the long ones have most of the orders.
+    // Equally many from each life cycle: the long ones have most of the orders.
     const byName = Object.values(Object.groupBy(orders, ({ name }) => name)).map(
       (all) => all ?? [],
     );

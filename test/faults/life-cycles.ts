@@ -1,7 +1,7 @@
 /**
- * The events of whole lives of top-ups, told in any order, some twice and some never, while what they tell of is
- * already over or only just happens. Whatever is told: the first reconciliation after the checkouts' time is over leaves
- * the books right.
+ * The events of complete lives of top-ups, delivered in any order, some twice and some never, after the facts
+ * or while they happen. In every case, the first reconciliation after the checkouts' expiry leaves
+ * the books correct.
  */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
@@ -21,13 +21,13 @@ type EventType = Stripe.Event['type'];
 
 interface Act {
   readonly do: (harness: TopUpHarness, life: Life) => Promise<unknown>;
-  /** What the processor then tells. */
+  /** The event that the processor then sends. */
   readonly tells: readonly EventType[];
 }
 
 interface LifeCycle {
   readonly acts: readonly Act[];
-  /** What is so in the end. */
+  /** The final state. */
   readonly end: { readonly status: TopUpStatus; readonly dollars: number };
 }
 
@@ -132,13 +132,13 @@ const LIFE_CYCLES = {
 
 export interface Order {
   readonly name: keyof typeof LIFE_CYCLES;
-  /** Numbers of the events as they are told, and how often each: 0 for never. */
+  /** Numbers of the events in order of delivery, and how often each: 0 for never. */
   readonly told: readonly { readonly event: number; readonly times: number }[];
-  /** Whether everything has happened before the first word of it. */
+  /** Whether everything has happened before the first event. */
   readonly isOver: boolean;
 }
 
-/** Every order of the events of every life cycle; which are told twice or never is left to chance. */
+/** Every order of the events of every life cycle; chance decides which are delivered twice or never. */
 export function allOrders(random: Random): readonly Order[] {
   const names = Object.keys(LIFE_CYCLES) as (keyof typeof LIFE_CYCLES)[];
   return names.flatMap((name) => {
@@ -158,7 +158,7 @@ export function textOf({ name, told, isOver }: Order): string {
   return `${name}, told ${words.join(' ') || 'nothing'}${isOver ? ', when it was over' : ''}`;
 }
 
-/** Lives them all, some at once, and holds each against its end. */
+/** Runs them all, several at once, and checks each against its final state. */
 export async function live(
   harness: TopUpHarness,
   orders: readonly Order[],
@@ -175,7 +175,7 @@ export async function live(
   const ended = await Promise.allSettled(Array.from({ length: atOnce }, liveOn));
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
   await until(async () => (await harness.waitingNotices()) === 0);
-  // Reconciliation asks about a checkout when its time is over: a payment is found before that, an early end is not.
+  // Reconciliation asks about a checkout after its expiry: it finds a payment before that, but not an early end.
   await harness.database.query(sql.typeAlias('nothing')`
     update farebox.top_ups set session_expires_at = now() where status = 'pending'
   `);
@@ -200,7 +200,7 @@ async function liveOne(harness: TopUpHarness, { name, told, isOver }: Order): Pr
     tells.map((type) => () => findEvent(harness, life, type)),
   );
   let happened = 0;
-  /** Until the act is done that the event tells of, or all of them. */
+  /** Until the action of the event is done, or all actions. */
   const happen = async (event = Infinity) => {
     let known = acts.slice(0, happened).flatMap(({ tells }) => tells).length;
     for (; happened < acts.length && event >= known; happened += 1) {

@@ -1,6 +1,6 @@
 /**
- * `npm run test:faults:traffic -- --rounds 50`: one random fault after another under charges and payments that never
- * pause, on servers of its own. After each round the service must take charges again within 10 seconds; at
+ * `npm run test:faults:traffic -- --rounds 50`: one random fault after another under uninterrupted charges and
+ * payments, on separate servers. After each round the service must take charges again within 10 seconds; at
  * the end the ledger holds exactly the charges that were answered, and every payment is credited, once.
  */
 import assert from 'node:assert/strict';
@@ -72,7 +72,7 @@ async function storedCharges(site: Site, { consumerId }: TestAccount): Promise<S
   return new Set(rows.map(({ id }) => wireId('charge', id)));
 }
 
-/** A consumer that opens checkouts and pays them; what is away is left for the next time. */
+/** A consumer that opens checkouts and pays them; a failed step waits for the next time. */
 class PersistentPayments {
   readonly #site: Site;
   readonly #account: TestAccount;

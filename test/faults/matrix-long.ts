@@ -1,6 +1,6 @@
 /**
  * The whole crash matrix: `bin/farebox exec node test/faults/matrix-long.ts`, some of it by a part of the cells'
- * names (`... matrix-long.ts "the worker"`). Says what each cell took, and ends at the first that fails.
+ * names (`... matrix-long.ts "the worker"`). Prints how long each cell took, and stops at the first failure.
  */
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { allCells, nameOf, openGround } from './matrix.ts';

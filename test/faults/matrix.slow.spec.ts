@@ -1,7 +1,7 @@
-/** The crash matrix, a few cells of it; `node test/faults/matrix-long.ts` goes through all of them. */
+/** A few cells of the crash matrix; `node test/faults/matrix-long.ts` runs all of them. */
 import { allCells, nameOf, openGround, type Ground } from './matrix.ts';
 
-/** One for each part, at steps where its death hurts, and one that stands still. */
+/** One for each part, at steps where its death hurts, and one that is paused. */
 const CELLS = [
   'checkout: the API is killed when the report is kept',
   'checkout: the worker is killed when the credit is committed',

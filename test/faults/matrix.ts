@@ -1,6 +1,6 @@
 /**
- * The crash matrix: each way that the money of a top-up goes, in and out, stopped at each of its steps, while each
- * part of the service is killed or stands still. A cell is one of these. Whatever it is, the money moves exactly
+ * The crash matrix: each path of a top-up's money, in and out, stopped at each of its steps, while each
+ * part of the service is killed or paused. A cell is one such combination. In every cell the money moves exactly
  * once, in bounded time.
  */
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ import { gate, installGates, request, type Step } from './steps.ts';
 const BOTH = ['before', 'unanswered'] as const;
 const requests = (method: string, path: string) => BOTH.map((at) => request(at, method, path));
 
-/** The steps of each way, in their order. */
+/** The steps of each path, in order. */
 const STEPS = {
   checkout: [
     gate('the request is written down'),
@@ -89,7 +89,7 @@ export interface Cell {
   readonly signal: 'SIGKILL' | 'SIGSTOP';
 }
 
-/** Every step with every victim killed, and with one of them, in turn, standing still. */
+/** Every step with every victim killed, and with one of them, in turn, paused. */
 export function allCells(): readonly Cell[] {
   return (Object.keys(STEPS) as Way[]).flatMap((way) =>
     STEPS[way].flatMap((step, index) => [
@@ -110,21 +110,21 @@ export function nameOf({ way, step, victim, signal }: Cell): string {
 }
 
 const DOLLARS = 25;
-/** Longer than a step may be silent, so that it is taken a second time while the first one sleeps. */
+/** Longer than a step may be silent, so that it runs a second time during the first one's pause. */
 const STANDSTILL_MS = 7_000;
-/** A restart, a heartbeat that is missed, and a step that was given up once and waits for its turn. */
+/** A restart, a missed heartbeat, and a step that failed once and waits for its retry. */
 const RECOVERY_MS_MAX = 60_000;
 const RETRY_MS = 100;
 
 export interface Ground {
-  /** How long after the fault was over the money had moved. Throws when anything is not as it must be. */
+  /** How long after the fault the money had moved. Throws when anything is wrong. */
   run(cell: Cell): Promise<number>;
   close(): Promise<void>;
 }
 
 interface Part {
   kill(signal: NodeJS.Signals): void;
-  /** When it was killed: starts it again, with its data, where it was. */
+  /** After a kill: starts the part again, with its data, on the same port. */
   restart(): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ const ours = (server: () => Server, restart: () => Promise<void>): Part => ({
   },
 });
 
-/** A whole service of its own, all of whose parts come back. */
+/** A complete service of its own, whose parts all come back. */
 export async function openGround(): Promise<Ground> {
   const postgres = await startOwnPostgres();
   await installGates(postgres.url);
@@ -149,7 +149,7 @@ export async function openGround(): Promise<Ground> {
     TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: 'default',
     PORT: String(apiPort),
-    // What is reported leads to credits; the question that needs no report is late, but comes.
+    // Webhooks lead to credits; the unprompted question is late, but comes.
     FIRST_ASK_MS: '15000',
   };
   let api = await startApi({ env });
@@ -199,7 +199,7 @@ export async function openGround(): Promise<Ground> {
     assert.equal(amount_refunded, way === 'refund' ? DOLLARS * 100 : 0);
     assert.equal(disputed, way === 'dispute');
     assert.equal(await movementsOf(topUpId), way === 'refund' ? 2 : 1);
-    // Not the schema, in which the gates are.
+    // Not the schema, which contains the gates.
     await proveBooks(env, {
       only: [
         'balances',
@@ -218,7 +218,7 @@ export async function openGround(): Promise<Ground> {
   const topUp = (way: Way, account: TestAccount) =>
     way === 'checkout' ? checkout(api, account) : direct(api, account);
 
-  /** An operator who refunds, or a bank that disputes; each asks until it knows that it is done. */
+  /** An operator who refunds, or a bank that disputes; each asks until it is certain of the result. */
   async function reverse(way: Way, topUpId: string): Promise<string> {
     const { payment_intent } = await onlyPaymentOf(topUpId);
     await until(
@@ -239,7 +239,7 @@ export async function openGround(): Promise<Ground> {
   const statusOf = async (account: TestAccount) =>
     (await topUpsOf(api, account).catch(() => []))[0]?.status;
 
-  /** Nobody has anything left to do about it, nor to hear of it. */
+  /** Nothing is left to do about it, and no event to come. */
   async function settled(topUpId: string): Promise<void> {
     const query = `
       select (select count(*) from farebox.reversals where status = 'requested' and top_up_id = $1)
@@ -294,7 +294,7 @@ interface Payment {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A consumer who wants to top up once, and asks with one key until he is told how it ended. */
+/** A consumer who wants to top up once, and asks with one key until the outcome is known. */
 async function direct(api: Server, { consumerKey }: TestAccount): Promise<string> {
   const answer = await persistently(api, '/v1/top-up', consumerKey, (status) => status === 201);
   return answer.topUpId;

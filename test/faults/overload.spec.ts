@@ -1,4 +1,4 @@
-/** More charges than a process lets wait: those past the bound are refused, and nothing else suffers. */
+/** More charges than a process queues: those beyond the limit are refused, and nothing else suffers. */
 import assert from 'node:assert/strict';
 import { ChargeReply, ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -13,7 +13,7 @@ const NEIGHBOURS_CHARGES = 20;
 
 const laneOf = ({ consumerId }: TestAccount) => Number.parseInt(consumerId.slice(-1), 16) % 2;
 
-describe('more charges than can wait', () => {
+describe('more charges than the queue holds', () => {
   let api: TestApi;
   let account: TestAccount;
   let neighbour: TestAccount;
@@ -39,7 +39,7 @@ describe('more charges than can wait', () => {
     }
   }
 
-  /** Waits for nothing but the consumer, which is held. */
+  /** Waits only for the consumer, which is locked. */
   async function chargeMany(): Promise<number[]> {
     const member = { apiKey: account.consumerKey, tool: 'search', amount: 0.001 };
     const answer = await call(api, 'POST', '/v1/charges/batch', {
@@ -54,7 +54,7 @@ describe('more charges than can wait', () => {
     return bodyOf(answer, 200, ChargeBatchReply).results.map(({ status }) => status);
   }
 
-  it('refuses a charge that would wait too long, and charges others of its lane meanwhile', async () => {
+  it('refuses a charge that would wait too long, and makes others of its lane meanwhile', async () => {
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
     const many = Array.from({ length: BATCHES }, () => chargeMany());
     await held.waited(1);
@@ -76,9 +76,9 @@ describe('more charges than can wait', () => {
     assert.equal(Number((await api.books()).charges), made + 2 + NEIGHBOURS_CHARGES);
   });
 
-  it('takes charges again when there is room', async () => {
+  it('accepts charges again when there is room', async () => {
     bodyOf(await charge(account), 201, ChargeReply);
   });
 
-  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
+  it('leaves the books correct', () => proveBooks(api.env, { processor: false }));
 });

@@ -1,13 +1,13 @@
 /**
  * Clients that charge under faults as the documentation tells them to: each charge has a key, and is sent
- * again with it until it is decided. Notes whatever an answer said that was not so.
+ * again with it until it is decided. Records every answer that was wrong.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/accounts.ts';
 import { call, type Answer } from '../support/http.ts';
 import type { Server } from '../support/stack.ts';
 
-/** What an attempt may come to while parts of the service are away. */
+/** Possible results of an attempt while parts of the service are down. */
 export type Outcome =
   | '201'
   | '201 replayed'
@@ -42,7 +42,7 @@ export class PersistentCharges {
     return this.outcomes.get(outcome) ?? 0;
   }
 
-  /** Begins no further charge; those under way are decided still. */
+  /** Starts no further charge; those in flight are still decided. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -83,7 +83,7 @@ export class PersistentCharges {
     this.made.add(id);
   }
 
-  /** Undefined when the line broke. */
+  /** Undefined when the connection broke. */
   async #attempt(account: Payer, amount: number, key: string): Promise<Answer | undefined> {
     this.#attempts += 1;
     const server = this.#servers[this.#attempts % this.#servers.length] as Pick<Server, 'url'>;
@@ -94,14 +94,14 @@ export class PersistentCharges {
         body: { apiKey: account.consumerKey, tool: 'search', amount },
       });
     } catch (error) {
-      // fetch: the line broke. Anything else is a bug of the test.
+      // fetch: the connection broke. Anything else is a bug in the test.
       if (error instanceof TypeError && error.cause !== undefined) return undefined;
       throw error;
     }
   }
 }
 
-/** Undefined for an answer that no fault excuses. */
+/** Undefined for an answer that no fault explains. */
 function outcomeOf(answer: Answer | undefined): Outcome | undefined {
   if (!answer) return 'dropped';
   const code = (answer.body as { error?: { code?: string } }).error?.code;

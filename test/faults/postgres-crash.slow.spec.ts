@@ -1,4 +1,4 @@
-/** Postgres ends under the API's hands: what was answered is kept, what was not is settled by the same key. */
+/** Postgres crashes under the API: answered charges are kept, the others are resolved by the same key. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidOf, wireId } from '../../src/domain/ids.ts';
@@ -47,10 +47,10 @@ describe('a crash of Postgres', () => {
     ['stopped at once', 'SIGQUIT'],
     ['killed', 'SIGKILL'],
   ] as const) {
-    it(`keeps every charge that was answered, and doubles none, when it is ${how}`, async () => {
+    it(`keeps every answered charge, and makes none twice, when it is ${how}`, async () => {
       const charges = new PersistentCharges([api], account.developerKey);
       const clients = Array.from({ length: CLIENTS }, (_, index) =>
-        // The poor one's balance ends on the way: refusals go through the crash as well.
+        // The poor one's balance runs out on the way: refusals go through the crash as well.
         charges.makeUntilStopped(index % 4 === 0 ? poor : account, index % 4 === 0 ? 0.4 : 0.001),
       );
       await until(() => charges.made.size > 500 && charges.count('402') > 0);
@@ -59,7 +59,7 @@ describe('a crash of Postgres', () => {
       await assertUnavailable();
       const lastBefore = charges.made.size;
       await postgres.restart();
-      // The API finds it again by itself.
+      // The API reconnects by itself.
       await until(() => charges.made.size > lastBefore + 500);
       charges.stop();
       await Promise.all(clients);
@@ -69,7 +69,7 @@ describe('a crash of Postgres', () => {
     });
   }
 
-  it('says of a charge that was with it that the outcome is unknown, and the key settles it', async () => {
+  it('leaves the outcome of a charge in flight unknown, and the key resolves it', async () => {
     const charge = () =>
       call(api, 'POST', '/v1/charges', {
         key: account.developerKey,

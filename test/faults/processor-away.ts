@@ -1,7 +1,7 @@
 /**
  * `bin/farebox exec node test/faults/processor-away.ts --minutes 60`: the payment processor drops every call for
- * so long, in real time. A payment that was made just before, one from a saved card and a checkout that was to
- * be opened end right by themselves, soon after it is back, and each is credited once.
+ * that long, in real time. A payment made just before, one from a saved card and a checkout about to
+ * open end correctly by themselves, soon after it is back, and each is credited once.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';

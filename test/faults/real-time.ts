@@ -1,8 +1,8 @@
-/** What a program that watches an outage of so many minutes, in real time, needs around it. */
+/** What a program needs that watches an outage of some minutes in real time. */
 import { parseArgs } from 'node:util';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 
-/** `--minutes` says how many, else it is `minutesUsual`. */
+/** `--minutes` gives the number, by default `minutesUsual`. */
 export async function inRealTime<Harness extends { close(): Promise<void> }>(
   openTopUpHarness: () => Promise<Harness>,
   run: (harness: Harness, minutes: number) => Promise<void>,

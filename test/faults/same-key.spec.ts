@@ -1,4 +1,4 @@
-/** One idempotency key sent several times at once, wherever it arrives: one charge, the same answer for all. */
+/** One idempotency key sent several times at once, to any process: one charge, the same answer for all. */
 import assert from 'node:assert/strict';
 import { ChargeBatchReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -15,7 +15,7 @@ interface Result {
   readonly error?: { readonly code: string };
 }
 
-/** All are the same answer to the one charge; all but one say that it was made before. */
+/** All are the same answer to the one charge; all but one are marked as replays. */
 function assertOneIsFresh(results: readonly Result[]): void {
   const [first] = results;
   assert.equal(first?.status, 201);
@@ -53,9 +53,9 @@ describe('the same key at the same time', () => {
     return bodyOf(answer, 200, ChargeBatchReply).results;
   };
 
-  /** Sends on both processes, each with its statement waiting for the consumer before either may go on. */
+  /** Sends on both processes, and lets each statement wait for the consumer before either may continue. */
   async function onBothAtOnce<T>(send: (server: Server) => Promise<T>): Promise<[T, T]> {
-    // Its key and its tool are known to both, so that nothing but the statement is left to wait for.
+    // Both know its key and its tool, so that only the statement is left to wait for.
     for (const server of api.processes) await charge(server, 'warm-up');
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
     const [one, other] = api.processes as readonly [Server, Server];
@@ -99,7 +99,7 @@ describe('the same key at the same time', () => {
     assert.equal((await balance()).balance, 2);
   });
 
-  // Without one that does not fit, the quick statement decides; with it, the thorough one does.
+  // Without a refused one, the quick statement decides; with it, the thorough one does.
   for (const [what, tooMuch] of [
     ['that fits', []],
     ['of which one charge does not fit', [1_000]],
@@ -118,11 +118,11 @@ describe('the same key at the same time', () => {
     });
   }
 
-  it('lets one of two win that the balance does not cover together', async () => {
+  it('lets one of two charges succeed when the balance does not cover both', async () => {
     const answers = await onBothAtOnce((server) => charge(server, server.url));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201, 402]));
     assert.equal((await balance()).balance, 2);
   });
 
-  it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
+  it('leaves the books correct', () => proveBooks(api.env, { processor: false }));
 });

@@ -1,4 +1,4 @@
-/** Connections to Postgres that go silent instead of breaking: charging comes back by itself. */
+/** Connections to Postgres that go silent instead of breaking: charging recovers by itself. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -29,7 +29,7 @@ describe('connections to Postgres that go silent', () => {
     await direct?.stop();
   });
 
-  it('charge again within 10 seconds, and the charge that met the silence is made once', async () => {
+  it('let charges continue within 10 seconds, and the charge that met the silence is made once', async () => {
     const account = await direct.createAccount(10);
     bodyOf(await charge(proxied, account), 201, ChargeReply);
     const key = randomUUID();

@@ -1,4 +1,4 @@
-/** A whole site that can be harmed: two APIs, a worker, Postgres and Temporal, and a list of what may happen. */
+/** A complete site for faults: two APIs, a worker, Postgres and Temporal, and a list of possible faults. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Random } from '../support/random.ts';
@@ -13,9 +13,9 @@ import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 
 export interface Site {
   readonly env: Environment;
-  /** Their addresses stay; what answers there may not be up. */
+  /** Their addresses stay the same; the processes may be down. */
   readonly apis: readonly [Server, Server];
-  /** By what happens; each resolves when what was harmed has been started again. */
+  /** By name; each resolves when the damaged part has been started again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   inSql<T>(work: (sql: Client) => Promise<T>): Promise<T>;
   close(): Promise<void>;

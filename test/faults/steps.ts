@@ -1,6 +1,6 @@
 /**
- * The steps of a top-up at which a test can have it stop: a statement on its way into a table, a commit, a
- * request at the processor. Each is reached by the service's own code, waits there, and goes on when it is let.
+ * The steps of a top-up at which a test can stop it: a statement on its way into a table, a commit, a
+ * request at the processor. The service's own code reaches each one, waits there, and continues when told to.
  */
 import { Client } from 'pg';
 import { control } from '../support/payments.ts';
@@ -14,7 +14,7 @@ export interface Place {
 export interface HeldStep {
   /** Resolves when something waits there. */
   reached(): Promise<void>;
-  /** Lets it go on, and all that come after it. */
+  /** Releases it, and all that come after it. */
   open(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export interface Step {
   hold(place: Place): Promise<HeldStep>;
 }
 
-/** Triggers that wait for a lock, which nobody has but a test: named by a number, one for each gate. */
+/** Triggers that wait for a lock that only a test holds: named by a number, one for each gate. */
 const GATES = {
   'the request is written down': 'before insert on farebox.top_ups',
   'the workflow takes it up': 'before update of opened_at on farebox.top_ups',
@@ -87,7 +87,7 @@ export function gate(name: keyof typeof GATES): Step {
   };
 }
 
-/** A request at the processor: `before` it does anything, or after all of it `unanswered`. */
+/** A request at the processor: `before` it does anything, or after all its work, `unanswered`. */
 export function request(at: 'before' | 'unanswered', method: string, path: string): Step {
   return {
     name: `${method} ${path} ${at === 'before' ? 'arrives' : 'is done and not answered'}`,
@@ -107,7 +107,7 @@ export function request(at: 'before' | 'unanswered', method: string, path: strin
   };
 }
 
-/** Long enough to be killed in. */
+/** Long enough to be killed meanwhile. */
 const DELAY_MS = 2_000;
 
 async function connected(databaseUrl: string): Promise<Client> {

@@ -1,4 +1,4 @@
-/** Parts that are away, or die, around a payment: it is credited once, and charging goes on meanwhile. */
+/** Parts that are down, or die, around a payment: it is credited once, and charging continues meanwhile. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -38,7 +38,7 @@ describe('a payment and the death of', () => {
       env: {
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: 'default',
-        // Reports alone lead to credits here: the question that needs none comes after the tests.
+        // Only webhooks lead to credits here: the unprompted question comes after the tests.
         FIRST_ASK_MS: '3600000',
       },
     });
@@ -74,7 +74,7 @@ describe('a payment and the death of', () => {
     return rows[0]?.count ?? 0;
   }
 
-  it('Temporal: charges and reads go on, a report is kept, the credit comes when it is back', async () => {
+  it('Temporal: charges and reads continue, a webhook is kept, the credit comes when it is back', async () => {
     const { topUpId, sessionUrl } = await openCheckout(api, account, 25);
     const events = await count('processor_events');
     await temporal.crash();
@@ -116,7 +116,7 @@ describe('a payment and the death of', () => {
     await temporal.restart();
     await creditArrives(34);
     assert.equal((await topUpsOf(api, account))[0]?.status, 'completed');
-    // The keys that were refused name nothing, and top-ups are taken again.
+    // The refused keys name nothing, and top-ups are accepted again.
     const direct = await until(async () => {
       const answer = await call(api, 'POST', '/v1/top-up', {
         key: account.consumerKey,
@@ -129,7 +129,7 @@ describe('a payment and the death of', () => {
     assert.equal(await balanceOf(api, account), 40);
   });
 
-  it('the API: a report that it did not take comes again', async () => {
+  it('the API: a webhook that it did not accept is sent again', async () => {
     const { sessionUrl } = await openCheckout(api, account, 25);
     await control(stack.simulator, 'webhooks', { mode: 'hold' });
     assert.ok(await pay(sessionUrl));
@@ -151,7 +151,7 @@ describe('a payment and the death of', () => {
       if (victim === 'Temporal') {
         await temporal.crash();
         await held.release();
-        // Written, and nobody knows: the step is taken again.
+        // Written, but not reported: the step runs again.
         await creditArrives(35);
         await temporal.restart();
       } else {

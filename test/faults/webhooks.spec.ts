@@ -1,4 +1,4 @@
-/** Reports of a payment that are forged, old, malformed or repeated: only a true one counts, and once. */
+/** Webhooks that are forged, old, malformed or repeated: only a genuine one counts, and once. */
 import assert from 'node:assert/strict';
 import { Client as TemporalClient, Connection, type WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
@@ -12,7 +12,7 @@ import { startStack, until, type Stack } from '../support/stack.ts';
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
-/** A checkout of 25 dollars that was paid, and that nobody was told of. */
+/** A paid checkout of $25.00 without any webhook yet. */
 interface Payment {
   readonly account: TestAccount;
   readonly topUpId: string;
@@ -22,9 +22,9 @@ interface Payment {
 }
 
 interface Telling {
-  /** What is said, of the event as it would be. */
+  /** The change to a genuine event. */
   readonly tell?: (event: object, payment: Payment) => object;
-  /** Comes first. */
+  /** Sent first. */
   readonly prepare?: (payment: Payment, send: (id: string) => Promise<void>) => Promise<unknown>;
 }
 
@@ -47,7 +47,7 @@ describe('POST /webhooks/stripe', () => {
   let secret: string;
 
   before(async () => {
-    // The processor is silent and nobody asks it: what is credited here is what these tests report.
+    // The processor sends nothing and nobody asks it: only the webhooks of these tests lead to credits.
     stack = await startStack({ env: { FIRST_ASK_MS: '3600000' } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
@@ -123,21 +123,21 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, send] of Object.entries(refusals)) {
-    it(`refuses a report ${what}, and keeps nothing of it`, async () => {
+    it(`refuses an event ${what}, and stores nothing of it`, async () => {
       assertError(await send(), 400, 'invalid_signature');
       assert.equal(await storedEvents(), 0);
       assert.equal(await balanceOf(stack.api, payment.account), 0);
     });
   }
 
-  it('refuses what is signed and no JSON, and what is larger than any event', async () => {
+  it('refuses a signed body that is not JSON, and one larger than any event', async () => {
     assertError(await report(signed('{'), '{'), 400, 'invalid_request');
     const huge = payload.replace('cs_test', 'x'.repeat(600 * 1024));
     assertError(await report(signed(huge), huge), 413, 'payload_too_large');
     assert.equal(await storedEvents(), 0);
   });
 
-  /** Signed, and about no payment that can be ours. */
+  /** Signed, and about a payment that cannot be ours. */
   const foreign: Readonly<Record<string, (event: object) => object>> = {
     'of a connected account': (event) => ({ ...event, account: 'acct_1' }),
     'of live payments': (event) => ({ ...event, livemode: true }),
@@ -149,7 +149,7 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, change] of Object.entries(foreign)) {
-    it(`takes an event ${what}, and does nothing`, async () => {
+    it(`accepts an event ${what}, and does nothing`, async () => {
       const before = await storedEvents();
       const body = JSON.stringify(change({ ...reported(payment), id: `evt ${what}` }));
       assert.equal((await report(signed(body), body)).status, 200);
@@ -159,7 +159,7 @@ describe('POST /webhooks/stripe', () => {
     });
   }
 
-  it('takes a hundred identical reports at once, and credits once', async () => {
+  it('accepts a hundred identical events at once, and credits once', async () => {
     const before = await storedEvents();
     const answers = await Promise.all(Array.from({ length: 100 }, () => report(signed(payload))));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
@@ -170,7 +170,7 @@ describe('POST /webhooks/stripe', () => {
     await creditedOnce(payment);
   });
 
-  /** Reports that are true, told in ways in which they may come. */
+  /** Genuine webhooks, in the ways in which they may arrive. */
   const truths: Readonly<Record<string, Telling>> = {
     'days after it was made': {
       tell: (event) => ({ ...event, created: nowSeconds() - 9 * 86_400 }),
@@ -203,7 +203,7 @@ describe('POST /webhooks/stripe', () => {
   };
 
   for (const [what, { tell = (event: object) => event, prepare }] of Object.entries(truths)) {
-    it(`credits once when it is told ${what}, and again after its end`, async () => {
+    it(`credits once for ${what}, and again after its end`, async () => {
       const paid = await makePayment();
       const send = async (id: string) => {
         const body = JSON.stringify({ ...tell(reported(paid), paid), id: `evt ${what} ${id}` });
@@ -218,5 +218,5 @@ describe('POST /webhooks/stripe', () => {
     });
   }
 
-  it('leaves the books whole after all of this', () => proveBooks(stack.env));
+  it('leaves the books correct after all of this', () => proveBooks(stack.env));
 });

@@ -7,7 +7,7 @@ import type { AgentHarness } from '../support/agent-harness.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-/** Each brings one to its end and returns the id of its workflow. */
+/** Each runs one to its end and returns the id of its workflow. */
 export const AGENT_PATHS: Readonly<Record<string, (harness: AgentHarness) => Promise<string>>> = {
   async 'grant-used'(harness) {
     await harness.agent('echo');

@@ -1,6 +1,6 @@
 /**
- * Paths of top-ups through trouble: runs that follow another one over the same row, steps that were stuck, runs that
- * went on as new ones, and runs that are under way.
+ * Paths of top-ups through failures: runs that follow another one over the same row, steps that were stuck, runs that
+ * continued as new ones, and runs in progress.
  */
 import type { WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
@@ -13,7 +13,7 @@ import type { TopUpHarness } from '../support/top-up-harness.ts';
 
 type Started = Pick<TopUp, 'id'>;
 
-/** Each ends in another run than the first one, or after a step was stuck. */
+/** Each ends in a later run than the first, or after a step was stuck. */
 export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<Started>>> = {
   async 'checkout-reported-after-it-expired'(harness) {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
@@ -68,7 +68,7 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
   },
 };
 
-/** Has a statement fail until the step that it is part of is stuck, then lets an operator try it again. */
+/** Makes a statement fail until its step is stuck, then lets an operator retry it. */
 async function failing<T extends Started>(
   harness: TopUpHarness,
   when: string,
@@ -99,7 +99,7 @@ async function failing<T extends Started>(
   return topUp;
 }
 
-/** Saved as they stand: nothing has ended. */
+/** Saved in progress: nothing has ended. */
 export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => Promise<Started>>> =
   {
     async 'checkout-waiting'(harness) {
@@ -124,7 +124,7 @@ export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => 
     },
   };
 
-/** Of a server that has histories end early: the runs before and after, the second told of a refund. */
+/** On a server that ends histories early: the runs before and after, the second with a reported refund. */
 export async function continuedRuns(
   harness: TopUpHarness,
 ): Promise<{ readonly before: WorkflowHandle; readonly after: WorkflowHandle }> {

@@ -1,7 +1,7 @@
 /**
  * Records a history of each path that a workflow can take, for the release that package.json names:
- * `node test/histories/record.ts`, of some by the beginnings of their names. Done once for each release; test/workflows/replay.spec.ts replays
- * all of them, so that no change to workflow code breaks what is running.
+ * `node test/histories/record.ts`, or some by the first letters of their names. Done once for each release; test/workflows/replay.spec.ts replays
+ * all of them, so that no change to workflow code breaks running workflows.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { AGENT_PATHS } from './agent-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
-/** Each brings a top-up to its end and returns it. */
+/** Each runs a top-up to its end and returns it. */
 const PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<Pick<TopUp, 'id'>>>> = {
   async 'checkout-reported'(harness) {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
@@ -165,7 +165,7 @@ async function setAmount(harness: TopUpHarness, topUp: TopUp, amountMicros: numb
   `);
 }
 
-/** Where it was recorded is nobody's business, and no part of what is replayed. */
+/** The place of the recording is private, and not part of the replay. */
 function withoutPlaces(history: string): string {
   const recorded: unknown = JSON.parse(history, (key, value: unknown) => {
     const isPlace = key === 'stackTrace' || (typeof value === 'string' && /^\d+@/.test(value));
@@ -178,7 +178,7 @@ interface Recorder {
   /** Waits for its end. */
   readonly save: (name: string, workflow: WorkflowHandle) => Promise<void>;
   readonly saveAsIs: (name: string, workflow: WorkflowHandle) => Promise<void>;
-  /** Whether this path is asked for. */
+  /** Whether this path was requested. */
   readonly isWanted: (name: string) => boolean;
 }
 
@@ -195,7 +195,7 @@ async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
-/** As they stand, since they do not end by themselves. */
+/** In progress, since they do not end by themselves. */
 async function recordRunsUnderWay({ saveAsIs, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(RUNS_UNDER_WAY).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
@@ -241,7 +241,7 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
 async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
   if (!paths.some(([name]) => isWanted(name))) return;
-  // Its own schedule keeps out of the way.
+  // Its own schedule does not interfere.
   const harness = await openTopUpHarness({ ROLL_UP_EVERY_SECONDS: '86400' });
   await harness.startWorker();
   const { client, taskQueue } = harness.temporal;
@@ -261,7 +261,7 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
-/** One that finds nothing, and one that mends a payment of which nobody was told. */
+/** One that finds nothing, and one that repairs a payment without a webhook. */
 async function recordReconciliations({ save, isWanted }: Recorder): Promise<void> {
   const paths = ['reconciliation', 'reconciliation-mends'].filter(isWanted);
   if (paths.length === 0) return;

@@ -1,11 +1,11 @@
-/** Each path that a top-up can take when it is refunded or disputed, for record.ts: the run that settles it. */
+/** Each path of a refunded or disputed top-up, for record.ts: the run that processes it. */
 import type { Micros } from '../../src/domain/money.ts';
 import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
 import type { TopUpHarness } from '../support/top-up-harness.ts';
 
-/** Each returns the top-up when its last run is under way, or over. */
+/** Each returns the top-up when its last run is in progress or over. */
 export const REVERSAL_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<TopUp>>> = {
   async 'reversal-refund-asked'(harness) {
     const topUp = await paid(harness);

@@ -1,6 +1,6 @@
 /**
- * What charges, top-ups and refunds of charges must come to, in a few lines of arithmetic. All of it is of one
- * day and in micro-dollars; consumers and developers go by the ids of the wire.
+ * The expected result of charges, top-ups and refunds of charges, in a few lines of arithmetic. Everything happens
+ * on one day and is in micro-dollars; consumers and developers go by their wire ids.
  */
 import assert from 'node:assert/strict';
 
@@ -11,18 +11,18 @@ export interface ModelCharge {
   readonly tool: string;
   readonly micros: number;
   refunded: number;
-  /** Whose money paid, in the order in which it was spent; what is refunded is taken off the end. */
+  /** The credits that paid, in the order in which they were spent; refunds are taken off the end. */
   readonly paidBy: Money[];
 }
 
 interface Money {
-  /** Null: it had come back from a charge. */
+  /** Null: the money came from a refund of a charge. */
   readonly topUpId: string | null;
   micros: number;
 }
 
 export class ChargeBooks {
-  /** In the order of their making. */
+  /** In the order of creation. */
   readonly charges: ModelCharge[] = [];
   readonly #money = new Map<string, Money[]>();
 
@@ -34,7 +34,7 @@ export class ChargeBooks {
     return sum(this.#moneyOf(consumerId));
   }
 
-  /** First in, first out. Asks that the balance covers it. */
+  /** First in, first out. Requires that the balance covers it. */
   charge(made: Omit<ModelCharge, 'refunded' | 'paidBy'>): void {
     const money = this.#moneyOf(made.consumerId);
     const paidBy: Money[] = [];
@@ -50,7 +50,7 @@ export class ChargeBooks {
     this.charges.push({ ...made, refunded: 0, paidBy });
   }
 
-  /** Last in, first out; what comes back is nobody's top-up. */
+  /** Last in, first out; refunded money belongs to no top-up. */
   refund(charge: ModelCharge, micros: number): void {
     for (let owed = micros; owed > 0;) {
       const last = charge.paidBy.findLast((money) => money.micros > 0);
@@ -74,7 +74,7 @@ export class ChargeBooks {
     );
   }
 
-  /** By tool, what came of it, net, and of how many charges. */
+  /** By tool: the net amount and the number of charges. */
   earnings(developerId: string): Map<string, { micros: number; charges: number }> {
     const byTool = new Map<string, { micros: number; charges: number }>();
     for (const { tool, micros, refunded } of this.#earned(developerId)) {
@@ -84,7 +84,7 @@ export class ChargeBooks {
     return byTool;
   }
 
-  /** By top-up, what of it the developer got and kept, and in how many charges it got something. */
+  /** By top-up: what the developer received and kept of it, and in how many charges. */
   topUps(developerId: string): Map<string, { charged: number; charges: number }> {
     const byTopUp = new Map<string, { charged: number; charges: number }>();
     for (const { paidBy } of this.#earned(developerId)) {

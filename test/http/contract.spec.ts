@@ -1,4 +1,4 @@
-/** What holds the replies: the compiler for handlers, and the tests' own `call` for what comes over the wire. */
+/** What checks the replies: the compiler for handlers, and the tests' own `call` for replies on the wire. */
 import assert from 'node:assert/strict';
 import { get, type Reply } from '../../src/http/endpoint.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';
@@ -25,7 +25,7 @@ async function created(): Promise<Reply<IntentReply, 201>> {
   return { status: 201, body: { intent } };
 }
 
-/** `tsc` fails when what is expected not to compile does. */
+/** `tsc` fails when an expected error does not occur. */
 const rows = () => {
   const row = {
     operation: 'previewIntent',
@@ -46,18 +46,18 @@ describe('a reply', () => {
   const received = (status: number, body: unknown) => () =>
     assertInContract('POST', '/intent/preview', { status, headers, body });
 
-  it('of a handler is held to the schema of its status by the compiler', () => {
+  it('from a handler has the schema of its status, by the compiler', () => {
     assert.equal(rows().length, 3);
     for (const handle of [whole, tooMuch, tooLittle]) assert.equal(typeof handle, 'function');
   });
 
-  it('with a member too many, or one too few, fails the test that gets it', () => {
+  it('with an extra or a missing member fails the test that receives it', () => {
     received(200, { intent })();
     assert.throws(received(200, { intent, more: 1 }), /additional properties/);
     assert.throws(received(200, {}), /required property/);
   });
 
-  it('of a status or with a code that is not documented fails the test that gets it', () => {
+  it('with an undocumented status or code fails the test that receives it', () => {
     assert.throws(received(201, { intent }), /not documented/);
     const error = {
       type: 'payment_error',

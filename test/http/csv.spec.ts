@@ -1,4 +1,4 @@
-/** CSV as it is written to a socket: what cells become, and what slow, gone and failing ends come to. */
+/** CSV as it is written to a socket: the form of cells, and clients that are slow, disconnect, or see a failure. */
 import assert from 'node:assert/strict';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -43,14 +43,14 @@ describe('a CSV export', () => {
     return text(await ask());
   };
 
-  it('is its header and its rows, each with the line end of RFC 4180', async () => {
+  it('consists of its header and its rows, each with the line end of RFC 4180', async () => {
     assert.equal(
       await read([['a', 1n]], [['b', 2n]]),
       'name,amount\r\na,0.000001\r\nb,0.000002\r\n',
     );
   });
 
-  it('is its header alone when there are no rows', async () => {
+  it('consists of the header when there are no rows', async () => {
     assert.equal(await read(), 'name,amount\r\n');
   });
 
@@ -90,7 +90,7 @@ describe('a CSV export', () => {
     });
   }
 
-  it('is an error and no file when its first page fails', async () => {
+  it('is an error and not a file when its first page fails', async () => {
     pages = async function* () {
       await Promise.reject(new Error('away'));
       yield [];
@@ -110,7 +110,7 @@ describe('a CSV export', () => {
     assert.deepEqual(failures, [new Error('away')]);
   });
 
-  it('reads no further than a slow client takes it, and stops when the client goes', async () => {
+  it('reads no faster than a slow client, and stops when the client disconnects', async () => {
     let written = 0;
     let isOver = false;
     pages = async function* () {
@@ -125,7 +125,7 @@ describe('a CSV export', () => {
     };
     const answer = await ask();
     answer.pause();
-    // Until the buffers on the way are full: an amount that stays the same for a while.
+    // Until the buffers in between are full: the amount then stays the same for a while.
     let before = -1;
     await until(
       () => {
@@ -135,7 +135,7 @@ describe('a CSV export', () => {
       },
       { intervalMs: 300 },
     );
-    // The system's own for a socket, and not what there is to send, which has no end.
+    // The system's socket buffers, not the data, which has no end.
     assert.ok(written < 50_000_000, `${written} bytes`);
     answer.destroy();
     await until(() => isOver);

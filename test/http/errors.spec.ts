@@ -1,4 +1,4 @@
-/** What is no request of ours is answered too: in the one shape of errors, and without any effect. */
+/** Requests that no route takes get an answer too: in the one shape of errors, and without any effect. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -47,7 +47,7 @@ describe('errors', () => {
     });
   }
 
-  it('answers HEAD with the head alone', async () => {
+  it('answers HEAD with the headers alone', async () => {
     const answer = await call(api, 'HEAD', '/v1/balance', { key: account.consumerKey });
     assert.deepEqual([answer.status, answer.body], [200, '']);
   });
@@ -66,7 +66,7 @@ describe('errors', () => {
     });
   }
 
-  it('answers unsupported_media_type for a body that says nothing of its type', async () => {
+  it('answers unsupported_media_type for a body without a type', async () => {
     const key = account.developerKey;
     const rawBody = new TextEncoder().encode('{}');
     const answer = await call(api, 'POST', '/v1/charges', {
@@ -92,7 +92,7 @@ describe('errors', () => {
   }
 
   for (const kilobytes of [65, 1_024]) {
-    it(`answers payload_too_large for ${kilobytes} kB, and closes the line`, async () => {
+    it(`answers payload_too_large for ${kilobytes} kB, and closes the connection`, async () => {
       const answer = await api.changingNothing(() =>
         charge(api, account, { extra: 'x'.repeat(kilobytes * 1_024) }),
       );
@@ -129,7 +129,7 @@ describe('errors', () => {
       'POST / HTTP/1.1\r\nHost: f\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n',
   };
   for (const [what, bytes] of Object.entries(malformed)) {
-    it(`answers invalid_request to what ${what}, and closes the line`, async () => {
+    it(`answers invalid_request to a request that ${what}, and closes the connection`, async () => {
       const answer = await exchange(api, bytes);
       const [head, body] = answer.slice(answer.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n');
       assert.match(head ?? '', /^HTTP\/1\.1 400 [^]*\r\nConnection: close/);
@@ -138,7 +138,7 @@ describe('errors', () => {
     });
   }
 
-  it('does nothing of a charge whose body never came in full', async () => {
+  it('makes no charge from an incomplete body', async () => {
     await api.changingNothing(async () => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
       socket.write(

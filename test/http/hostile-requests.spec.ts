@@ -1,4 +1,4 @@
-/** What strangers send without a key: answered with a 400 and little work, or cut off in time. */
+/** Requests from strangers without a key: answered with a 400 and little work, or cut off in time. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import { assertError, call } from '../support/http.ts';
 
 const SIGNATURE = 'f'.repeat(64);
 
-describe('a request of a stranger', function () {
+describe('a request from a stranger', function () {
   this.timeout(60_000);
   let api: TestApi;
 
@@ -18,7 +18,7 @@ describe('a request of a stranger', function () {
   });
   after(() => api.stop());
 
-  /** All that comes back on a line of its own until it is closed. */
+  /** Everything received on a separate connection until it closes. */
   async function raw(sent: string): Promise<string> {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
     socket.on('error', () => {});
@@ -47,7 +47,7 @@ describe('a request of a stranger', function () {
     'is signed with nothing': () => `t=${now()},v1=`,
     'was signed an hour ago': () => `t=${now() - 3_600},v1=${SIGNATURE}`,
   })) {
-    it(`to the webhook that ${what} is refused before its body is there`, async () => {
+    it(`to the webhook that ${what} is refused before its body arrives`, async () => {
       const signature = signatureOf();
       const header = signature === undefined ? '' : `Stripe-Signature: ${signature}\r\n`;
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
@@ -65,7 +65,7 @@ describe('a request of a stranger', function () {
     });
   }
 
-  it('to the webhook with a signature of the right form is refused for what it is', async () => {
+  it('to the webhook with a well-formed signature is refused as an invalid one', async () => {
     const answer = await call(api, 'POST', '/webhooks/stripe', {
       headers: { 'stripe-signature': `t=${now()},v1=${SIGNATURE}` },
       body: {},
@@ -81,7 +81,7 @@ describe('a request of a stranger', function () {
     assert.ok(tookMs >= 9_000 && tookMs < 20_000, `${tookMs} ms`);
   });
 
-  it('meets a process that ends when its port is taken', async () => {
+  it('leaves the port to a running process: a second one on it exits', async () => {
     const cli = join(import.meta.dirname, '../../src/cli.ts');
     const env = { ...api.env, PORT: new URL(api.url).port, PATH: process.env['PATH'] };
     const second = spawn(process.execPath, [cli, 'api'], { env, stdio: 'ignore' });

@@ -1,4 +1,4 @@
-/** What one caller may take: past it, it is told to wait, and nobody else notices. */
+/** Limits of one caller: beyond them, it is told to wait, and nobody else notices. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -32,7 +32,7 @@ describe('limits', () => {
   const balance = ({ consumerKey }: TestAccount) =>
     call(api, 'GET', '/v1/balance', { key: consumerKey });
 
-  it('count the reads of an account, say what remains, and refuse nobody else', async () => {
+  it('count the reads of an account, state what remains, and refuse no other account', async () => {
     const first = await balance(account);
     assert.equal(first.status, 200);
     assert.match(first.headers.get('ratelimit') ?? '', /^"reads";r=\d+;t=\d$/);
@@ -65,7 +65,7 @@ describe('limits', () => {
     for (const answer of refused) assertError(answer, 429, 'rate_limited');
   });
 
-  it('count bad keys of an address, and let good ones in', async () => {
+  it('count invalid keys from an address, and let valid ones in', async () => {
     const key = 'fare_ck_live_none';
     const answers = await Promise.all(
       Array.from({ length: 3 * FAILED_KEYS_PER_SECOND }, () =>
@@ -77,7 +77,7 @@ describe('limits', () => {
     assert.equal((await balance(other)).status, 200);
   });
 
-  it('leave connections to others while an account reads slowly, and charges to all', async () => {
+  it('leave connections for others while an account reads slowly, and for charges', async () => {
     const blocker = new Client({ connectionString: api.databaseUrl });
     await blocker.connect();
     await blocker.query('begin; lock table farebox.charge_refunds in access exclusive mode');

@@ -1,4 +1,4 @@
-/** Query strings, on every route of the table: what a route does not know, it refuses. */
+/** Query strings, on every route of the table: a route refuses unknown parameters. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { ENDPOINTS } from '../../src/http/routes.ts';
@@ -45,18 +45,18 @@ describe('a query string', () => {
     ({ query }) => query && 'from' in query.properties && 'to' in query.properties,
   );
 
-  it('has a beginning and an end on each list of charges and on earnings', () => {
+  it('has a start and an end on each list of charges and on earnings', () => {
     assert.equal(ofTime.length, 6);
   });
 
   for (const endpoint of ofTime) {
-    it(`of GET ${endpoint.path} may not begin after it ends`, async () => {
+    it(`of GET ${endpoint.path} may not start after its end`, async () => {
       const answer = await ask(endpoint, '?from=2026-11-02&to=2026-11-01');
       assertError(answer, 400, 'invalid_request', 'from');
     });
   }
 
-  it('names the parameters that there are when it refuses one', async () => {
+  it('lists the known parameters when it refuses one', async () => {
     const answer = await call(api, 'GET', '/v1/top-ups?tool=a', { key: account.developerKey });
     const { error } = answer.body as { error: { message: string } };
     assert.equal(

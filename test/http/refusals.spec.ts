@@ -1,4 +1,4 @@
-/** Whoever quotes the request id of a refusal gets an answer: it is in the log, without a key, and in the counts. */
+/** A refusal can be found by its request id: it is in the log, without a key, and in the counts. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -31,7 +31,7 @@ describe('a refused request', () => {
     return lines.filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as Line);
   }
 
-  /** The one line of a refusal, without what every line has. */
+  /** The one line of a refusal, without the fields of every line. */
   async function lineOf(requestId: string): Promise<Line> {
     const lines = await until(async () => {
       const found = await linesOf(requestId);
@@ -44,7 +44,7 @@ describe('a refused request', () => {
     return line;
   }
 
-  it('leaves a line with its request id, code, route, role and account', async () => {
+  it('writes a line with its request id, code, route, role and account', async () => {
     const answer = await charge(api, account, { amount: 5 });
     assert.equal(answer.status, 402);
     const { rows } = await api.sql.query<{ id: string }>('select id from farebox.accounts');
@@ -60,7 +60,7 @@ describe('a refused request', () => {
     });
   });
 
-  it('is logged by the pattern of its route, not by the path that was sent', async () => {
+  it('is logged with the pattern of its route, not with the path sent', async () => {
     const key = account.developerKey;
     const answer = await call(api, 'GET', '/v1/charges/chg_secret', { key });
     const line = await lineOf(idOf(answer));
@@ -69,7 +69,7 @@ describe('a refused request', () => {
     assert.equal((await lineOf(idOf(nowhere)))['route'], 'none');
   });
 
-  it('is logged without an account when its key is not known', async () => {
+  it('is logged without an account when its key is unknown', async () => {
     const answer = await call(api, 'GET', '/v1/balance', { key: `${account.consumerKey}x` });
     assertError(answer, 401, 'invalid_api_key');
     const line = await lineOf(idOf(answer));
@@ -79,7 +79,7 @@ describe('a refused request', () => {
     );
   });
 
-  it('is logged when it is no HTTP', async () => {
+  it('is logged when it is not valid HTTP', async () => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
     socket.write('nonsense\r\n\r\n');
     const [, requestId = ''] = /X-Request-Id: (\S+)/.exec(await text(socket)) ?? [];
@@ -102,10 +102,10 @@ describe('a refused request', () => {
     );
   });
 
-  it('leaves no key in the log, and what succeeds leaves no line', async () => {
+  it('puts no key into the log, and successes write no line', async () => {
     const answer = await charge(api, account, { amount: 0.01 });
     assert.equal(answer.status, 201);
-    // A refusal after it, so that its line would be there by now.
+    // A later refusal, so that the line would be there by now.
     await lineOf(idOf(await charge(api, account, { amount: 5 })));
     assert.deepEqual(await linesOf(idOf(answer)), []);
     const log = await readFile(api.logFile, 'utf8');
@@ -116,7 +116,7 @@ describe('a refused request', () => {
 });
 
 describe('the log of refusals', () => {
-  it('is bounded for each account, and says how many lines it left out', async () => {
+  it('is limited for each account, and counts the omitted lines', async () => {
     const lines: Line[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
     const refusals = new RefusalLog(log);
@@ -136,7 +136,7 @@ describe('the log of refusals', () => {
     assert.equal(lines.at(-1)?.['requestId'], 'req_later');
   });
 
-  it('is bounded for all accounts together', () => {
+  it('is limited for all accounts together', () => {
     let lines = 0;
     const refusals = new RefusalLog(pino({}, { write: () => void (lines += 1) }));
     for (let index = 0; index < 500; index += 1) {
@@ -170,7 +170,7 @@ describe('the counts of refusals', () => {
     );
   });
 
-  it('stay few, whatever tools a developer names and however many developers there are', () => {
+  it('stay few, for any number of tools and developers', () => {
     const counts = new RefusalCounts();
     for (let index = 0; index < 1_000; index += 1) {
       counts.add('dev_1', `tool-${index}`, 'insufficient_balance');

@@ -1,4 +1,4 @@
-/** The headers that keep a reply from being taken for something else, stored, or framed. */
+/** The headers that keep a reply from being misinterpreted, stored, or framed. */
 import assert from 'node:assert/strict';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -14,7 +14,7 @@ describe('security headers', () => {
   });
   after(() => api.stop());
 
-  it('are on every reply of the API: no sniffing, and no storing of what GET reads', async () => {
+  it('are on every reply of the API: no sniffing, and no storing of GET replies', async () => {
     const balance = await call(api, 'GET', '/v1/balance', { key: account.consumerKey });
     const refused = await call(api, 'GET', '/v1/balance');
     const charged = await charge(api, account, { amount: 0.01 });
@@ -27,7 +27,7 @@ describe('security headers', () => {
     }
   });
 
-  it('let a page run nothing foreign, be framed by nobody, and tell nobody where it was', async () => {
+  it('let a page run nothing foreign, appear in no frame, and send no referrer', async () => {
     for (const path of ['/top-up', '/docs/errors']) {
       const { headers } = await call(api, 'GET', path);
       assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/);

@@ -1,6 +1,6 @@
 /**
- * Every route against every key that it is not for, and every read against what belongs to somebody else.
- * A route that is added without a row here fails.
+ * Every route against every key that it does not accept, and every read against another account's data.
+ * A new route without a row here fails.
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
@@ -21,15 +21,15 @@ import { signIn } from '../support/sessions.ts';
 
 interface Row {
   readonly role: Role;
-  /** A body that is good, so that nothing but the key can be at fault. */
+  /** A valid body, so that only the key can be at fault. */
   readonly body?: (account: TestAccount) => object;
-  /** What the route must be asked with. */
+  /** The key that the route requires. */
   readonly query?: string;
-  /** What the id or the cursor of the path names. */
+  /** The object that the id or the cursor of the path names. */
   readonly names?: keyof Owned;
 }
 
-/** What the owner has; a stranger must never see it. */
+/** The owner's data, which a stranger must never see. */
 interface Owned {
   readonly charge: string;
   readonly hold: string;
@@ -132,7 +132,7 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   session: ({ email }) => cookies.get(email) ?? '',
 };
 
-/** The session cookies of the accounts, by their addresses. */
+/** The session cookies of the accounts, by email address. */
 const cookies = new Map<string, string>();
 
 const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
@@ -145,7 +145,7 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const serviceKey = (key: string) => ({ 'x-service-key': key });
-/** As the route takes it. */
+/** In the form that the route accepts. */
 const sent = (role: Role, key: string) => {
   if (role === 'session') {
     const cookie = key.startsWith('farebox.') ? key : `farebox.session_token=${key}`;
@@ -155,7 +155,7 @@ const sent = (role: Role, key: string) => {
 };
 let ownOrigin = '';
 
-/** Headers that no route of the role lets in. */
+/** Headers that no route of the role accepts. */
 const REFUSED: Readonly<
   Record<
     string,
@@ -188,7 +188,7 @@ const REFUSED: Readonly<
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
-/** An error, but for the id of its request. */
+/** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
   return { ...(body as { error: object }).error, requestId: '' };
 }
@@ -241,7 +241,7 @@ describe('tenancy', () => {
   });
   after(() => api.stop());
 
-  it('has a row here for every route, and none for a route that is gone', () => {
+  it('has a row here for every route, and no row without a route', () => {
     assert.deepEqual(
       ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted(),
       Object.keys(ROUTES).toSorted(),
@@ -270,7 +270,7 @@ describe('tenancy', () => {
     }
 
     if (method === 'GET') {
-      it(`${route} shows the owner what is its own, and a stranger nothing of it`, async () => {
+      it(`${route} shows owners their own data, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
         if (path.endsWith('/:id')) {
@@ -288,13 +288,13 @@ describe('tenancy', () => {
         });
 
       if (method === 'GET') {
-        it(`${route} shows the session of a stranger nothing`, async () => {
+        it(`${route} shows a stranger’s session nothing`, async () => {
           const answer = await bySession(stranger, {});
           assert.ok([200, 404].includes(answer.status), JSON.stringify(answer.body));
           assertShowsNothingOwned(answer);
         });
       } else {
-        it(`${route} takes no change from a page that is not ours`, async () => {
+        it(`${route} accepts no change from a page of another origin`, async () => {
           for (const origin of ['https://elsewhere.example', 'null', `${api.url}.example`, '']) {
             const answer = await api.changingNothing(() => bySession(owner, { origin }));
             assertError(answer, 403, 'foreign_origin');
@@ -304,8 +304,8 @@ describe('tenancy', () => {
     }
 
     if (names !== undefined && !path.includes(':id')) {
-      it(`${route} shows a stranger nothing behind the owner’s cursor`, async () => {
-        // The largest id there is, so that everything lies behind it.
+      it(`${route} shows a stranger nothing by the owner’s cursor`, async () => {
+        // The largest possible id, so that everything lies behind it.
         const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
         for (const cursor of [owned[names], last]) {
           const answer = await read(stranger, `?cursor=${cursor}`);
@@ -316,7 +316,7 @@ describe('tenancy', () => {
     }
   }
 
-  /** There is no workflow to call the agent, so that its answer is written by hand. */
+  /** No workflow calls the agent, so its answer is written by hand. */
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
       call(api, 'POST', path, { headers: serviceKey(owner.legacyKey), body });
@@ -355,7 +355,7 @@ describe('tenancy', () => {
     assert.deepEqual([status, uses], ['active', 1]);
   });
 
-  it('answers a stranger’s id and an id of nothing with the same words', async () => {
+  it('answers a stranger’s id and an unknown id in the same words', async () => {
     const nothing = `chg_${'0'.repeat(32)}`;
     const [theirs, none] = await Promise.all(
       [owned.charge, nothing].map((id) =>

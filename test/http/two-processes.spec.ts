@@ -1,4 +1,4 @@
-/** What one API process is told, the one beside it acts on: a client does not see that there are two. */
+/** A change through one API process takes effect in the other: clients do not notice that there are two. */
 import assert from 'node:assert/strict';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -24,7 +24,7 @@ describe('two API processes', () => {
       body: { apiKey: account.consumerKey, ...body },
     });
 
-  it('charge at once by a price that the other one was given', async () => {
+  it('charge at once at a price that was set through the other one', async () => {
     const tool = 'registered later';
     for (const server of [one, other]) {
       assert.equal((await charge(server, { tool, amount: 1 })).status, 201);
@@ -41,7 +41,7 @@ describe('two API processes', () => {
     assert.equal((charged.body as { amount: number }).amount, 2);
   });
 
-  it('listen on one port, and go on with it when one of them ends', async () => {
+  it('listen on one port, and keep it open when one of them exits', async () => {
     const env = { ...api.env, SHARE_PORT: 'true' };
     const first = await startApi({ env });
     const second = await startApi({ env: { ...env, PORT: new URL(first.url).port } });

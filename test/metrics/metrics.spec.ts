@@ -1,4 +1,4 @@
-/** What Prometheus reads of an API and of a worker, and that the dashboard and the alerts ask for nothing else. */
+/** The metrics of an API and of a worker; the dashboard and the alerts use no others. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { parse } from 'yaml';
@@ -89,7 +89,7 @@ describe('metrics', () => {
     assert.equal(found.get(`farebox_refusals_total{${labels}}`), 1);
   });
 
-  it('show the batches of charges: their size, their wait, how long Postgres took', async () => {
+  it('show the batches of charges: their size, their wait, and Postgres’s time', async () => {
     const before = await scrape('api');
     await Promise.all(Array.from({ length: 20 }, () => charge(api, account, { amount: 0.01 })));
     const after = await scrape('api');
@@ -119,14 +119,14 @@ describe('metrics', () => {
     }
   });
 
-  it('show what waits to be done, and for how long', async () => {
+  it('show waiting work, and for how long it has waited', async () => {
     const key = account.consumerKey;
     const before = await scrape('worker');
     assert.equal(before.get('farebox_backlog{what="top_ups_pending"}'), 0);
     assert.equal(before.get('farebox_backlog_oldest_age_seconds{what="outbox"}'), 0);
     const answer = await call(api, 'POST', '/v1/checkout', { key, body: { amount: 5 } });
     assert.equal(answer.status, 201);
-    // Nobody takes them before next year.
+    // Due next year, so nobody takes them.
     await sql.query(`
       insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values
         ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year'),
@@ -143,7 +143,7 @@ describe('metrics', () => {
       found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;
     assert.ok(ageOf('outbox') >= 7_200 && ageOf('outbox') < 7_500);
     assert.ok(ageOf('webhooks') >= 3_600 && ageOf('webhooks') < 3_900);
-    // The charges above: nothing has rolled them up.
+    // The charges above, which are not rolled up.
     assert.ok((found.get('farebox_backlog{what="rollup"}') ?? 0) > 0);
   });
 
@@ -158,7 +158,7 @@ describe('metrics', () => {
     assert.ok(age >= 600 && age < 900);
   });
 
-  it('say that the backlog cannot be read, rather than show what was', async () => {
+  it('report an unreadable backlog in place of old figures', async () => {
     await sql.query('alter table farebox.outbox rename to away');
     const found = await until(async () => {
       const now = await scrape('worker');
@@ -174,7 +174,7 @@ describe('metrics', () => {
     await until(async () => (await scrape('worker')).get('farebox_backlog_readable') === 1);
   });
 
-  it('are not on the port of the API, and beside them is only whether the process lives', async () => {
+  it('are not on the port of the API; their own port adds only a liveness check', async () => {
     assert.equal((await call(api, 'GET', '/metrics')).status, 404);
     for (const port of Object.values(ports)) {
       const statusOf = async (path: string, method = 'GET') =>
@@ -191,7 +191,7 @@ describe('metrics', () => {
     }
   });
 
-  it('have every name and every backlog that the dashboard and the alerts ask for', async () => {
+  it('include every name and every backlog that the dashboard and the alerts use', async () => {
     const texts = [await textOf('api'), await textOf('worker')].join('\n');
     const names = new Set(
       [...texts.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>

@@ -1,4 +1,4 @@
-/** `migrate`: everything once or nothing, whoever else tries, wherever it ends; and never backwards. */
+/** `migrate`: everything once or nothing, with concurrent runs and after any failure; and never backwards. */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const FUNCTION = 'functions/wake_relays.sql';
 describe('migrate', () => {
   let database: TestDatabase;
   let client: Client;
-  /** A copy of migrations/, for a release that has others. */
+  /** A copy of migrations/, for a release with different ones. */
   let directory: string;
 
   beforeEach(async () => {
@@ -69,7 +69,7 @@ describe('migrate', () => {
     assert.deepEqual(await migrate(database.url), []);
   });
 
-  it('waits for another one that is at it, and then has nothing to do', async () => {
+  it('waits for a concurrent one, and then has nothing to do', async () => {
     await client.query(`select pg_advisory_lock(hashtext('farebox.migrate'))`);
     const both = Promise.all([migrate(database.url), migrate(database.url)]);
     await until(async () => (await waiting()).length === 2);
@@ -88,7 +88,7 @@ describe('migrate', () => {
     assert.ok((await migrate(database.url, directory)).includes('0999_broken'));
   });
 
-  it('leaves nothing behind when it is killed half way, and does all of it when it is run again', async () => {
+  it('leaves nothing behind when it is killed half-way, and completes when it runs again', async () => {
     await write('0999_waiting.sql', '-- Waits.\nselect pg_advisory_xact_lock(4711);\n');
     await client.query('select pg_advisory_lock(4711)');
     const killed = assert.rejects(migrate(database.url, directory));
@@ -117,7 +117,7 @@ describe('migrate', () => {
     assert.doesNotMatch(await definition(), /'new'/);
   });
 
-  it('refuses a database of the migrations from before the first release', async () => {
+  it('refuses a database with migrations from before the first release', async () => {
     await client.query(`
       create schema farebox;
       create table farebox.migrations (id serial primary key, name text not null, run_on timestamp not null);
@@ -135,7 +135,7 @@ describe('migrate', () => {
     assert.equal(rows.length, 1);
   });
 
-  it('refuses a database that an edited migration made otherwise, but lets comments be improved', async () => {
+  it('refuses a database that an edited migration would have made differently, except for comments', async () => {
     await migrate(database.url);
     await change('0009_outbox.sql', '-- Notices', '-- Messages');
     assert.deepEqual(await migrate(database.url, directory), []);
@@ -164,7 +164,7 @@ describe('migrate', () => {
     assert.deepEqual(await migrate(database.url), []);
   });
 
-  it('refuses to replace a function by the text of an earlier release', async () => {
+  it('refuses to replace a function with the text of an earlier release', async () => {
     await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'old')`);
     await migrate(database.url, directory);
     await migrate(database.url);

@@ -1,6 +1,6 @@
 /**
- * While a release is rolled out, processes of the one before still run on the schema of the new one. So the API of
- * the commit before the last change of the schema charges, refunds and reads here, and the books are right after.
+ * During a rollout, processes of the previous release still run on the new schema. So the API of
+ * the commit before the last schema change charges, refunds and reads here, and the books are correct afterwards.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -23,12 +23,12 @@ import {
 import { read } from '../tree/sources.ts';
 import { checkOut, findPreviousCommit, type Checkout } from './previous-release.ts';
 
-/** Where it has to install packages. */
+/** When it has to install packages. */
 const TIMEOUT_MS = 600_000;
 
 const commit = findPreviousCommit();
 
-describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one`, function () {
+describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, function () {
   if (!commit) {
     it('charges, refunds and reads top-ups (left out: there is no git history here)');
     return;
@@ -51,14 +51,14 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     await checkout?.remove();
   });
 
-  /** Neither schemas nor types of this commit: the answers are the previous one's. */
+  /** Neither schemas nor types of this commit: the answers come from the previous release. */
   async function get(path: string, key: string): Promise<Record<string, unknown>> {
     const answer = await call(previous, 'GET', path, { key });
     assert.equal(answer.status, 200);
     return answer.body as Record<string, unknown>;
   }
 
-  it('charges, once for an idempotency key, and refuses what the balance does not cover', async () => {
+  it('charges, once for an idempotency key, and refuses charges that the balance does not cover', async () => {
     const key = { 'idempotency-key': 'order-17' };
     const first = await charge(previous, account, { amount: 1 }, key);
     assert.equal(first.status, 201);
@@ -70,7 +70,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     assert.equal((await charge(previous, account, { amount: 9.01 })).status, 402);
   });
 
-  it('refunds a charge that this one made', async () => {
+  it('refunds a charge made by this release', async () => {
     const made = await charge(stack.api, account, { amount: 2 });
     const { id } = made.body as { id: string };
     const { balance } = await get('/v1/balance', account.consumerKey);
@@ -83,7 +83,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     assert.equal(after['balance'], (balance as number) + 0.5);
   });
 
-  it('shows the balance, and a top-up that this one completed', async () => {
+  it('shows the balance, and a top-up completed by this release', async () => {
     const { topUpId, sessionUrl } = await openCheckout(stack.api, account, 25);
     assert.ok(await pay(sessionUrl));
     await until(async () => (await topUpsOf(stack.api, account))[0]?.status === 'completed');
@@ -95,7 +95,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     );
   });
 
-  it('has a database that comes to the schema of this one', async () => {
+  it('has a database that migrates to the current schema', async () => {
     const database = await createEmptyDatabase();
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
@@ -108,7 +108,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the schema of this one
     }
   });
 
-  it('leaves the books right', async () => {
+  it('leaves the books correct', async () => {
     await proveBooks(stack.env);
   });
 });

@@ -16,8 +16,8 @@ const run = promisify(execFile);
 
 /**
  * On a branch where every merge is one step: the commit before the last one that changed migrations/, or the last
- * commit when they are changed and not committed. When numbered files were rewritten since, no database of that
- * commit can come here, so it is the commit that rewrote them. `PREVIOUS=<commit>` names another one. Undefined
+ * commit when they have uncommitted changes. When numbered files were rewritten since, no database of that
+ * commit can migrate to this one, so it is the commit that rewrote them. `PREVIOUS=<commit>` overrides it. Undefined
  * where there is no git history, as in a tarball.
  */
 export function findPreviousCommit(): string | undefined {
@@ -53,7 +53,7 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' }).trim();
 }
 
-/** Its packages are ours where it asks for the same ones, else it installs its own, which takes a minute. */
+/** It uses our packages if it requires the same ones, else it installs its own, which takes a minute. */
 export async function checkOut(commit: string): Promise<Checkout> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-previous-'));
   const archive = join(folder, 'farebox.tar');

@@ -1,4 +1,4 @@
-/** `npm run schema`: writes migrations/schema.sql anew, from a database that the migrations made. */
+/** `npm run schema`: writes migrations/schema.sql from a database that the migrations created. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

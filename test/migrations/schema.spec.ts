@@ -1,4 +1,4 @@
-/** The files of migrations/ say what is in the database, each thing once. */
+/** The files of migrations/ define everything in the database, each thing once. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { read, writtenFiles } from '../tree/sources.ts';
@@ -21,7 +21,7 @@ describe('migrations', () => {
     await ledger?.drop();
   });
 
-  it('make the schema that migrations/schema.sql shows', async () => {
+  it('produce the schema in migrations/schema.sql', async () => {
     const shown = read('migrations/schema.sql');
     const made = await dumpSchema(ledger.database);
     if (made === shown) return;
@@ -61,7 +61,7 @@ describe('migrations', () => {
   });
 });
 
-/** Each with the table or function that it belongs to, since many tables have a line like `id uuid not null`. */
+/** Each with its table or function, since many tables have a line like `id uuid not null`. */
 function linesOf(dump: string): string[] {
   return dump.split('\n\n').flatMap((paragraph) => {
     const [owner = ''] = /^create \w+ [\w.]+/m.exec(paragraph) ?? [];

@@ -1,4 +1,4 @@
-/** The log of a process: a full disk costs lines, not charges, and what strangers send stays out of it. */
+/** The log of a process: a full disk costs lines, not charges, and strangers' data stays out of it. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { closeSync, openSync, writeSync } from 'node:fs';
@@ -19,7 +19,7 @@ const programOf = (statements: string) => [
 ];
 
 describe('the log of a process', () => {
-  it('neither ends it nor holds it up when the disk is full', async function () {
+  it('neither ends the process nor delays it when the disk is full', async function () {
     if (process.platform !== 'linux') this.skip();
     const full = openSync('/dev/full', 'w');
     const child = spawn(
@@ -32,7 +32,7 @@ describe('the log of a process', () => {
     assert.equal(code, 7);
   });
 
-  it('keeps type, message, stack and code of an error, bounded, and nothing that was sent', async () => {
+  it('keeps type, message, stack and code of an error, limited in length, and no request data', async () => {
     const { stdout } = await run(
       process.execPath,
       programOf(`
@@ -54,7 +54,7 @@ describe('the log of a process', () => {
     assert.ok(stdout.length < 20_000);
   });
 
-  it('is put aside when it has grown large, while its writer goes on', async () => {
+  it('is rotated when it has grown large, while the process continues', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
     const file = join(folder, 'api.log');
     const writer = openSync(file, 'a');

@@ -29,7 +29,7 @@ const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
 ];
 
 describe('production mode', () => {
-  it('takes settings that are safe', () => {
+  it('accepts safe settings', () => {
     assert.equal(readConfig(SAFE).baseUrl, SAFE.BASE_URL);
   });
 
@@ -39,18 +39,18 @@ describe('production mode', () => {
     });
   }
 
-  it('takes any random secret of the recommended length', () => {
+  it('accepts any random secret of the recommended length', () => {
     for (let index = 0; index < 1_000; index += 1) {
       readConfig({ ...SAFE, MASTER_SECRET: randomBytes(32).toString('hex') });
     }
   });
 
-  it('asks for nothing when it is off', () => {
+  it('requires nothing when it is off', () => {
     const { PRODUCTION: _, BASE_URL: __, ...settings } = SAFE;
     assert.equal(readConfig(settings).baseUrl, 'http://127.0.0.1:8080');
   });
 
-  it('ends the start of an API and of a worker with the sentence', async () => {
+  it('stops the start of an API and of a worker with that sentence', async () => {
     for (const command of ['api', 'worker']) {
       const env = { ...SAFE, BASE_URL: 'http://billing.example.com' };
       await assert.rejects(farebox([command], { env }), /farebox: PRODUCTION is true, so BASE_URL/);

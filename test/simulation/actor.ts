@@ -1,6 +1,6 @@
 /**
- * One who uses the service: takes one random step after another on consumers of its own, and holds each
- * answer against the model. Actors run beside each other and share developers.
+ * A user of the service: takes random steps on its own consumers, and checks each
+ * answer against the model. Actors run concurrently and share developers.
  */
 import assert from 'node:assert/strict';
 import { newKey, storedForm } from '../../src/store/accounts/accounts.ts';
@@ -47,7 +47,7 @@ const WEIGHTS = {
 
 export type Step = keyof typeof WEIGHTS;
 
-/** Too rare for a short run to come by them for certain. */
+/** Too rare to be sure to occur in a short run. */
 export const RARE_STEPS = [
   'checkout',
   'decline',
@@ -57,7 +57,7 @@ export const RARE_STEPS = [
 ] as const satisfies Step[];
 
 const DECLINED_CARD = '4000000000000002';
-/** Charged by amount, without being registered. */
+/** Charged by amount, without a registration. */
 const TOOLS_WITHOUT_PRICE = ['search', 'summarize', 'read a page'] as const;
 const BATCH_MAX = 60;
 const WAIT_MS = 60_000;
@@ -81,7 +81,7 @@ export class Actor {
     this.#random = random;
   }
 
-  /** Takes the step, or one at random; throws when the service and the model disagree. */
+  /** Takes the given step, or a random one; throws when the service and the model disagree. */
   async step(what: Step = this.#random.weighted(WEIGHTS)): Promise<void> {
     try {
       await this[what](this.#random.pick(this.consumers));
@@ -95,7 +95,7 @@ export class Actor {
     consumer.settle([this.#fresh(request, await this.#service.charge(this.#random, request))]);
   }
 
-  /** The same key and body: the same answer, whatever happened since. */
+  /** The same key and body: the same answer, after any changes. */
   async replay(consumer: Consumer): Promise<void> {
     if (consumer.charges.length === 0) return this.charge(consumer);
     const made = this.#random.pick(consumer.charges);
@@ -113,7 +113,7 @@ export class Actor {
     );
   }
 
-  /** A refusal is not kept: the same key is decided anew. */
+  /** A refusal is not stored: the same key is decided again. */
   async retryRefused(consumer: Consumer): Promise<void> {
     const [request] = consumer.refused.values();
     if (!request) return this.charge(consumer);
@@ -121,7 +121,7 @@ export class Actor {
     consumer.settle([this.#fresh(request, await this.#service.charge(this.#random, request))]);
   }
 
-  /** All kinds of members at once, over all consumers: new ones, one twice, made ones, malformed ones. */
+  /** All kinds of members at once, over all consumers: new, repeated, replayed and malformed ones. */
   async chargeBatch(): Promise<void> {
     const developer = this.#random.pick(this.#world.developers);
     const news = Array.from({ length: this.#random.between(1, BATCH_MAX) }, () =>
@@ -162,7 +162,7 @@ export class Actor {
     this.#assertRefusal(rest.at(-1) as ChargeReply, 400, 'invalid_amount');
   }
 
-  /** Many on both processes, now and then more than the balance covers: as many are made as fit. */
+  /** Many on both processes, sometimes more than the balance covers: as many are made as it covers. */
   async chargeAtOnce(consumer: Consumer): Promise<void> {
     const parts = this.#random.chance(0.2) ? 12 : 400;
     const requests = this.#alike(consumer, Math.max(1, Math.ceil(consumer.balance / parts)), 20);
@@ -188,7 +188,7 @@ export class Actor {
 
   async chargeWithBadKey(consumer: Consumer): Promise<void> {
     const request = this.#newCharge(consumer, this.#random.pick(this.#world.developers));
-    // Well formed and nobody's; a developer's; not a key at all.
+    // Well formed but unknown; a developer's; not a key at all.
     const bad = [newKey('fare', 'consumer'), request.developer.developerKey, 'fare_ck_live_1'];
     const apiKey = this.#random.pick(bad);
     const answer = await this.#service.charge(this.#random, { ...request, apiKey });
@@ -248,7 +248,7 @@ export class Actor {
     this.#service.count('direct top-up');
   }
 
-  /** A payment is reported while charges take what is there. */
+  /** A payment is reported while charges take the balance. */
   async chargeDuringTopUp(consumer: Consumer): Promise<void> {
     const micros = 5_000_000;
     const { topUpId, sessionUrl } = await this.#openCheckout(consumer, micros);
@@ -262,7 +262,7 @@ export class Actor {
     this.#service.count('charges during a top-up');
   }
 
-  /** The new key works at once; the old one soon nowhere, and never again. */
+  /** The new key works at once; the old one soon stops everywhere, and never works again. */
   async rollKey(consumer: Consumer): Promise<void> {
     const { database } = this.#world;
     const old = consumer.apiKey;
@@ -310,7 +310,7 @@ export class Actor {
     };
   }
 
-  /** From a single micro-dollar to everything that is there, and a little more than that. */
+  /** From a single micro-dollar to the whole balance, and a little more. */
   #amount(balance: number): number {
     const random = this.#random;
     switch (random.weighted({ micros: 30, cents: 60, dollars: 4, all: 0.5, tooMuch: 6 })) {
@@ -327,7 +327,7 @@ export class Actor {
     }
   }
 
-  /** Charges that differ in their keys alone. */
+  /** Charges that differ only in their keys. */
   #alike(consumer: Consumer, amountMicros: number, count: number): ChargeRequest[] {
     const developer = this.#random.pick(this.#world.developers);
     const tool = this.#random.pick(TOOLS_WITHOUT_PRICE);
@@ -348,7 +348,7 @@ export class Actor {
     );
   }
 
-  /** Of a key that nobody used before: a replay means that an attempt without an answer made it. */
+  /** With a key that nobody used before: a replay means that an attempt without an answer made it. */
   #fresh(request: ChargeRequest, answer: ChargeReply): Decision {
     if (answer.isReplay) {
       assert.ok(answer.wasUnknown, `${request.key} was made before it was sent`);

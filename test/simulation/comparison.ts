@@ -1,4 +1,4 @@
-/** The end of a simulation: everything that can be read is what the model says, page by page. */
+/** The end of a simulation: everything that can be read agrees with the model, page by page. */
 import assert from 'node:assert/strict';
 import type { Actor } from './actor.ts';
 import { microsOf, type Consumer, type Developer, type MadeCharge } from './model.ts';

@@ -1,14 +1,14 @@
 /**
- * What the service must come to, in a few lines of arithmetic: balances, who earned what, and which top-up
- * paid for it. Amounts are micro-dollars. A consumer is worked on by one actor alone, so that the model
- * knows its state at every step; what an actor sends at once is explained by some order, or is wrong.
+ * The expected result of the service, in a few lines of arithmetic: balances, earnings, and the top-ups
+ * that paid for them. Amounts are micro-dollars. Only one actor works on a consumer, so that the model
+ * knows its state at every step; some order must explain simultaneous requests of an actor.
  */
 import assert from 'node:assert/strict';
 
 export interface Developer {
   readonly developerId: string;
   readonly developerKey: string;
-  /** Of the tools that are registered with one. */
+  /** Prices of the tools that are registered with one. */
   readonly prices: ReadonlyMap<string, number>;
 }
 
@@ -19,7 +19,7 @@ export interface ChargeRequest {
   /** Undefined: the tool's price. */
   readonly amountMicros: number | undefined;
   readonly key: string;
-  /** Instead of the consumer's own. */
+  /** In place of the consumer's own. */
   readonly apiKey?: string;
 }
 
@@ -41,7 +41,7 @@ export interface MadeCharge {
   readonly body: ChargeBody;
 }
 
-/** What a charge came to: made (perhaps by an earlier attempt), or refused for want of balance. */
+/** The result of a charge: made (perhaps by an earlier attempt), or refused for lack of balance. */
 export type Decision =
   | { readonly kind: 'made'; readonly request: ChargeRequest; readonly body: ChargeBody }
   | { readonly kind: 'insufficient'; readonly request: ChargeRequest; readonly balance: number };
@@ -57,7 +57,7 @@ export class Consumer {
   readonly credits: { readonly topUpId: string; readonly micros: number }[] = [];
   /** In the order in which they spent. */
   readonly charges: MadeCharge[] = [];
-  /** What was refused, by key: each may be sent again. */
+  /** Refused charges, by key: each may be sent again. */
   readonly refused = new Map<string, ChargeRequest>();
 
   constructor(account: { accountId: string; consumerId: string; consumerKey: string }) {
@@ -71,7 +71,7 @@ export class Consumer {
     this.balance += micros;
   }
 
-  /** Takes what was sent at once, if there is an order in which it all comes out as it did. */
+  /** Accepts simultaneous requests if some order explains all of their results. */
   settle(decisions: readonly Decision[]): void {
     const balances = new Set([this.balance]);
     const made = distinct(decisions).toSorted(
@@ -92,8 +92,8 @@ export class Consumer {
   }
 
   /**
-   * Takes charges of one amount and one developer that were sent while a credit arrived: some number of
-   * them fits between what could be had without it and with it.
+   * Accepts charges of one amount and one developer that were sent while a credit arrived: their number
+   * lies between the number covered without the credit and with it.
    */
   settleAround(topUp: { id: string; micros: number }, decisions: readonly Decision[]): void {
     const amount = amountOf((decisions[0] as Decision).request);
@@ -116,7 +116,7 @@ export class Consumer {
     this.charges.push({ request, amountMicros, body });
   }
 
-  /** Of each top-up what each developer got of it, first in, first out. */
+  /** For each top-up, each developer's share of it, first in, first out. */
   *attributions(): Generator<{ topUpId: string; developerId: string; micros: number }> {
     const lots = this.credits.map((credit) => ({ ...credit }));
     for (const { request, amountMicros } of this.charges) {
@@ -136,7 +136,7 @@ export class Consumer {
   }
 }
 
-/** One for each charge: several answers may be of one charge, and then they are the same. */
+/** One for each charge: several answers may belong to one charge, and are then equal. */
 function distinct(decisions: readonly Decision[]) {
   const byId = new Map<string, Extract<Decision, { kind: 'made' }>>();
   const keys = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
- * `npm run test:simulation -- --operations 200000`: a run of any length, on servers of its own. Prints the
- * seed, with which the same steps can be taken again (`SEED=` or --seed), and what happened how often.
+ * `npm run test:simulation -- --operations 200000`: a run of any length, on separate servers. Prints the
+ * seed, which repeats the same steps (`SEED=` or --seed), and how often each thing happened.
  */
 import { parseArgs } from 'node:util';
 import { SEED } from '../support/random.ts';

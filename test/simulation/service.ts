@@ -1,6 +1,6 @@
 /**
- * The service as its clients see it: two API processes, of which one may be gone at any moment. A call is
- * made again, on the other process, until its outcome is known; each that changes something has a key.
+ * The service as its clients see it: two API processes, either of which may be down at any moment. A call is
+ * repeated, on the other process, until its outcome is known; each that changes something has a key.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,7 +15,7 @@ export interface Decided extends Answer {
   readonly wasUnknown: boolean;
 }
 
-/** How a member of a batch, or a single charge, was answered. */
+/** The answer to a member of a batch, or to a single charge. */
 export interface ChargeReply {
   readonly status: number;
   readonly isReplay: boolean;
@@ -45,7 +45,7 @@ export class Service {
     return this.#processes.map(({ url }) => url);
   }
 
-  /** One of them dies with all that it has in hand, and comes back. */
+  /** One of them dies with everything in flight, and comes back. */
   async kill(random: Random): Promise<void> {
     const index = random.between(0, this.#processes.length - 1);
     const victim = this.#processes[index] as Server;
@@ -94,7 +94,7 @@ export class Service {
     return { status, body, wasUnknown, isReplay: headers.has('idempotency-replayed') };
   }
 
-  /** The members whose outcome is not known are sent again, until there are none. All of one developer. */
+  /** Members with an unknown outcome are sent again, until none is left. All from one developer. */
   async chargeBatch(
     random: Random,
     { developerKey }: Developer,
@@ -127,7 +127,7 @@ export class Service {
     return requests.map((request) => answers.get(request) as ChargeReply);
   }
 
-  /** A charge whose key is new to the model; it may be the first attempt's that the answer is of. */
+  /** A charge whose key is new to the model; the answer may belong to the first attempt. */
   decisionOf(request: ChargeRequest, answer: ChargeReply): Decision {
     if (answer.status === 402) {
       const { error } = answer.body as { error: { code: string; balance: number } };
@@ -164,7 +164,7 @@ async function attempt(
   try {
     return await call(server, method, path, options);
   } catch (error) {
-    // What fetch throws when there is no line, or it breaks. Anything else is a bug of the simulation.
+    // What fetch throws when there is no connection, or it breaks. Anything else is a bug in the simulation.
     if (!(error instanceof TypeError && error.cause instanceof Error)) throw error;
     const isRefused = 'code' in error.cause && error.cause.code === 'ECONNREFUSED';
     return isRefused ? 'nobody there' : 'cut off';

@@ -1,4 +1,4 @@
-/** A short run of the simulation; `npm run test:simulation` runs it for as long as one likes. */
+/** A short run of the simulation; `npm run test:simulation` runs it for any length. */
 import assert from 'node:assert/strict';
 import { SEED } from '../support/random.ts';
 import { simulate } from './simulation.ts';

@@ -1,7 +1,7 @@
 /**
- * The whole of Farebox against a small model: actors that do at random what clients do, over two API
- * processes that are killed on the way, a worker, Temporal and the payment simulator with reports that come
- * twice and out of order. At the end the books are the model's, to the micro-dollar.
+ * All of Farebox against a small model: actors that randomly do what clients do, over two API
+ * processes that are killed on the way, a worker, Temporal and the payment simulator with webhooks that come
+ * twice and out of order. At the end the books agree with the model, to the micro-dollar.
  */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../src/domain/money.ts';
@@ -118,7 +118,7 @@ async function registerTools(stack: Stack, developerKey: string): Promise<void> 
   }
 }
 
-/** All actors beside each other, and the one who kills. The first failure ends it. */
+/** All actors concurrently, and the one who kills. The first failure ends it. */
 async function run(
   { operations, kills, onProgress }: SimulationOptions,
   actors: readonly Actor[],

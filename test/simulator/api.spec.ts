@@ -21,7 +21,7 @@ describe("the simulator's API", () => {
 
   afterEach(() => simulator.control('DELETE', 'faults'));
 
-  /** A POST without the client, to see the bare answer. */
+  /** A POST without the client, to see the raw answer. */
   async function post(path: string, body: string, key?: string) {
     const response = await fetch(`http://127.0.0.1:${simulator.port}${path}`, {
       method: 'POST',
@@ -103,18 +103,18 @@ describe("the simulator's API", () => {
       assert.deepEqual((await stripe.paymentIntents.list()).data, []);
     });
 
-    it('says which property cannot be expanded', async () => {
+    it('names the property that cannot be expanded', async () => {
       const { id } = await stripe.customers.create();
       await assert.rejects(stripe.customers.retrieve(id, { expand: ['nothing'] }), /nothing/);
     });
 
-    it('knows no other path', async () => {
+    it('answers 404 to any other path', async () => {
       await assert.rejects(stripe.products.list(), { statusCode: 404 });
     });
   });
 
   describe('idempotency keys', () => {
-    it('give the first answer again, byte for byte', async () => {
+    it('return the first answer again, byte for byte', async () => {
       const first = await post('/v1/customers', 'email=once%40example.com', 'key-1');
       const again = await post('/v1/customers', 'email=once%40example.com', 'key-1');
       assert.equal(again.text, first.text);
@@ -154,7 +154,7 @@ describe("the simulator's API", () => {
       assert.equal(second.payment_intent?.id, first.payment_intent?.id);
     });
 
-    it('remember a refusal that was about the state of things', async () => {
+    it('remember a refusal that depended on the state', async () => {
       const intent = await stripe.paymentIntents.create({ amount: 500, currency: 'usd' });
       const path = `/v1/payment_intents/${intent.id}/confirm`;
       const first = await post(path, '', 'key-9');
@@ -163,7 +163,7 @@ describe("the simulator's API", () => {
       assert.equal((await post(path, '', 'key-9')).text, first.text);
     });
 
-    it('forget what was refused before it began', async () => {
+    it('forget a request that was refused before it began', async () => {
       assert.equal(
         (await post('/v1/payment_intents', 'amount=x&currency=usd', 'key-4')).status,
         400,
@@ -178,7 +178,7 @@ describe("the simulator's API", () => {
       assert.notEqual((await post('/v1/customers', 'name=x', 'key-10')).text, first.text);
     });
 
-    it('answer 409 while the first request is under way', async () => {
+    it('answer 409 while the first request is in progress', async () => {
       await simulator.control('POST', 'faults', { path: '/v1/customers', kind: 'delay', ms: 300 });
       const statuses = await Promise.all(
         [1, 2].map(async () => (await post('/v1/customers', 'name=x', 'key-5')).status),
@@ -193,7 +193,7 @@ describe("the simulator's API", () => {
   });
 
   describe('faults', () => {
-    it('fail as often as they are told to, and nothing is done meanwhile', async () => {
+    it('fail as often as configured, and nothing is done meanwhile', async () => {
       const fault = { method: 'POST', path: '/v1/customers', kind: 'error', status: 503, times: 2 };
       await simulator.control('POST', 'faults', fault);
       const email = 'outage@example.com';
@@ -208,7 +208,7 @@ describe("the simulator's API", () => {
       assert.equal(await countCustomers(email), 1);
     });
 
-    it('send the headers of an error along', async () => {
+    it('include the headers of an error', async () => {
       await simulator.control('POST', 'faults', {
         path: '/v1/customers',
         kind: 'error',
@@ -225,7 +225,7 @@ describe("the simulator's API", () => {
       assert.equal(await countCustomers('dropped@example.com'), 0);
     });
 
-    it('do the work and lose the answer, which the key still has', async () => {
+    it('do the work and lose the answer, which the key still returns', async () => {
       await simulator.control('POST', 'faults', {
         method: 'POST',
         path: '/v1/customers',
@@ -238,7 +238,7 @@ describe("the simulator's API", () => {
       assert.equal(await countCustomers('lost@example.com'), 1);
     });
 
-    it('do the work and answer 500 for ever', async () => {
+    it('do the work and answer 500 forever', async () => {
       await simulator.control('POST', 'faults', {
         method: 'POST',
         path: '/v1/customers',

@@ -40,7 +40,7 @@ describe('the simulated checkout', () => {
     return { ...session, url: String(session.url) };
   }
 
-  it('opens a session with what it was given, and gives it again', async () => {
+  it('opens a session with the given parameters, and returns it again', async () => {
     const session = await open({ client_reference_id: 'tu_1', metadata: { topUp: 'tu_1' } });
     assert.match(session.id, /^cs_test_/);
     assert.match(session.url, /^http:\/\/127\.0\.0\.1:\d+\/pay\/cs_test_/);
@@ -53,7 +53,7 @@ describe('the simulated checkout', () => {
     assert.equal(again.expires_at - again.created, 24 * 60 * 60);
   });
 
-  it('takes the money when the form is submitted, and tells the webhook', async () => {
+  it('takes the money when the form is submitted, and sends the webhook', async () => {
     const session = await open({ payment_intent_data: { metadata: { topUp: 'tu_2' } } });
     const response = await pay(session.url, { card: '4242 4242 4242 4242' });
     assert.equal(response.status, 200);
@@ -92,7 +92,7 @@ describe('the simulated checkout', () => {
     );
   });
 
-  it('sends a browser on to the success URL', async () => {
+  it('redirects a browser to the success URL', async () => {
     const session = await open();
     const response = await pay(session.url, { card: '4242424242424242' }, 'text/html,*/*;q=0.8');
     assert.equal(response.status, 303);
@@ -112,7 +112,7 @@ describe('the simulated checkout', () => {
     assert.equal(payments.filter((each) => each.checkout_session === session.id).length, 1);
   });
 
-  it('shows the amount and what is bought, without letting a name become markup', async () => {
+  it('shows the amount and the product, and escapes its name', async () => {
     const session = await open(buying(123_456, '<b>x</b>'));
     const response = await fetch(session.url);
     const html = await response.text();
@@ -130,7 +130,7 @@ describe('the simulated checkout', () => {
     assert.doesNotMatch(html, /<form/);
   });
 
-  it('answers a declined card with 402, and then takes another', async () => {
+  it('answers a declined card with 402, and then accepts another', async () => {
     const session = await open();
     const declined = await pay(session.url, { card: '4000000000000002' }, 'text/html');
     assert.equal(declined.status, 402);
@@ -150,7 +150,7 @@ describe('the simulated checkout', () => {
     assert.equal(after.payment_intent, intent.id);
   });
 
-  it('refuses what is no test card, and keeps nothing of it', async () => {
+  it('refuses anything but a test card, and stores nothing of it', async () => {
     const session = await open();
     for (const card of ['4111111111111111', '1234', '']) {
       const response = await pay(session.url, { card });
@@ -179,7 +179,7 @@ describe('the simulated checkout', () => {
     assert.equal(direct.status, 'succeeded');
   });
 
-  it('makes a customer when none was given and one is asked for', async () => {
+  it('creates a customer when none was given and one is requested', async () => {
     const session = await open({ customer_creation: 'always', customer_email: 'b@example.com' });
     await pay(session.url, { card: '4242424242424242' });
     const { customer } = await stripe.checkout.sessions.retrieve(session.id, {
@@ -189,7 +189,7 @@ describe('the simulated checkout', () => {
   });
 
   for (const outcome of ['succeeded', 'failed'] as const) {
-    it(`completes unpaid with a bank account, and tells when the debit ${outcome}`, async () => {
+    it(`completes unpaid with a bank account, and reports when the debit ${outcome}`, async () => {
       const session = await open();
       assert.equal((await pay(session.url, { card: '000123456789' })).status, 200);
       const completed = await receiver.event('checkout.session.completed', session.id);
@@ -238,7 +238,7 @@ describe('the simulated checkout', () => {
     await assert.rejects(stripe.checkout.sessions.expire(session.id), /status of complete/);
   });
 
-  it('holds the bounds of expires_at and of the amount', async () => {
+  it('keeps to the limits of expires_at and of the amount', async () => {
     const now = Math.floor(Date.now() / 1_000);
     await assert.rejects(open({ expires_at: now + 60 }), { param: 'expires_at' });
     await assert.rejects(open({ expires_at: now + 90_000 }), { param: 'expires_at' });
@@ -247,7 +247,7 @@ describe('the simulated checkout', () => {
     assert.equal((await open(buying(99_999_999))).amount_total, 99_999_999);
   });
 
-  it('knows no page for a session that was never made', async () => {
+  it('has no page for an unknown session', async () => {
     const url = `http://127.0.0.1:${simulator.port}/pay/cs_test_none`;
     assert.equal((await fetch(url)).status, 404);
     assert.equal((await pay(url, { card: '4242424242424242' })).status, 404);

@@ -1,4 +1,4 @@
-/** What pages of other origins, names that point here and other users of the machine get from the simulator: nothing. */
+/** Pages of other origins, names that point here and other users of the machine get nothing from the simulator. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { SimulatorProcess, TOKEN, WebhookReceiver } from './simulator-process.ts';
@@ -20,7 +20,7 @@ describe("the simulator's gate", () => {
   const JSON_TYPE = { 'content-type': 'application/json' };
   const CONTROL = { ...JSON_TYPE, 'x-simulator-token': TOKEN };
 
-  /** With any Host, which fetch does not let one choose. */
+  /** With any Host header, which fetch does not allow. */
   function statusOf(
     method: string,
     path: string,
@@ -38,7 +38,7 @@ describe("the simulator's gate", () => {
 
   const modeNow = async () => (await simulator.control<{ mode: string }>('GET', 'webhooks')).mode;
 
-  it('takes no control from a page: of another origin, as text, or without the token', async () => {
+  it('accepts no control from a page: of another origin, as text, or without the token', async () => {
     const drop = JSON.stringify({ mode: 'drop' });
     const post = (headers: Readonly<Record<string, string>>) =>
       statusOf('POST', '/_simulator/webhooks', headers, drop);
@@ -55,13 +55,13 @@ describe("the simulator's gate", () => {
     assert.equal(await modeNow(), 'drop');
   });
 
-  it('shows payments to whoever has the URL that the start prints, and to nobody else', async () => {
+  it('shows payments to anyone with the URL that the start prints, and to nobody else', async () => {
     assert.equal(await statusOf('GET', `/_simulator/payments?token=${TOKEN}`, {}), 200);
     assert.equal(await statusOf('GET', '/_simulator/payments', {}), 401);
     assert.equal(await statusOf('GET', '/_simulator/payments?token=', {}), 401);
   });
 
-  it('answers under the names of this machine only, pages and API alike', async () => {
+  it('answers only to names of this machine, pages and API alike', async () => {
     for (const path of ['/pay/cs_test_none', '/v1/customers', '/_simulator/payments']) {
       for (const host of [
         'evil.example',

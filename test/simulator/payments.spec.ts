@@ -54,7 +54,7 @@ describe('simulated payments', () => {
     });
   }
 
-  it('keeps what a customer is told to be', async () => {
+  it('keeps the given fields of a customer', async () => {
     const created = await stripe.customers.create({ name: 'Ada', metadata: { a: '1', b: '2' } });
     assert.match(created.id, /^cus_/);
     await stripe.customers.update(created.id, { email: 'ada@example.com', metadata: { a: '' } });
@@ -64,7 +64,7 @@ describe('simulated payments', () => {
     assert.deepEqual(customer.metadata, { b: '2' });
   });
 
-  it('makes a payment method of a test card, and lists it newest first', async () => {
+  it('makes a payment method of a test card, and lists the newest first', async () => {
     const first = await customerWith('pm_card_visa');
     const { customer } = first;
     const second = await stripe.paymentMethods.attach('pm_card_mastercard', { customer });
@@ -118,7 +118,7 @@ describe('simulated payments', () => {
     });
   });
 
-  it('declines a saved card as its bank would, and keeps the attempt', async () => {
+  it('declines a saved card like its bank, and keeps the attempt', async () => {
     const card = await customerWith('pm_card_chargeCustomerFail');
     const error = await cardErrorOf(charge(card));
     assert.equal(error.statusCode, 402);
@@ -155,14 +155,14 @@ describe('simulated payments', () => {
     });
   }
 
-  it('asks for authentication when the owner of the card is away', async () => {
+  it('requires authentication when the owner of the card is absent', async () => {
     const card = await customerWith('pm_card_authenticationRequired');
     const error = await cardErrorOf(charge(card));
     assert.equal(error.code, 'authentication_required');
     assert.equal(error.payment_intent?.status, 'requires_payment_method');
   });
 
-  it('takes no card that belongs to another customer', async () => {
+  it('accepts no card of another customer', async () => {
     const card = await customerWith('pm_card_visa');
     const { id: customer } = await stripe.customers.create();
     await assert.rejects(charge({ ...card, customer }), { param: 'payment_method' });
@@ -171,7 +171,7 @@ describe('simulated payments', () => {
     });
   });
 
-  it('refunds up to what was paid, and no more', async () => {
+  it('refunds up to the payment, and no more', async () => {
     const intent = await charge(await customerWith('pm_card_visa'));
     const first = await stripe.refunds.create({
       payment_intent: intent.id,
@@ -197,7 +197,7 @@ describe('simulated payments', () => {
     assert.deepEqual((await stripe.refunds.retrieve(first.id)).metadata, { topUp: 'tu_9' });
   });
 
-  it('gives the money back to us when a refund fails', async () => {
+  it('returns the money to us when a refund fails', async () => {
     const intent = await charge(await customerWith('pm_card_visa'));
     const refund = await stripe.refunds.create({ payment_intent: intent.id });
     await simulator.control('POST', `refunds/${refund.id}/fail`);
@@ -217,7 +217,7 @@ describe('simulated payments', () => {
   });
 
   for (const status of ['won', 'lost'] as const) {
-    it(`opens a dispute, takes the money, and tells when it is ${status}`, async () => {
+    it(`opens a dispute, takes the money, and reports when it is ${status}`, async () => {
       const intent = await charge(await customerWith('pm_card_visa'));
       const { id } = await simulator.control<Stripe.Dispute>('POST', 'disputes', {
         payment_intent: intent.id,
@@ -239,7 +239,7 @@ describe('simulated payments', () => {
     });
   }
 
-  it('lists every movement of money, page by page, within a span of time', async () => {
+  it('lists every balance transaction, page by page, within a time span', async () => {
     const before = await stripe.balanceTransactions.list({ limit: 1 });
     const card = await customerWith('pm_card_visa');
     const intents = [];

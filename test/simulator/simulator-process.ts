@@ -1,6 +1,6 @@
 /**
- * The simulator as a child process with a directory of its own, a client of the real `stripe` package, and a receiver
- * for its webhooks that believes only what `constructEvent` verifies.
+ * The simulator as a child process with its own directory, a client of the real `stripe` package, and a receiver
+ * for its webhooks that accepts only what `constructEvent` verifies.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ export class SimulatorProcess {
     this.stripe = clientOf(port);
   }
 
-  /** `directory` of an earlier one to go on with its data, `port` to be found where it was. */
+  /** `directory` of an earlier one to continue with its data, `port` to keep its address. */
   static async start(
     webhookUrl: string,
     earlier?: { readonly directory: string; readonly port: number },
@@ -58,14 +58,14 @@ export class SimulatorProcess {
     return clientOf(this.port, secretKey);
   }
 
-  /** Ends it and keeps its data. */
+  /** Stops it and keeps its data. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const exited = once(this.#child, 'exit') as Promise<[number | null]>;
     this.#child.kill(signal);
     return (await exited)[0];
   }
 
-  /** Ends its IPC channel, as its parent's death would; resolves when it has gone. */
+  /** Closes its IPC channel, like its parent's death would; resolves when it is gone. */
   async abandon(): Promise<void> {
     const exited = once(this.#child, 'exit');
     this.#child.disconnect();
@@ -93,7 +93,7 @@ export class SimulatorProcess {
 export class WebhookReceiver {
   /** What was verified and accepted, in order of arrival. */
   readonly events: Stripe.Event[] = [];
-  /** How many deliveries were refused because the receiver was told to. */
+  /** How many deliveries were refused because the test asked for it. */
   refusals = 0;
   /** The status that every delivery is answered with. */
   status = 200;
@@ -128,7 +128,7 @@ export class WebhookReceiver {
     return this.events.map(({ type }) => type);
   }
 
-  /** The first event of this type about the object with this id, when it has come. */
+  /** The first event of this type about the object with this id, once it has arrived. */
   async event(type: string, objectId: string): Promise<Stripe.Event> {
     return until(() =>
       this.events.find((event) => {
@@ -144,7 +144,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Waits for a condition, and gives what it became. */
+/** Waits for a condition, and returns its value. */
 export async function until<T>(condition: () => T | undefined | false): Promise<T> {
   const giveUpAtMs = Date.now() + WAIT_MAX_MS;
   for (;;) {

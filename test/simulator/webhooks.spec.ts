@@ -1,4 +1,4 @@
-/** Signed reports of what happened: delivered, retried, still owed after kill -9. */
+/** Signed webhooks: delivered, retried, and still pending after kill -9. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ interface WebhookState {
   readonly owed: readonly { readonly type: string; readonly attempts: number }[];
 }
 
-/** Each makes one event. */
+/** Each creates one event. */
 function createCustomer(simulator: SimulatorProcess): Promise<Stripe.Customer> {
   return simulator.stripe.customers.create();
 }
@@ -50,7 +50,7 @@ describe("the simulator's webhooks", () => {
     while ((await owed()).length > 0);
   }
 
-  it('come again after a failure, until they are accepted', async () => {
+  it('are sent again after a failure, until they are accepted', async () => {
     receiver.status = 500;
     const { id } = await createCustomer(simulator);
     await until(() => receiver.refusals >= 2);
@@ -67,7 +67,7 @@ describe("the simulator's webhooks", () => {
     assert.equal((await owed()).length, 1);
   });
 
-  it('are held and then let go', async () => {
+  it('are held and then released', async () => {
     await simulator.control('POST', 'webhooks', { mode: 'hold', shuffle: true });
     const customers = [];
     for (let index = 0; index < 20; index += 1) customers.push(await createCustomer(simulator));
@@ -79,7 +79,7 @@ describe("the simulator's webhooks", () => {
     assert.deepEqual(ids.toSorted(), customers.map(({ id }) => id).toSorted());
   });
 
-  it('are sent one at a time and in any order, when a test says so', async () => {
+  it('are sent one at a time and in any order, when a test asks for it', async () => {
     await simulator.control('POST', 'webhooks', { mode: 'hold' });
     for (let index = 0; index < 3; index += 1) await createCustomer(simulator);
     const { data } = await simulator.stripe.events.list();
@@ -90,7 +90,7 @@ describe("the simulator's webhooks", () => {
     );
   });
 
-  it('are lost for good', async () => {
+  it('are lost forever', async () => {
     await simulator.control('POST', 'webhooks', { mode: 'drop' });
     await createCustomer(simulator);
     await simulator.control('POST', 'webhooks', { mode: 'deliver' });
@@ -107,7 +107,7 @@ describe("the simulator's webhooks", () => {
     assert.equal(new Set(receiver.events.map(({ id }) => id)).size, 1);
   });
 
-  it('survive kill -9 with the payment, and go out as soon as it starts again', async () => {
+  it('survive kill -9 with the payment, and are sent as soon as it starts again', async () => {
     receiver.status = 503;
     const session = await createSession(simulator);
     const url = String(session.url);
@@ -139,7 +139,7 @@ describe("the simulator's process", () => {
 
   afterEach(() => simulator.remove());
 
-  it('settles a bank debit by itself, as the account number says', async () => {
+  it('settles a bank debit by itself, as the account number determines', async () => {
     const receiver = await WebhookReceiver.listen();
     await simulator.remove();
     simulator = await SimulatorProcess.start(receiver.url, undefined, 1);
@@ -160,7 +160,7 @@ describe("the simulator's process", () => {
     assert.equal((await simulator.stripe.customers.create({ name: 'Ada' }, options)).id, id);
   });
 
-  it('ends cleanly when told to, a webhook under way or not', async () => {
+  it('exits cleanly when told to, also during a webhook', async () => {
     const silent = createServer(() => {});
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -175,7 +175,7 @@ describe("the simulator's process", () => {
     silent.closeAllConnections();
   });
 
-  it('ends when its parent has gone', async () => {
+  it('exits when its parent is gone', async () => {
     await simulator.abandon();
   });
 });

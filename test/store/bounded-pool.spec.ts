@@ -1,11 +1,11 @@
-/** A pool whose connections are all busy: callers wait for a bounded time, and are told that nothing happened. */
+/** A pool whose connections are all busy: callers wait for a limited time, and learn that nothing happened. */
 import assert from 'node:assert/strict';
 import { PoolBusyError } from '../../src/store/bounded-pool.ts';
 import { createDatabase, isDatabaseUp, type Database } from '../../src/store/database.ts';
 import { isDatabaseUnavailable } from '../../src/store/failures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
-describe('a pool with bounds', () => {
+describe('a bounded pool', () => {
   let testDatabase: TestDatabase;
   let database: Database;
 

@@ -26,7 +26,7 @@ describe('values from the database', () => {
   const arrived = (text: string) =>
     database.one(sql.type(numbers)`select ${text}::int8[] as numbers`);
 
-  it('of int8 come in lists as numbers and nulls, however many', async () => {
+  it('of int8 come in lists as numbers and nulls, in any number', async () => {
     const lists = fc.array(fc.option(fc.maxSafeInteger()), { maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(lists, async (list) => {
@@ -36,7 +36,7 @@ describe('values from the database', () => {
     );
   });
 
-  it('of int8 that no number holds exactly are an error, in a list too', async () => {
+  it('of int8 beyond exact numbers are an error, also in a list', async () => {
     await assert.rejects(arrived('{1,9007199254740993}'), /not a safe integer: 9007199254740993/);
     await assert.rejects(
       database.oneFirst(sql.typeAlias('nothing')`select 9007199254740993::int8`),

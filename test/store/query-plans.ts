@@ -1,4 +1,4 @@
-/** How Postgres runs what a function of the store asks: each statement again, as it was sent, explained. */
+/** How Postgres runs the queries of a store function: each statement again, as it was sent, explained. */
 import type { Client } from 'pg';
 import type { Connection, Database } from '../../src/store/database.ts';
 

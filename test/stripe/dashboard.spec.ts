@@ -1,17 +1,17 @@
-/** Links for operators lead to the right mode of Stripe's dashboard, and nowhere when Stripe is not there. */
+/** Links for operators lead to the right mode of Stripe's dashboard, and are missing without Stripe. */
 import assert from 'node:assert/strict';
 import { dashboardUrlOf } from '../../src/stripe/dashboard.ts';
 
 const url = (secretKey: string, apiBase?: URL) =>
-  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [] });
+  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000 });
 
 describe('the dashboard of the processor', () => {
-  it('is the one of the mode that the key is of', () => {
+  it('matches the mode of the key', () => {
     assert.equal(url('sk_test_1'), 'https://dashboard.stripe.com/test');
     assert.equal(url('rk_live_1'), 'https://dashboard.stripe.com');
   });
 
-  it('is none when another server stands in for Stripe', () => {
+  it('is missing when another server replaces Stripe', () => {
     assert.equal(url('sk_test_1', new URL('http://127.0.0.1:1')), null);
   });
 });

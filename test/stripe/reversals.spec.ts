@@ -40,7 +40,7 @@ describe('at the processor', () => {
     });
   }
 
-  it('a dispute in a state that nobody knows is lost when it took money, won when that came back', () => {
+  it('a dispute in an unknown state is lost when it took money, won when the money came back', () => {
     const taken = { amount: -1_000 } as Stripe.BalanceTransaction;
     const returned = { amount: 1_000 } as Stripe.BalanceTransaction;
     const lost = dispute({ status: 'prevented', balance_transactions: [taken] });
@@ -49,7 +49,7 @@ describe('at the processor', () => {
     assert.equal(reportOfDispute(won).status, 'won');
   });
 
-  it('a refund names the request that it answers, if it does', () => {
+  it('a refund names the request that caused it, if there is one', () => {
     const id = randomUUIDv7();
     const metadata = { refund_id: wireId('topUpRefund', id) };
     const named = reportOfRefund(refund({ metadata }));
@@ -58,7 +58,7 @@ describe('at the processor', () => {
     assert.ok(foreign.kind === 'refund' && foreign.refundId === undefined);
   });
 
-  it('amounts are dollars, and anything else is for people to look at', () => {
+  it('amounts are dollars, and any other currency needs a person', () => {
     assert.equal(reportOfRefund(refund({ amount: 1 })).amountMicros, 10_000);
     assert.throws(() => reportOfRefund(refund({ currency: 'eur' })), /usd expected, eur found/);
     assert.throws(() => reportOfDispute(dispute({ currency: 'eur' })), /usd expected, eur found/);

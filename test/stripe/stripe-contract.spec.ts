@@ -44,7 +44,7 @@ const CALLS: Readonly<Record<string, (stripe: Stripe) => Promise<unknown>>> = {
   makeRefund: (stripe) => makeRefund(stripe, 'pi_1', topUp),
 };
 
-describe('by the description of its API Stripe accepts', () => {
+describe('according to Stripe’s OpenAPI document, Stripe accepts', () => {
   let mock: Child | undefined;
   let stripe: Stripe;
   const refusals: unknown[] = [];
@@ -69,14 +69,19 @@ describe('by the description of its API Stripe accepts', () => {
           () => false,
         ),
     });
-    stripe = calls.createStripe({ secretKey: 'sk_test_1', apiBase, webhookSecrets: [] });
+    stripe = calls.createStripe({
+      secretKey: 'sk_test_1',
+      apiBase,
+      webhookSecrets: [],
+      timeoutMs: 10_000,
+    });
     stripe.on('response', (response: Stripe.ResponseEvent) => {
       if (response.status >= 400) refusals.push(response);
     });
   });
   after(() => mock?.stop());
 
-  it('what is tried here: every call of stripe.ts', () => {
+  it('every call of stripe.ts, as tried here', () => {
     const tried = new Set(Object.keys(CALLS).map((name) => name.split(' ')[0]));
     const made = Object.keys(calls).filter((name) => name !== 'createStripe');
     assert.deepEqual(
@@ -92,7 +97,7 @@ describe('by the description of its API Stripe accepts', () => {
     });
   }
 
-  it('what reconciliation and doctor read', async () => {
+  it('every read of reconciliation and doctor', async () => {
     const ledger = await openTestLedger(1);
     const { database } = ledger;
     try {

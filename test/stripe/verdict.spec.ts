@@ -1,4 +1,4 @@
-/** What the processor's objects mean: only what is surely paid is paid, only what is surely over is over. */
+/** The meaning of the processor's objects: only certain payments count as paid, only certain ends as over. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../src/domain/ids.ts';
@@ -92,7 +92,7 @@ describe('the verdict on a payment intent', () => {
     ['currency', { currency: 'eur' }],
     ['owner', { metadata: { top_up_id: 'tu_other' } }],
   ] as const) {
-    it(`of another ${what} is none: somebody has to look`, () => {
+    it(`of another ${what} is missing: a person has to look`, () => {
       const other = intent({ ...PAID, ...fields });
       assert.throws(() => verdictOfIntent(other, expected), PaymentMismatchError);
     });
@@ -143,12 +143,12 @@ describe('the verdict on a checkout session', () => {
     });
   }
 
-  it('that was free is none: nothing of ours is', () => {
+  it('that was free is missing: it is not ours', () => {
     const free = session({ status: 'complete', payment_status: 'no_payment_required' });
     assert.throws(() => verdictOfSession(free, expected), PaymentMismatchError);
   });
 
-  it('that says paid and names no payment is none', () => {
+  it('that is paid without a payment is missing', () => {
     const unnamed = session({ status: 'complete', payment_status: 'paid' });
     assert.throws(() => verdictOfSession(unnamed, expected), PaymentMismatchError);
   });

@@ -1,4 +1,4 @@
-/** Specification section 6: what the processor's webhook accepts, and what it keeps. */
+/** Specification section 6: what the processor's webhook accepts, and what it stores. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { createStripe } from '../../src/stripe/calls.ts';
@@ -33,7 +33,12 @@ describe('the webhook of the payment processor', () => {
     ({ database } = ledger);
     deps = {
       database,
-      stripe: createStripe({ secretKey: 'sk_test_x', apiBase: undefined, webhookSecrets: [] }),
+      stripe: createStripe({
+        secretKey: 'sk_test_x',
+        apiBase: undefined,
+        webhookSecrets: [],
+        timeoutMs: 10_000,
+      }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
       isLive: false,
     };
@@ -43,7 +48,7 @@ describe('the webhook of the payment processor', () => {
     await ledger.drop();
   });
 
-  it('stores an event once, however often it comes', async () => {
+  it('stores an event once, however often it is sent', async () => {
     const body = event('evt_1', 'payment_intent.succeeded', {
       id: 'pi_1',
       object: 'payment_intent',
@@ -63,7 +68,7 @@ describe('the webhook of the payment processor', () => {
     assert.deepEqual(await post(body, { secret: 'whsec_old' }), { kind: 'stored' });
   });
 
-  it('stores types and top-ups that it does not know', async () => {
+  it('stores unknown types and top-ups', async () => {
     await post(event('evt_3', 'something.new', { nothing: 'here' }));
     const stranger = { metadata: { top_up_id: 'tu_01a1fd3e11307735a9c9eeaa940085c9' } };
     await post(event('evt_4', 'checkout.session.completed', stranger));
@@ -71,7 +76,7 @@ describe('the webhook of the payment processor', () => {
     assert.deepEqual((await find('evt_4'))?.topics, []);
   });
 
-  it('keeps nothing of the customer', async () => {
+  it('stores nothing about the customer', async () => {
     await post(
       event('evt_5', 'checkout.session.completed', {
         id: 'cs_1',
@@ -112,7 +117,7 @@ describe('the webhook of the payment processor', () => {
     'without a type': '{"id":"evt_none","data":{"object":{}}}',
   };
   for (const [what, body] of Object.entries(noEvents)) {
-    it(`refuses what is signed ${what}`, async () => {
+    it(`refuses a body signed ${what}`, async () => {
       assert.deepEqual(await post(body), { kind: 'invalid_event' });
     });
   }
@@ -128,7 +133,7 @@ describe('the webhook of the payment processor', () => {
     'of the thin kind': { object: 'v2.core.event', related_object: { id: 'pi_1' } },
   };
   for (const [what, members] of Object.entries(odd)) {
-    it(`stores an event ${what}, and tells nobody`, async () => {
+    it(`stores an event ${what}, and notifies nobody`, async () => {
       const id = `evt_odd ${what}`;
       const type = 'checkout.session.completed';
       assert.deepEqual(await post(JSON.stringify({ id, type, ...members })), { kind: 'stored' });
@@ -136,7 +141,7 @@ describe('the webhook of the payment processor', () => {
     });
   }
 
-  it('refuses a body that is no UTF-8, whatever it is signed as', async () => {
+  it('refuses a body that is not UTF-8, with any signature', async () => {
     const good = event('evt_bytes', 'a.type', { name: '\uFFFD' });
     const bytes = Buffer.from(good.replace('\uFFFD', '\u00FF'), 'latin1');
     const payload = good;
@@ -147,7 +152,7 @@ describe('the webhook of the payment processor', () => {
     assert.deepEqual(await recordWebhook(deps, bytes, signature), { kind: 'invalid_signature' });
   });
 
-  it('knows whose a refund or dispute is by its payment, and hands it over long after the credit', async () => {
+  it('assigns a refund or dispute by its payment, and hands it over long after the credit', async () => {
     const payer = await newPayer(database);
     const topUpId = await payer.open(10_000_000);
     await recordPaymentIntent(database, topUpId, 'pi_ours');

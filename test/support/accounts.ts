@@ -1,4 +1,4 @@
-/** Accounts made straight in the database, as `farebox account create` makes them, but quickly and many. */
+/** Accounts created directly in the database, like `farebox account create` does, but quickly and many. */
 import { randomUUID } from 'node:crypto';
 import { readLedgerConfig } from '../../src/config.ts';
 import { wireId } from '../../src/domain/ids.ts';
@@ -17,7 +17,7 @@ export interface TestAccount {
   readonly legacyKey: string;
 }
 
-/** With the settings of the environment, which name the database. */
+/** With the environment's settings, which name the database. */
 export async function createAccount(
   env: Environment,
   balanceDollars: number,

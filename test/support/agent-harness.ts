@@ -1,4 +1,4 @@
-/** A stack whose agents are on loopback, an account that calls them, and what operators see of that. */
+/** A stack with agents on loopback, an account that calls them, and the operators' view of it. */
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
@@ -30,7 +30,7 @@ export async function openAgentHarness(extra: Environment = {}) {
     temporal,
     sql,
 
-    /** An agent that answers so, registered under the id. */
+    /** Registers an agent under the id, with this behavior. */
     async agent(id: string, respond?: Respond, protocol = 'http'): Promise<TestAgent> {
       const agent = await startAgent(respond);
       agents.push(agent);
@@ -61,7 +61,7 @@ export async function openAgentHarness(extra: Environment = {}) {
       return bodyOf(await this.get(`/grant/${id}`), 200, GrantReply);
     },
 
-    /** With a grant of its own; as it is when the API answers. */
+    /** With its own grant; in the state of the API's answer. */
     async invoke(targetAgentId: string, payload: object = { n: 1 }): Promise<Invocation> {
       const { id: grantId } = await this.grant(targetAgentId);
       const body = { targetAgentId, grantId, capability: 'translate', payload };
@@ -69,7 +69,7 @@ export async function openAgentHarness(extra: Environment = {}) {
       return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
     },
 
-    /** The same, as it is when it has ended. */
+    /** The same, in its state after the end. */
     async outcomeOf(targetAgentId: string, payload?: object): Promise<Invocation> {
       return this.ended((await this.invoke(targetAgentId, payload)).id);
     },
@@ -78,7 +78,7 @@ export async function openAgentHarness(extra: Environment = {}) {
       return bodyOf(await this.get(`/invoke/${id}`), 200, InvocationReply);
     },
 
-    /** As it is when it has ended. */
+    /** In its state after the end. */
     async ended(id: string, timeoutMs?: number): Promise<Invocation> {
       return until(
         async () => {

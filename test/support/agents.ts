@@ -1,14 +1,14 @@
-/** Agents for tests: servers on loopback that note every call, and do what a test says. */
+/** Agents for tests: servers on loopback that record every call, and behave as a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A request as the agent got it. */
+/** A request as the agent received it. */
 export interface AgentCall {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
-  /** Of JSON; null when there was none. */
+  /** Parsed JSON; null without a body. */
   readonly body: unknown;
 }
 
@@ -16,7 +16,7 @@ export interface TestAgent {
   readonly url: string;
   readonly port: number;
   readonly calls: readonly AgentCall[];
-  /** Idempotency keys in the order in which they came, each once: what the agent did. */
+  /** Idempotency keys in order of arrival, each once: the agent's effects. */
   readonly effects: ReadonlySet<string>;
   stop(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface TestAgent {
 export type Respond = (
   call: AgentCall,
   response: ServerResponse,
-  /** How many calls there were, this one among them. */
+  /** The number of calls so far, including this one. */
   count: number,
 ) => void | Promise<void>;
 
@@ -32,7 +32,7 @@ export const sendJson = (response: ServerResponse, body: unknown, status = 200):
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 };
 
-/** Says back what it was asked for. */
+/** Returns its input. */
 export const echo: Respond = ({ body }, response) => sendJson(response, { echo: body });
 
 export async function startAgent(respond: Respond = echo, port = 0): Promise<TestAgent> {

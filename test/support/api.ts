@@ -1,6 +1,6 @@
 /**
  * API processes over one database, without a worker and without a processor: charging and reading need
- * neither, and so their tests have neither.
+ * neither, and so their tests run neither.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -32,10 +32,10 @@ export interface TestApi extends Server {
   /** For looking at rows, and for holding locks. */
   readonly sql: Client;
   createAccount(balanceDollars: number): Promise<TestAccount>;
-  /** The process number of a line to the database whose statement waits for a lock. */
+  /** The process number of a database connection whose statement waits for a lock. */
   readonly waitingBackend: () => Promise<number | undefined>;
   books(): Promise<Books>;
-  /** Does it, and sees to it that the books are as they were. */
+  /** Runs the function, and checks that the books did not change. */
   changingNothing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -46,7 +46,7 @@ export async function startTestApi({
   const database = await createTestDatabase();
   const env: Environment = {
     DATABASE_URL: database.url,
-    // Nobody listens there.
+    // An address where nothing listens.
     TEMPORAL_ADDRESS: '127.0.0.1:9',
     STRIPE_API_BASE: 'http://127.0.0.1:9',
     STRIPE_SECRET_KEY: 'sk_test_none',

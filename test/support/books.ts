@@ -1,8 +1,8 @@
-/** The proof that closes a test of faults: `farebox doctor` finds nothing off. */
+/** The proof at the end of a test of faults: `farebox doctor` finds nothing. */
 import { farebox, type Environment } from './stack.ts';
 
 /**
- * Throws, with what doctor printed, unless the books are right; against the processor too, unless told. `only`: these
+ * Throws, with doctor's output, unless the books are correct; against the processor too, by default. `only`: these
  * parts alone, for a test that changed the schema itself.
  */
 export async function proveBooks(

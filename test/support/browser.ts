@@ -1,12 +1,12 @@
-/** A real Chromium for tests of pages: the one that CHROME_PATH names, else the one that npm brought. */
+/** A real Chromium for tests of pages: the one in CHROME_PATH, else the one that npm installed. */
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright, type Browser } from 'playwright-core';
 
 /**
- * Of what the package asks for: a single process ends with the first page that is closed, and without web security a
- * browser sends no Origin and lets every page read every other, so that nothing here would be as people have it.
+ * Flags of the package that do not fit: a single process exits with the first page that is closed, and without web
+ * security a browser sends no Origin and lets every page read every other, unlike any user's browser.
  */
 const UNWANTED = [
   '--single-process',
@@ -24,8 +24,8 @@ export async function startBrowser(): Promise<Browser> {
 }
 
 /**
- * Unpacks into a folder of this process: the package takes a file in TMPDIR for whole that another one still writes.
- * The run's folder goes when the run ends.
+ * Unpacks into a folder of this process: the package would use a file in TMPDIR that another process still writes.
+ * The run's folder is removed when the run ends.
  */
 async function unpack(): Promise<string> {
   const usual = process.env['TMPDIR'];

@@ -1,4 +1,4 @@
-/** Consumers and charges as the charge statement is given them, without accounts and keys around them. */
+/** Consumers and charges in the form of the charge statement, without accounts and keys. */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Client } from 'pg';
 import { uuidFloor } from '../../src/domain/ids.ts';
@@ -52,12 +52,12 @@ export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number)
   };
 }
 
-/** An idempotency key that nobody else has, and one body. */
+/** A unique idempotency key, and one body. */
 export function newKey(): { readonly idempotencyHash: string; readonly fingerprint: string } {
   return { idempotencyHash: randomBytes(11).toString('hex'), fingerprint: '0000000001' };
 }
 
-/** By both statements, as the batcher does it. */
+/** By both statements, like the batcher. */
 export async function post(
   connection: Connection,
   drafts: readonly ChargeDraft[],
@@ -69,7 +69,7 @@ export async function post(
   return outcomes.map((outcome) => outcome ?? (decided.shift() as ChargeOutcome));
 }
 
-/** Among the charges of which days keys are looked up. */
+/** The days of charges among which keys are looked up. */
 export function replayWindow(): { readonly fromId: string; readonly toId: string } {
   const now = Date.now();
   return { fromId: uuidFloor(now - DAY_MS), toId: uuidFloor(now + DAY_MS) };

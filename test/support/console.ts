@@ -1,4 +1,4 @@
-/** The console in a real browser, over a stack of its own: what its tests share. */
+/** The shared parts of console tests: the console in a real browser, over its own stack. */
 import assert from 'node:assert/strict';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { buildConsole } from '../../src/embedded/console-build.ts';
@@ -11,7 +11,7 @@ export interface ConsoleHarness {
   readonly stack: Stack;
   readonly browser: Browser;
   newAccount(balanceDollars: number): Promise<TestAccount>;
-  /** A window of its own; `close` says what its pages complained about and which hosts they asked. */
+  /** A separate window; it records the browser's complaints and the hosts that its pages contact. */
   open(options?: Parameters<Browser['newContext']>[0]): Promise<Window>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface Window {
   close(): Promise<void>;
 }
 
-/** Pages draw themselves slowly on a busy machine. */
+/** Pages render slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 20_000;
 
 export async function openConsole(options: StackOptions = {}): Promise<ConsoleHarness> {

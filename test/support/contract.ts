@@ -1,4 +1,4 @@
-/** Replies against the table of routes, which is what the OpenAPI document is made from. */
+/** Checks replies against the table of routes, from which the OpenAPI document is generated. */
 import assert from 'node:assert/strict';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { TSchema } from 'typebox';
@@ -22,14 +22,14 @@ const ajv = new Ajv({
 });
 const validators = new Map<TSchema, ValidateFunction>();
 
-/** Fails for a member too many as for one too few: the schemas of replies are closed. */
+/** Fails for an extra member as for a missing one: the schemas of replies are closed. */
 export function assertShape(body: unknown, schema: TSchema): void {
   const validate = validators.get(schema) ?? ajv.compile(schema);
   validators.set(schema, validate);
   assert.ok(validate(body), `${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`);
 }
 
-/** Calls of a path that the table does not have are left alone. */
+/** Ignores calls of paths outside the table. */
 export function assertInContract(method: string, path: string, received: Received): void {
   const endpoint = endpointOf(method, path);
   if (!endpoint) return;
@@ -48,7 +48,7 @@ export function assertInContract(method: string, path: string, received: Receive
   }
 }
 
-/** The row that serves a path: one that names it to the letter, else the first that fits, as in the app. */
+/** The row that serves a path: an exact match, else the first that fits, like in the app. */
 function endpointOf(method: string, path: string): Endpoint | undefined {
   const { pathname } = new URL(path, 'http://localhost');
   const exact = ENDPOINTS.filter((endpoint) => endpoint.path === pathname);

@@ -1,6 +1,6 @@
 /**
- * mocha's usual report, then the files of the tests that failed, and the counts in a file for .ci/run, which cannot rely
- * on what is printed: a test may print the same words. Usage: --reporter-option counts=FILE.
+ * mocha's usual report, then the files of the failed tests, and the counts in a file for .ci/run, which cannot rely
+ * on the output: a test may print the same words. Usage: --reporter-option counts=FILE.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -13,7 +13,7 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     super(runner, options);
     const file = (options.reporterOptions as { counts?: string } | undefined)?.counts;
     const failed = new Set<string>();
-    // The error of a worker that died or of a file that did not load names the file, its runnable does not.
+    // The error of a dead worker or of a file that did not load names the file, its runnable does not.
     runner.on(EVENT_TEST_FAIL, (test, error: { file?: string } | undefined) => {
       failed.add(relative('', test.file ?? error?.file ?? 'unknown'));
     });

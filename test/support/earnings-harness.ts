@@ -1,6 +1,6 @@
 /**
  * Developers, consumers with top-ups, and charges at any time; and every figure that a developer reads,
- * beside the same from the charges alone, added up as plainly as can be, in one snapshot.
+ * next to the same figure from the charges alone, added up in the simplest way, in one snapshot.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -33,7 +33,7 @@ export interface Charged {
 export interface Party extends TestAccount {
   readonly accountId: string;
   readonly ledger: number;
-  /** UUIDs, and the number that charges name the developer by. */
+  /** UUIDs, and the developer's number in charges. */
   readonly consumer: string;
   readonly developer: string;
   readonly developerNumber: number;
@@ -62,7 +62,7 @@ export async function openEarningsHarness(databaseUrl: string) {
       return id ?? assert.fail();
     },
 
-    /** Takes up to so much of what is unspent, from the first lots on: what a refund does. */
+    /** Takes up to this much of the unspent money, from the first lots on, like a refund. */
     async cut({ ledger, consumer }: Party, micros: number): Promise<void> {
       await database.transaction(async (tx) => {
         const balance = await tx.oneFirst(sql.unsafe`
@@ -75,7 +75,7 @@ export async function openEarningsHarness(databaseUrl: string) {
       });
     },
 
-    /** Takes back all of a top-up of which nothing is spent: its lot is empty, later ones move down. */
+    /** Takes back a wholly unspent top-up: its lot is empty, later ones move down. */
     async cutWhole({ ledger, consumer }: Party, topUpId: string): Promise<void> {
       await client.query(
         `with gone as (
@@ -92,7 +92,7 @@ export async function openEarningsHarness(databaseUrl: string) {
       );
     },
 
-    /** Another lot of a top-up: what a refund that failed leaves. */
+    /** Another lot of a top-up, like a failed refund leaves. */
     async lotAgain({ ledger, consumer }: Party, topUpId: string, micros: number): Promise<void> {
       await client.query(
         `with raised as (
@@ -105,7 +105,7 @@ export async function openEarningsHarness(databaseUrl: string) {
       );
     },
 
-    /** In one flush. Says how many of them could be paid. */
+    /** In one flush. Returns how many of them could be paid. */
     async charge(charges: readonly Charged[]): Promise<number> {
       const names = new Map(
         charges.map(({ developer, tool = 'search' }) => [`${developer.developer} ${tool}`, tool]),
@@ -117,7 +117,7 @@ export async function openEarningsHarness(databaseUrl: string) {
       return outcomes.filter(({ kind }) => kind === 'posted').length;
     },
 
-    /** Throws unless each of these developers is shown what the charges say. */
+    /** Throws unless each of these developers sees the sums of the charges. */
     async compare(developers: readonly Party[], todayMs: number): Promise<void> {
       await database.transaction(async (tx) => {
         await tx.query(sql.typeAlias('nothing')`set transaction isolation level repeatable read`);
@@ -180,7 +180,7 @@ function draftOf(charged: Charged): ChargeDraft {
 }
 
 interface Figures {
-  /** Micros in all, and today. */
+  /** Micros in total, and today. */
   readonly byTool: ReadonlyMap<string, readonly (number | null)[]>;
   /** Micros and charges. */
   readonly tools: ReadonlyMap<string, readonly number[]>;

@@ -1,11 +1,11 @@
-/** What the processor shows of a top-up, as if a step had just read it there: for tests of the store alone. */
+/** The processor's view of a top-up, as if a step had just read it there: for tests of the store alone. */
 import assert from 'node:assert/strict';
 import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../src/store/database.ts';
 import { recordSeen } from '../../src/store/top-ups/payment-evidence.ts';
 import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 
-/** A payment of the whole amount; a top-up that names no payment intent gets one of its own. */
+/** A payment of the whole amount; a top-up without a payment intent gets one. */
 export async function showPaid(database: Database, id: string): Promise<void> {
   const { amountMicros: paidMicros, paymentIntentId } = await getTopUp(database, id);
   const seen = {

@@ -1,4 +1,4 @@
-/** Holds as their statement is given them, without accounts and keys around them. */
+/** Holds in the form of their statement, without accounts and keys. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { asMicros } from '../../src/domain/money.ts';
@@ -81,7 +81,7 @@ export async function capturable(
   return id;
 }
 
-/** Expected of consumers that an insert made and credited: they have no account, lots or movements. */
+/** Expected of consumers that an insert created and credited: they have no account, lots or movements. */
 const OF_CREDITS: readonly string[] = [
   'each account has one consumer, and each consumer one account',
   'a charge names a developer',

@@ -10,7 +10,7 @@ type Body = Readonly<Record<string, unknown>>;
 
 export const keyed = (name: string): Headers => ({ 'idempotency-key': name });
 
-/** A dollar for `search`; a member that is undefined is left out. */
+/** $1.00 for `search`; an undefined member is left out. */
 export function askHold(
   server: Server,
   { consumerKey, developerKey }: TestAccount,

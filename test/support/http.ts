@@ -1,6 +1,6 @@
 /**
- * Calls to the API as any client makes them. Every reply is held to the table of routes: a status that its
- * row names, a body that is that status's schema to the last member, and only error codes that the row has.
+ * Calls to the API like any client makes them. Every reply is checked against the table of routes: a status of its
+ * row, a body that matches that status's schema to the last member, and only the row's error codes.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ export interface CallOptions {
   readonly key?: string;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Sent as it is, as `application/json` unless the headers say otherwise. */
+  /** Sent unchanged, as `application/json` unless the headers say otherwise. */
   readonly rawBody?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -55,14 +55,14 @@ export async function call(
   return received;
 }
 
-/** What the service answers to a GET of the key's owner. */
+/** The service's answer to a GET with the owner's key. */
 export async function read<Answer>(url: string, key: string): Promise<Answer> {
   const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return (await response.json()) as Answer;
 }
 
-/** Two cents for `search`, by the account's own developer key; a member that is undefined is left out. */
+/** $0.02 for `search`, with the account's own developer key; an undefined member is left out. */
 export async function charge(
   server: { readonly url: string },
   account: TestAccount,
@@ -73,7 +73,7 @@ export async function charge(
   return call(server, 'POST', '/v1/charges', { key: account.developerKey, body, headers });
 }
 
-/** Sends the bytes on a line of their own, ends it, and gives all that came back. */
+/** Sends the bytes on a separate connection, ends it, and returns everything received. */
 export async function exchange(server: { readonly url: string }, bytes: string): Promise<string> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -81,7 +81,7 @@ export async function exchange(server: { readonly url: string }, bytes: string):
   return text(socket);
 }
 
-/** The body of an answer that has this status and is exactly what the schema says. */
+/** The body of a reply that has this status and matches the schema exactly. */
 export function bodyOf<T extends TSchema>(answer: Answer, status: number, schema: T): Static<T> {
   assert.equal(answer.status, status, JSON.stringify(answer.body));
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
@@ -89,7 +89,7 @@ export function bodyOf<T extends TSchema>(answer: Answer, status: number, schema
   return answer.body as Static<T>;
 }
 
-/** The one shape of errors: each member, nothing else, and nothing of what was not asked for. */
+/** The one shape of errors: each member, nothing else, and nothing that was not asked for. */
 export function assertError(
   answer: Answer,
   status: number,
@@ -103,7 +103,7 @@ export function assertError(
   assertErrorBody(answer.body, requestId, code, param, facts);
 }
 
-/** The same of a body alone: a member of a batch is answered so. */
+/** The same for a body alone: members of a batch are answered in this form. */
 export function assertErrorBody(
   body: unknown,
   requestId: string,
@@ -126,7 +126,7 @@ export function assertErrorBody(
   assert.match(String(docUrl), new RegExp(`^http://127\\.0\\.0\\.1:\\d+/docs/errors#${code}$`));
 }
 
-/** A top-up link without its token, which is another one each time. */
+/** A top-up link without its token, which differs each time. */
 function pageOf(topUpUrl: string): string {
   assert.match(topUpUrl, /\?link=[\w-]{56}\.[\w-]{43}$/);
   return topUpUrl.slice(0, topUpUrl.indexOf('?'));

@@ -1,4 +1,4 @@
-/** A ledger for tests of the store: a database of its own at the newest schema, and a pool of connections to it. */
+/** A ledger for tests of the store: a separate database at the newest schema, and a pool of connections to it. */
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createTestDatabase, type TestDatabase } from './stack.ts';
 

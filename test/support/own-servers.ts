@@ -1,5 +1,5 @@
 /**
- * Servers that a test may kill: the run's own are everybody's. Each comes back on its port, with its data.
+ * Servers that a test may kill, unlike the run's shared ones. Each comes back on its port, with its data.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,15 +13,15 @@ import { migrate } from '../../src/store/migrations.ts';
 
 export interface OwnServer {
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when it is gone. Nothing is handed on in good order. */
+  /** Resolves when it is gone. Nothing is shut down in order. */
   crash(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again after its end; resolves when it takes calls. */
+  /** Starts it again after its end; resolves when it accepts calls. */
   restart(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-/** At the newest schema, with a database of its own. */
+/** At the newest schema, with its own database. */
 export async function startOwnPostgres(): Promise<OwnServer & { readonly url: string }> {
   const folder = await newFolder();
   const options = {
@@ -30,7 +30,7 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     env: process.env,
     port: await choosePort(),
     passwords: randomPasswords(),
-    // What is killed here is processes, not the machine: what they wrote survives without fsync.
+    // Processes are killed here, not the machine: what they wrote survives without fsync.
     settings: { fsync: 'off' },
   };
   const first = await startPostgres(options);

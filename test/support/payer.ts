@@ -1,4 +1,4 @@
-/** A consumer with paid top-ups, and what became of his money: for tests of refunds, disputes and debts. */
+/** A consumer with paid top-ups, and the state of its money: for tests of refunds, disputes and debts. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
@@ -62,7 +62,7 @@ export function payerOf(database: Database, consumer: Consumer) {
   return {
     ...consumer,
 
-    /** A checkout that is not paid. */
+    /** An unpaid checkout. */
     async open(amountMicros: number): Promise<string> {
       const amount = asMicros(amountMicros);
       const order = { ...consumer, method: 'checkout', amountMicros: amount } as const;
@@ -78,7 +78,7 @@ export function payerOf(database: Database, consumer: Consumer) {
       return id;
     },
 
-    /** Whether it could be charged. */
+    /** Whether the charge succeeded. */
     async charge(amountMicros: number): Promise<boolean> {
       const [outcome] = await post(database, [newDraft(consumer, amountMicros)]);
       return outcome?.kind === 'posted';
@@ -110,7 +110,7 @@ export function payerOf(database: Database, consumer: Consumer) {
 
     statusOf: async (topUpId: string) => (await getTopUp(database, topUpId)).status,
 
-    /** What the processor shows of a top-up, read now. */
+    /** The processor's view of a top-up, read now. */
     async report(topUpId: string, ...reported: ReportedReversal[]): Promise<void> {
       const version = await getReversalsVersion(database, topUpId);
       assert.equal(await recordReversals(database, topUpId, version, reported), true);

@@ -1,4 +1,4 @@
-/** What a consumer does to top up through the hosted page, and the simulator's controls. */
+/** A consumer's steps to top up through the hosted page, and the simulator's controls. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { BalanceReply } from '../../src/schemas/balance.ts';
@@ -74,7 +74,7 @@ export async function control(
   return answer.json();
 }
 
-/** Makes nothing fail any more. */
+/** Removes all faults. */
 export async function forgetFaults(simulator: Controlled): Promise<void> {
   await control(simulator, 'faults', undefined, 'DELETE');
 }

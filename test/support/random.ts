@@ -1,8 +1,8 @@
-/** Numbers that look random and follow from a seed alone, so that a run can be repeated. */
+/** Pseudo-random numbers that follow from a seed alone, so that a run can be repeated. */
 import { randomInt } from 'node:crypto';
 
 /**
- * The environment's SEED, or a new one. A test that draws from it has `(SEED=...)` in its title, so that its
+ * The environment's SEED, or a new one. A test that uses it has `(SEED=...)` in its title, so that its
  * failure says how to repeat it.
  */
 export const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 32));
@@ -36,7 +36,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** One of the names, each as likely as its weight says. */
+  /** One of the names, with the probability of its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries(weights) as [Name, number][];
     const total = entries.reduce((sum, [, weight]) => sum + weight, 0);

@@ -1,5 +1,5 @@
 /**
- * A row, locked from outside, which holds every statement that needs it at a known point: it is sent and
+ * A row that is locked from outside and holds every statement that needs it at a known point: it is sent and
  * waits. So a fault can be timed without guessing. All charges and credits need their consumer's row.
  */
 import { Client } from 'pg';
@@ -27,7 +27,7 @@ async function hold(databaseUrl: string, statement: string, consumerId: string):
   const holder = await connected(databaseUrl);
   await holder.query('begin');
   await holder.query(statement, [uuidOf('consumer', consumerId)]);
-  // A transaction sees one state of pg_stat_activity, so the watcher is outside of it.
+  // A transaction sees one state of pg_stat_activity, so the watcher runs outside it.
   const watcher = await connected(databaseUrl);
   return {
     waited: async (sessions) => {
@@ -40,7 +40,7 @@ async function hold(databaseUrl: string, statement: string, consumerId: string):
       });
     },
     release: async () => {
-      // It may have died with its server, which releases as well.
+      // It may have died with its server, which releases the lock as well.
       await Promise.allSettled([holder.end(), watcher.end()]);
     },
   };

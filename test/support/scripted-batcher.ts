@@ -7,7 +7,7 @@ import { ChargeFailure, type ChargeFailureKind } from '../../src/charging/charge
 import { asMicros } from '../../src/domain/money.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges/post-charges.ts';
 
-/** A statement that the batcher has asked for, to be answered by the test. */
+/** A statement that the batcher has sent, to be answered by the test. */
 export interface Flush {
   readonly drafts: readonly ChargeDraft[];
   readonly tools: readonly string[];
@@ -48,7 +48,7 @@ export function openBatcher(options: Partial<BatcherOptions> = {}) {
     flushes,
     failures,
     post: (draft: ChargeDraft, requester = stays) => batcher.post(draft, requester),
-    /** The n-th statement, once it is asked for. */
+    /** The n-th statement, once it is sent. */
     flush: async (index: number): Promise<Flush> => {
       while (!flushes[index]) await turn();
       return flushes[index];
@@ -56,7 +56,7 @@ export function openBatcher(options: Partial<BatcherOptions> = {}) {
   };
 }
 
-/** Of the consumer with this number; `tool` tells the charges of a test apart. */
+/** For the consumer with this number; `tool` tells the charges of a test apart. */
 export function newDraft(
   tool: string,
   {
@@ -88,7 +88,7 @@ export function withoutKey(drafts: readonly ChargeDraft[], consumerId: string): 
 }
 
 export function postgresError(code: string): Error {
-  // Slonik wraps what Postgres said.
+  // Slonik wraps Postgres's error.
   return new Error('query failed', { cause: Object.assign(new Error('refused'), { code }) });
 }
 
@@ -120,7 +120,7 @@ export async function assertPosted(
   assert.equal('id' in outcome && outcome.id, id);
 }
 
-/** Until so much time is over: the batcher's clock is the real one. */
+/** Until this much time has passed: the batcher's clock is the real one. */
 export async function waitFor(ms: number): Promise<void> {
   const end = performance.now() + ms;
   while (performance.now() < end) await turn();

@@ -1,4 +1,4 @@
-/** Signing in to the console without a browser: by a link that an operator would make. */
+/** Signing in to the console without a browser: by an operator's sign-in link. */
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../src/store/database.ts';
 import { createSignInLink } from '../../src/store/console/sign-in-links.ts';
@@ -18,7 +18,7 @@ export async function signInLink(
   }
 }
 
-/** Gives the cookie of a new session, as a request sends it. */
+/** Returns the cookie of a new session, in the form of a request header. */
 export async function signIn(
   server: { readonly url: string },
   databaseUrl: string,

@@ -1,7 +1,7 @@
 /**
  * Once for the whole run, before any test: a PostgreSQL with a template database at the newest
  * schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
- * inherit. Each stack (stack.ts) then has a database, a simulator and a namespace of its own.
+ * inherit. Each stack (stack.ts) then has its own database, simulator and namespace.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -68,7 +68,7 @@ async function prepareTemporal(
     env: process.env,
     port: await choosePort(),
     uiPort: await choosePort(),
-    // Tests start steps by hand, as an attacker would on a server that is not ours.
+    // Tests start steps by hand, like an attacker would on a server that others use.
     settings: { 'activity.enableStandalone': 'true' },
   });
   started.push(temporal);

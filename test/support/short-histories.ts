@@ -1,4 +1,4 @@
-/** A Temporal server that has workflows begin anew after few events, as others do after thousands. */
+/** A Temporal server that makes workflows continue as new after few events, as others do after thousands. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

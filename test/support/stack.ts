@@ -1,6 +1,6 @@
 /**
- * What tests run against: real processes on ephemeral ports, each stack with a database, a
- * simulator and a Temporal namespace of its own, so that no test sees another's data.
+ * The environment of tests: real processes on ephemeral ports. Each stack has its own database,
+ * simulator and Temporal namespace, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,21 +20,21 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface Server {
   readonly url: string;
   readonly pid: number;
-  /** What it prints. */
+  /** Its output. */
   readonly logFile: string;
-  /** Resolves, with how it ended, when it has ended. */
+  /** Resolves when it has ended, with how it ended. */
   readonly exited: Promise<string>;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, and waits for the end. */
+  /** Sends SIGTERM, and waits for the end. */
   stop(): Promise<void>;
 }
 
 export interface Simulator extends Server {
-  /** What Farebox needs to use it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
+  /** Farebox's settings for it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
   readonly env: Environment;
-  /** The file with all that it knows. */
+  /** The file with all of its state. */
   readonly database: string;
-  /** What its controls ask for. */
+  /** The token that its controls require. */
   readonly token: string;
 }
 
@@ -48,20 +48,20 @@ export interface Stack {
   readonly simulator: Simulator;
   readonly api: Server;
   readonly worker: Server;
-  /** Everything that an api or a worker of this stack is started with: for more of them. */
+  /** The environment of this stack's api and worker, for more of them. */
   readonly env: Environment;
   stop(): Promise<void>;
 }
 
 export interface StackOptions {
-  /** On top of what the stack's api and worker get anyway. */
+  /** In addition to the usual environment of the stack's api and worker. */
   readonly env?: Environment;
 }
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** What the global set-up left in the environment. */
+/** A variable that the global set-up left in the environment. */
 function given(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: mocha loads test/support/setup.ts first`);
@@ -72,10 +72,10 @@ function unique(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** Long enough for a machine that is busy with much else; a condition that holds sooner is noticed sooner. */
+/** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
 const UNTIL_TIMEOUT_MS = 60_000;
 
-/** Waits until the condition gives something truthy, and gives it; throws when it takes too long. */
+/** Waits until the condition returns something truthy, and returns it; throws after the timeout. */
 export async function until<T>(
   condition: () => T | Promise<T>,
   { timeoutMs = UNTIL_TIMEOUT_MS, intervalMs = 25 } = {},
@@ -96,7 +96,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return createFrom(template.pathname.slice(1));
 }
 
-/** A database without our schema, for tests of how it comes to be. */
+/** A database without our schema, for tests of its creation. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return createFrom('template0');
 }
@@ -111,7 +111,7 @@ async function createFrom(templateName: string): Promise<TestDatabase> {
   return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) };
 }
 
-/** The same database for the superuser, which Farebox never is: to look at it in ways that the application cannot. */
+/** The same database as superuser, which Farebox never is: to look at it in ways that the application cannot. */
 export function asSuperuser(databaseUrl: string): string {
   const url = new URL(given('TEST_POSTGRES_SUPERUSER_URL'));
   url.pathname = new URL(databaseUrl).pathname;
@@ -144,21 +144,21 @@ export async function createTestNamespace(): Promise<string> {
   return namespace;
 }
 
-/** As they are where nobody set them. */
+/** The defaults. */
 export const WITH_RATE_LIMITS = {
   READS_PER_SECOND: '100',
   REFUNDS_PER_SECOND: '50',
   FAILED_KEYS_PER_SECOND: '100',
 };
 
-/** Tests ask faster than any client. */
+/** Tests send requests faster than any client. */
 export const WITHOUT_RATE_LIMITS = {
   READS_PER_SECOND: '1000000',
   REFUNDS_PER_SECOND: '1000000',
   FAILED_KEYS_PER_SECOND: '0',
 };
 
-/** The environment of an api or a worker, all but the processor's part, which startSimulator gives. */
+/** The environment of an api or a worker, without the processor's part, which startSimulator returns. */
 export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Promise<Environment> {
   return {
     DATABASE_URL: database.url,
@@ -167,16 +167,16 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
     MASTER_SECRET: randomBytes(32).toString('base64url'),
     DEFAULT_CONSENT_CEILING: '1000',
     SAVE_TEST_CARD: 'true',
-    // A schedule outlives its stack, and Temporal would be busy with those of all of them.
+    // A schedule outlives its stack, and Temporal would be busy with the schedules of all stacks.
     ROLL_UP_EVERY_SECONDS: '3600',
-    // At midnight: else nobody reconciles but the tests that mean to.
+    // At midnight: otherwise only the tests of reconciliation run it.
     RECONCILE_EVERY_SECONDS: '86400',
     ...WITHOUT_RATE_LIMITS,
     LOG_LEVEL: 'info',
   };
 }
 
-/** `env` as from testEnvironment and a simulator's `env`. On a port of its own unless PORT is given. */
+/** `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. */
 export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
   const port = Number(env['PORT'] ?? (await choosePort()));
   const url = `http://127.0.0.1:${port}`;
@@ -192,7 +192,7 @@ export async function startWorker({ env }: { readonly env: Environment }): Promi
   return { ...(await startOurs('worker', ['src/cli.ts', 'worker'], env)), url: '' };
 }
 
-/** Its webhooks go to the port that the api will have. It goes on with what an `earlier` one knew, where that was. */
+/** Its webhooks go to the api's future port. It continues with the data of an `earlier` one, if given. */
 export async function startSimulator(
   options: { readonly apiPort?: number; readonly earlier?: Simulator } = {},
 ): Promise<Simulator> {
@@ -217,7 +217,7 @@ export async function startSimulator(
   return { ...child, url, env, database, token };
 }
 
-/** All that our processes are given of the run's own environment: the compile cache halves a start. */
+/** The only variables that our processes inherit from the run: the compile cache halves a start. */
 function inherited(): Environment {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
@@ -235,7 +235,7 @@ async function startOurs(name: string, args: readonly string[], env: Environment
   return { ...child, logFile };
 }
 
-/** A database, a simulator, a worker and an api, all of them apart from any other stack. */
+/** A database, a simulator, a worker and an api, separate from any other stack. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const undo: (() => Promise<void>)[] = [];
   const stop = async () => {
@@ -265,7 +265,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 }
 
-/** Runs `farebox <args>` to its end and gives what it printed; throws when it fails. */
+/** Runs `farebox <args>` to its end and returns its output; throws when it fails. */
 export async function farebox(
   args: readonly string[],
   { env }: { readonly env: Environment },

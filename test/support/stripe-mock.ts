@@ -1,5 +1,5 @@
 /**
- * stripe-mock, which holds each request to Stripe's own OpenAPI description: STRIPE_MOCK, or the one on PATH,
+ * stripe-mock, which checks each request against Stripe's own OpenAPI description: STRIPE_MOCK, or the one on PATH,
  * or built once by Go and kept in the user's cache.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const VERSION = 'v0.203.0';
 export const BUILD_TIMEOUT_MS = 300_000;
 
-/** Undefined where there is neither the program nor Go to build it. Throws when Go cannot. */
+/** Undefined without the program and without Go to build it. Throws when Go cannot. */
 export function findStripeMock(): string | undefined {
   const given = process.env['STRIPE_MOCK'] ?? 'stripe-mock';
   if (isThere(given, '-version')) return given;

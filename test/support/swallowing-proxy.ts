@@ -1,9 +1,9 @@
-/** A TCP proxy that can go silent, as a firewall does that forgot its connections: nothing is closed. */
+/** A TCP proxy that can go silent, like a firewall that forgot its connections: nothing is closed. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface SwallowingProxy {
   readonly port: number;
-  /** From now on nothing passes on the connections that are open; new ones work. */
+  /** From now on nothing passes on open connections; new ones work. */
   swallow(): void;
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function startSwallowingProxy(target: {
       for (const socket of open) {
         swallowed.add(socket);
         socket.removeAllListeners('data');
-        // What still comes is read and dropped.
+        // Further data is read and dropped.
         socket.on('data', () => {});
       }
     },

@@ -1,6 +1,6 @@
 /**
- * A stack without the API's HTTP around its top-ups: the functions that its routes call, a server that
- * takes the simulator's webhooks, and a worker process.
+ * A stack without the API's HTTP around its top-ups: the functions behind its routes, a server that
+ * receives the simulator's webhooks, and a worker process.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -57,9 +57,12 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 
 const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
 
+/** For tests of failures that outlast a step's attempts: five of them take 1.5 s in place of 15 s. */
+export const QUICK_RETRIES: Environment = { STEP_RETRY_MS: '100', TOP_UP_ANSWER_MS: '1000' };
+
 /**
- * Webhooks that `isLost` says yes to are taken and forgotten, as if they had never come. On a database of its own,
- * unless one is given.
+ * Webhooks for which `isLost` returns true are acknowledged and dropped, as if they had never come. Uses a database of
+ * its own, unless one is `given`.
  */
 export async function openTopUpHarness(
   extra: Environment = {},
@@ -136,12 +139,12 @@ export async function openTopUpHarness(
     ): Promise<TopUpResult> {
       const amountMicros = Math.round(dollars * 1e6) as Micros;
       return requestTopUp(
-        { database, temporal: temporalClient, log },
+        { database, temporal: temporalClient, log, answerMs: config.topUpAnswerMs },
         { consumer, method, amountMicros, idempotencyKey },
       );
     },
 
-    /** The same, directly, once it is decided: on a busy machine that takes longer than a request waits. */
+    /** The same, direct, once it is decided: on a busy machine that takes longer than a request waits. */
     requestDirect(
       consumer: Consumer,
       dollars: number,
@@ -163,7 +166,7 @@ export async function openTopUpHarness(
       });
     },
 
-    /** Submits the form of the hosted page; `save`: with the box ticked that saves the card. */
+    /** Submits the form of the hosted page; `save` ticks the box that saves the card. */
     async pay(
       sessionUrl: string | null,
       card = '4242424242424242',
@@ -177,13 +180,13 @@ export async function openTopUpHarness(
       return answer.status;
     },
 
-    /** Onto the customer that an earlier top-up, whatever became of it, made at the processor. */
+    /** Onto the customer that an earlier top-up created at the processor, in any state. */
     async saveCard(consumer: Consumer, card: string): Promise<void> {
       const customer = await findProcessorCustomer(database, consumer.accountId);
       await stripe.paymentMethods.attach(card, { customer: customer ?? '' });
     },
 
-    /** Gives 10 dollars, and lets a charge that leaves less than the threshold top up 20. */
+    /** Credits $10.00, and lets a charge that leaves less than the threshold top up $20.00. */
     async topUpAutomatically(consumer: Consumer, thresholdDollars = 10): Promise<void> {
       await database.transaction((tx) =>
         creditManually(tx, [{ ...consumer, amountMicros: inMicros(10) }]),
@@ -195,13 +198,13 @@ export async function openTopUpHarness(
       });
     },
 
-    /** A dollar. */
+    /** $1.00. */
     async charge(consumer: Consumer): Promise<void> {
       const [outcome] = await post(database, [newDraft(consumer, 1_000_000)]);
       assert.equal(outcome?.kind, 'posted');
     },
 
-    /** Those that charges asked for, oldest first. */
+    /** Those that charges requested, oldest first. */
     async automaticTopUps({ consumerId }: Consumer): Promise<readonly TopUp[]> {
       const topUps = await listTopUpsOf(database, consumerId, { limit: 100 });
       return topUps.filter((topUp) => topUp.automatic).toReversed();
@@ -214,7 +217,7 @@ export async function openTopUpHarness(
 
     forgetFaults: () => forgetFaults(simulator),
 
-    /** What the processor took, as whole payments: what the books must agree with. */
+    /** The payments that the processor took: the books must agree with them. */
     async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {
       const answer = await control(simulator, 'payments');
       const { payments } = answer as { payments: Stripe.PaymentIntent[] };

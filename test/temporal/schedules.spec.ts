@@ -1,4 +1,4 @@
-/** The table of schedules, and what becomes of it in Temporal: made once, changed in place, never doubled. */
+/** The table of schedules, and its state in Temporal: created once, changed in place, never doubled. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { readTemporalConfig } from '../../src/config.ts';
@@ -53,13 +53,13 @@ describe('a schedule', () => {
     assert.equal(state.paused, false);
   });
 
-  it('is made once by workers that start at the same time', async () => {
+  it('is created once by workers that start at the same time', async () => {
     await Promise.all(Array.from({ length: 8 }, () => ensureSchedules(temporal, [ENTRY])));
     const { spec } = await handle().describe();
     assert.equal(spec.intervals?.length, 1);
   });
 
-  it('takes on a changed interval, and stays paused if an operator paused it', async () => {
+  it('adopts a changed interval, and stays paused if an operator paused it', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     await handle().pause('not today');
     await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }]);
@@ -68,7 +68,7 @@ describe('a schedule', () => {
     assert.deepEqual([state.paused, state.note], [true, 'not today']);
   });
 
-  it('skips ticks while a run goes on', async () => {
+  it('skips ticks during a run', async () => {
     // No worker polls here, so the first run does not end.
     await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 1 }]);
     const info = await until(async () => {
@@ -78,7 +78,7 @@ describe('a schedule', () => {
     assert.equal(info.numActionsTaken, 1);
   });
 
-  it('is missed when it was deleted, and made again', async () => {
+  it('is reported when it was deleted, and created again', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     assert.deepEqual(await listMissingSchedules(temporal, [ENTRY]), []);
     await handle().delete();
@@ -87,7 +87,7 @@ describe('a schedule', () => {
     assert.equal((await handle().describe()).action.workflowType, 'countSheep');
   });
 
-  it('stays as it is while it is there, whatever an operator made of it', async () => {
+  it('keeps an operator’s changes while it exists', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     await handle().pause('not today');
     await restoreSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }], pino({ level: 'silent' }));

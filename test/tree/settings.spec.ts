@@ -1,8 +1,8 @@
-/** docs/settings.md against the code: it lists every setting that is read, and none that is not. */
+/** docs/settings.md against the code: it lists every setting that is read, and no other. */
 import assert from 'node:assert/strict';
 import { read, writtenFiles } from './sources.ts';
 
-/** Set by the system or by npm, not by who runs Farebox. */
+/** Set by the system or by npm, not by users of Farebox. */
 const NOT_SETTINGS = ['PATH', 'HOME', 'XDG_CACHE_HOME'];
 const LITERAL = /\benv\['([A-Z_]+)'\]|\benv, '([A-Z_]+)'|\.env\('([A-Z_]+)'\)/g;
 
@@ -22,7 +22,7 @@ describe('docs/settings.md', () => {
     assert.deepEqual(missingFrom(documented, code), []);
   });
 
-  it('lists each once, and none that is not read', () => {
+  it('lists each once, and none that nothing reads', () => {
     assert.equal(new Set(documented).size, documented.length);
     const code = writtenFiles()
       .filter((path) => path.startsWith('src/') || path.startsWith('client/'))
@@ -34,7 +34,7 @@ describe('docs/settings.md', () => {
     );
   });
 
-  it('knows every setting of .env.example but those of docker-compose.yml alone', () => {
+  it('lists every setting of .env.example except those of docker-compose.yml alone', () => {
     const listed = [...read('.env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name = '']) => name);
     const ofCompose = [
       'POSTGRES_PASSWORD',

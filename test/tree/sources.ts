@@ -1,10 +1,10 @@
-/** The files of this repository as the tests over the tree see them, and what the code imports. */
+/** The files of this repository for the tests over the tree, and what the code imports. */
 import { globSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Made by machines, or not ours to word. */
+/** Generated, or not in our words. */
 const NOT_WRITTEN_HERE =
   /^(package-lock\.json|LICENSE|migrations\/schema\.sql|docs\/openapi\.json|client\/api\.d\.ts|bench\/results\/.*|test\/histories\/.*\.json)$/;
 const HIDDEN_FILES = ['.ci/run', '.env.example', '.dockerignore', '.gitignore'];

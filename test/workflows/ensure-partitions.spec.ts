@@ -1,4 +1,4 @@
-/** The schedule that makes months of charges ahead: what keeps a service going that is never restarted. */
+/** The schedule that creates months of charges ahead: it keeps a service going that never restarts. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
@@ -48,7 +48,7 @@ describe('the schedule of partitions', () => {
   const schedule = () =>
     temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'ensurePartitions'));
 
-  it('comes round once a day, and makes up for a day on which Temporal was away', async () => {
+  it('runs once a day, and makes up for a day on which Temporal was down', async () => {
     await until(() =>
       schedule()
         .describe()
@@ -59,7 +59,7 @@ describe('the schedule of partitions', () => {
     assert.equal(policies.catchupWindow, 86_400_000);
   });
 
-  it('makes what is missing, waits for a quiet moment, and makes nothing twice', async () => {
+  it('creates missing partitions, waits for a quiet moment, and creates nothing twice', async () => {
     assert.equal(await months(), 0);
     await client.query('begin');
     await client.query('select from farebox.charges_rest');

@@ -1,4 +1,4 @@
-/** Histories of released versions run through the code as it is now: nothing in flight may break. */
+/** Histories of released versions run through the current code: workflows in progress must not break. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const files = globSync('*/*.json', { cwd: FOLDER }).toSorted();
 describe('workflow code', () => {
   before(() => installRuntime(pino({ level: 'silent' })));
 
-  it('has recorded histories to be held against', () => {
+  it('has recorded histories to replay', () => {
     assert.ok(files.length >= 42);
   });
 

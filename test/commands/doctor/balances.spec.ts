@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a balance, its movements or its lots. */
+/** Doctor reports faults of a balance, its movements or its lots. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
@@ -10,7 +10,7 @@ const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger
 const ORDER = 'lots are in the order of their credits';
 const SIZE = 'a lot equals its credit less the amounts taken from it';
 
-/** Of the consumer's lots by their movement. */
+/** The consumer's lots by their movement. */
 const setLot = (movement: string, assignments: string) =>
   `update farebox.lots set ${assignments} where movement_id = ':${movement}'`;
 const move = (id: string, kind: string, micros: number, topUp: string, reason: string) =>
@@ -216,7 +216,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only balances', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);

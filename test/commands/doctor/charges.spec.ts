@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a charge, or with what went back of it. */
+/** Doctor reports faults of a charge or its refunds. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const CONSUMER = 'a charge has a consumer';
@@ -256,7 +256,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only charges', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length, { MASTER_SECRET: `1:${'s'.repeat(32)}` });
     try {
       await dropGuards(books.sql);

@@ -1,4 +1,4 @@
-/** Doctor names what is late, or not under way at all. */
+/** Doctor reports work that is late or was never started. */
 import assert from 'node:assert/strict';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient } from '../../../src/temporal/client.ts';
@@ -52,7 +52,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only delivery', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await books.sql.query('insert into farebox.reconciliation (walked_until) values (now())');
@@ -62,7 +62,7 @@ describe('farebox doctor --only delivery', () => {
     }
   });
 
-  it('misses a reconciliation that is overdue, once there are top-ups of that age', async () => {
+  it('reports an overdue reconciliation, once top-ups are old enough', async () => {
     const books = await openPlantedBooks(1);
     const late = async () =>
       (await books.examine('--only', 'delivery')).findings.map(({ check, detail }) => [
@@ -99,7 +99,7 @@ describe('farebox doctor --only temporal', () => {
   });
   after(() => books?.close());
 
-  it('misses schedules that Temporal does not have', async () => {
+  it('reports schedules that Temporal does not have', async () => {
     const missing = async () =>
       (await books.examine('--only', 'temporal')).findings.map(({ subject }) => subject);
     assert.deepEqual(await missing(), [

@@ -1,4 +1,4 @@
-/** What `farebox doctor` prints and exits with, whatever it finds. What it finds is beside this file, by part. */
+/** What `farebox doctor` prints and its exit codes. Its findings are tested beside this file, by part. */
 import assert from 'node:assert/strict';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
 import { farebox, startSimulator, type Environment, type Simulator } from '../../support/stack.ts';
@@ -54,7 +54,7 @@ describe('farebox doctor', () => {
     assert.doesNotMatch(await doctor(['--no-processor']), /agrees with the processor/);
   });
 
-  it('checks the parts that are named, and no other', async () => {
+  it('checks only the parts that are named', async () => {
     const all = await doctor(['--no-processor']);
     assert.deepEqual(
       checksOf(all),
@@ -66,7 +66,7 @@ describe('farebox doctor', () => {
     ]);
   });
 
-  it('refuses a part that it does not have, and shows the parts in its help', async () => {
+  it('refuses an unknown part, and lists the parts in its help', async () => {
     const { stderr } = await failing(['--only', 'balances,movements']);
     assert.match(stderr, /Unknown part movements\. Use schema, balances, top-ups, /);
     const help = await doctor(['--help']);
@@ -86,7 +86,7 @@ describe('farebox doctor', () => {
     ]);
   });
 
-  it('names the first 20 of many, and says how many there are', async () => {
+  it('names the first 20 of many, and gives the total', async () => {
     await books.sql.query(
       `insert into farebox.consumers (ledger, id) select 0, uuidv7() from generate_series(1, 33)`,
     );
@@ -125,7 +125,7 @@ describe('farebox doctor', () => {
   });
 });
 
-/** Those that passed. */
+/** The checks that passed. */
 function checksOf(printed: string): string[] {
   return printed
     .split('\n')

@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with the sums of what developers earned. */
+/** Doctor reports faults in the sums of developers' earnings. */
 import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
@@ -14,11 +14,11 @@ const BEGINS = 'each sum of earnings begins with its hour or day';
 interface Fault {
   readonly what: string;
   readonly statements: readonly string[];
-  /** Each check that fails, and whom it names. */
+  /** Each check that fails, and the subject that it names. */
   readonly finds: readonly (readonly [check: string, subject: 'developer' | 'topUp'])[];
 }
 
-/** One hour has one charge of $1.00, and so does the next; they may be of one day, or of two. */
+/** One hour has one charge of $1.00, and so does the next; they may be on the same day or on two. */
 const FAULTS: readonly Fault[] = [
   { what: 'nothing', statements: [], finds: [] },
   ...[
@@ -148,7 +148,7 @@ describe('farebox doctor --only earnings', () => {
   });
 
   for (const { what, statements, finds } of FAULTS) {
-    it(`finds ${what}, names the offender, and no other`, async () => {
+    it(`finds ${what}, names the offender, and nothing else`, async () => {
       await books.plant(planted, statements);
       const found = await auditLedger(database, { parts: ['earnings'] });
       const subjects = {

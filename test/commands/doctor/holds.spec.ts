@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with holds: what they reserve, what was captured of them, and that each one ends. */
+/** Doctor reports faults of holds: their reserved money, their captures, and holds that never end. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const RESERVED = 'reserved equals open holds';
@@ -6,7 +6,7 @@ const CAPTURED = 'the captured amount of a hold equals its charges';
 const DUE = 'every open hold is scheduled to expire';
 const KEY = 'an idempotency key placed at most one hold';
 
-/** A hold of $1.00: its state, what it holds, captured and in how many charges, and its key. */
+/** A hold of $1.00: its state, the amounts held and captured, the number of its charges, and its key. */
 const hold = (id: string, values: string) => `
   insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros,
     expires_at, state, held_micros, captured_micros, captures, idempotency_hash, request_fingerprint)
@@ -14,7 +14,7 @@ const hold = (id: string, values: string) => `
     v.captured, v.captures, v.key::int8, 1
   from farebox.consumers, (values (${values})) as v (state, held, captured, captures, key)
   where id = ':consumer'`;
-/** The id of a movement, which no hold has. */
+/** The id of a movement that belongs to no hold. */
 const ID = `':adjustment'::uuid`;
 
 const PLANTS: readonly Plant[] = [
@@ -54,7 +54,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only holds', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);

@@ -1,4 +1,4 @@
-/** Whole books in a database of its own, for tests that plant faults in them and expect doctor to name each. */
+/** Complete books in a separate database, for tests that plant faults in them and expect doctor to report each. */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { Client } from 'pg';
@@ -26,13 +26,13 @@ export interface Planted {
   readonly adjustment: string;
   readonly firstCharge: string;
   readonly lastCharge: string;
-  /** Of the developer who made all the charges. */
+  /** The developer who made all the charges. */
   readonly developer: string;
 }
 
 export interface Plant {
   readonly what: string;
-  /** Statements in which `:name` is a member of `Planted`, run past the schema's own guards. */
+  /** Statements in which `:name` is a member of `Planted`. They run past the schema's own guards. */
   readonly statements: readonly string[];
   /** Each finding: its check and its subject. */
   readonly finds: (planted: Planted) => readonly (readonly [check: string, subject: string])[];
@@ -47,9 +47,9 @@ export interface PlantedBooks {
   readonly sql: Client;
   readonly env: Environment;
   readonly accounts: readonly Planted[];
-  /** Runs statements of a plant for one consumer. */
+  /** Runs the statements of a plant for one consumer. */
   readonly plant: (planted: Planted, statements: readonly string[]) => Promise<void>;
-  /** What doctor prints as JSON. */
+  /** The JSON that doctor prints. */
   readonly examine: (...args: string[]) => Promise<Examined>;
   readonly close: () => Promise<void>;
 }
@@ -81,14 +81,14 @@ export async function openPlantedBooks(
   };
 }
 
-/** Sums of earnings, for charges that nothing but SQL has made. */
+/** Sums of earnings for charges that were made by SQL alone. */
 export async function rebuild(databaseUrl: string): Promise<void> {
   const pool = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   await rebuildRollups(pool);
   await pool.end();
 }
 
-/** Plants each in a consumer of its own and expects these findings of doctor, and no others. */
+/** Plants each fault in its own consumer, and expects these findings of doctor and no others. */
 export async function expectFindings(
   { accounts, plant, examine }: PlantedBooks,
   part: string,
@@ -108,7 +108,7 @@ export async function expectFindings(
   assert.deepEqual(left, [], 'findings that nobody planted');
 }
 
-/** What a script gets from `farebox doctor --json`, whatever it exits with. */
+/** The output of `farebox doctor --json`, for any exit code. */
 async function examine(env: Environment, args: readonly string[]): Promise<Examined> {
   const printed = await farebox(['doctor', '--json', ...args], { env }).catch(
     (error: { stdout: string }) => error,
@@ -180,7 +180,7 @@ const WHOLE = [
   `update farebox.consumers set credited_micros = 35000000, spent_micros = 2000000 where id = ':consumer'`,
 ];
 
-/** A UUIDv7 of this instant, and always the same for a name. */
+/** A UUIDv7 of this instant, always the same for a name. */
 function idAt(timeMs: number, name: string): string {
   return uuidFloor(Math.floor(timeMs)).slice(0, 24) + hash('sha256', name).slice(0, 12);
 }
@@ -198,7 +198,7 @@ function at(accounts: readonly Planted[], index: number): Planted {
   return planted;
 }
 
-/** A hand in the database is not stopped by the schema; what it did has to be found all the same. */
+/** The schema does not stop changes by hand in the database, so doctor has to find them. */
 export async function dropGuards(sql: Client): Promise<void> {
   await sql.query(`
     do $$

@@ -1,4 +1,4 @@
-/** Doctor names what differs between Stripe and the ledger, top-up by top-up. */
+/** Doctor reports differences between Stripe and the ledger, top-up by top-up. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { readStripeConfig } from '../../../src/config.ts';
@@ -44,7 +44,7 @@ describe('farebox doctor --only processor', () => {
       intent,
     ]);
 
-  /** What it says of each top-up. */
+  /** The finding about each top-up. */
   async function findings(): Promise<Map<string, string[]>> {
     const found = (await books.examine('--only', 'processor')).findings;
     return new Map(
@@ -55,7 +55,7 @@ describe('farebox doctor --only processor', () => {
     );
   }
 
-  it('names each top-up that differs, with both amounts and the payments, and no other', async () => {
+  it('names each top-up that differs, with both amounts and the payments, and nothing else', async () => {
     const all = books.accounts;
     const [whole, unpaid, twice, less, uncredited, one, other, refunded, disputed, kept] = all.map(
       ({ checkout }) => checkout,

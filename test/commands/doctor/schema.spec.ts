@@ -1,4 +1,4 @@
-/** Doctor names what is not as this release made it: the guarantees of the schema and its functions. */
+/** Doctor reports differences from this release's schema: its guarantees and its functions. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { listSchemaDifferences } from '../../../src/store/audit/schema-checks.ts';
@@ -124,7 +124,7 @@ const CHANGES: readonly Change[] = [
   },
 ];
 
-/** What operators do to a database of theirs, and what Farebox does to it as time goes on. */
+/** What operators do to their databases, and what Farebox changes over time. */
 const ALLOWED = [
   'alter table farebox.consumers set (fillfactor = 70)',
   'alter table farebox.charges_rest set (autovacuum_vacuum_scale_factor = 0.01)',
@@ -150,11 +150,11 @@ describe('farebox doctor --only schema', () => {
     await ledger?.drop();
   });
 
-  it('finds nothing in a database with months of charges, tuned storage and tables of others', async () => {
+  it('finds nothing in a database with months of charges, tuned storage and foreign tables', async () => {
     assert.deepEqual(await listSchemaDifferences(ledger.database), []);
   });
 
-  it('finds each change, names the table or function, and no other', async () => {
+  it('finds each change, names the table or function, and nothing else', async () => {
     for (const { statement } of CHANGES) await sql.query(statement);
     const left = await listSchemaDifferences(ledger.database);
     for (const { what, subject, details } of CHANGES) {

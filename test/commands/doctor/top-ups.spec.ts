@@ -1,4 +1,4 @@
-/** Doctor names what is wrong with a top-up, its refunds and disputes, or with automatic top-ups. */
+/** Doctor reports faults of a top-up, its refunds and disputes, or of automatic top-ups. */
 import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
 
 const ONCE = 'a completed top-up is credited once, in full';
@@ -22,7 +22,7 @@ const setTopUp = (assignments: string) =>
   `update farebox.top_ups set ${assignments} where id = ':checkout'`;
 const setConsumer = (assignments: string) =>
   `update farebox.consumers set ${assignments} where id = ':consumer'`;
-/** Under way, so it needs no movement. */
+/** Pending, so it needs no movement. */
 const direct = (id: string, assignments = 'id = id') => [
   `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
       consent_ceiling_micros)
@@ -30,7 +30,7 @@ const direct = (id: string, assignments = 'id = id') => [
     from farebox.top_ups where id = ':checkout'`,
   `update farebox.top_ups set ${assignments} where consumer_id = ':consumer' and method = 'direct'`,
 ];
-/** Its id is a charge's, which no other reversal has. Nothing was taken for it, nor held. */
+/** Its id is a charge's, which no other reversal has. It took and held nothing. */
 const reversal = (kind: string, status: string, micros: number, takenMicros: number) =>
   `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros,
       taken_micros, processor_id)
@@ -316,7 +316,7 @@ const PLANTS: readonly Plant[] = [
 ];
 
 describe('farebox doctor --only top-ups', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
+  it('finds each planted fault, names the offender, and nothing else', async () => {
     const books = await openPlantedBooks(PLANTS.length);
     try {
       await dropGuards(books.sql);
@@ -326,7 +326,7 @@ describe('farebox doctor --only top-ups', () => {
     }
   });
 
-  it('knows a notice for a top-up that was asked for', async () => {
+  it('recognizes the notice of a top-up that a charge asked for', async () => {
     const books = await openPlantedBooks(1);
     try {
       await books.plant(books.accounts[0]!, [

@@ -1,4 +1,4 @@
-/** Keys while they change: a revoked one stops everywhere within a second, a rolled one overlaps. */
+/** Changes of keys: a revoked one stops everywhere within a second, a rolled one overlaps. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
@@ -13,7 +13,7 @@ interface Key {
   readonly key: string;
 }
 
-/** The promise is one second; what is asked after it may not be answered from an old memory. */
+/** The promise is one second; after it, no answer may come from an old cache. */
 async function aSecond(): Promise<void> {
   const end = performance.now() + 1_000;
   await until(() => performance.now() >= end);
@@ -33,7 +33,7 @@ describe('keys', () => {
   });
   after(() => api.stop());
 
-  it('stop working on every process within a second of being revoked', async () => {
+  it('stop working in every process within a second of being revoked', async () => {
     const [payer, other] = [account, await api.createAccount(10)];
     const charged = { ...payer, developerKey: other.developerKey };
     for (const answer of await chargeEverywhere(charged)) bodyOf(answer, 201, ChargeReply);
@@ -49,7 +49,7 @@ describe('keys', () => {
     assertError(answer, 401, 'invalid_api_key');
   });
 
-  it('work beside the new one for as long as a roll lets them, and no longer', async () => {
+  it('work beside the new one during the overlap of a roll, and no longer', async () => {
     const id = await idOf('developer');
     const rolled = await command('roll', id, '--overlap', '3s');
     assert.equal(rolled.kind, 'developer');
@@ -76,7 +76,7 @@ describe('keys', () => {
     for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeReply);
   });
 
-  it('work as soon as they are made, beside those that there are', async () => {
+  it('work as soon as they are created, beside the existing ones', async () => {
     const { key } = await command('create', account.email, '--kind', 'developer');
     for (const developerKey of [key, account.developerKey]) {
       for (const answer of await chargeEverywhere({ ...account, developerKey })) {

@@ -1,4 +1,4 @@
-/** Keys made, rolled and revoked by their owner, signed in: what the pages for keys do. */
+/** Keys created, rolled and revoked by their signed-in owner, as on the console's key pages. */
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';
@@ -8,7 +8,7 @@ import { assertError, bodyOf, call } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
 
-describe('keys of the owner who is signed in', () => {
+describe('keys of the signed-in owner', () => {
   let api: TestApi;
   let account: TestAccount;
   let headers: { cookie: string; origin: string };
@@ -25,7 +25,7 @@ describe('keys of the owner who is signed in', () => {
   const list = async () => bodyOf(await get('/v1/keys'), 200, KeysReply).keys;
   const balanceBy = async (key: string) => (await call(api, 'GET', '/v1/balance', { key })).status;
 
-  it('are of the account with the address that signed in', async () => {
+  it('belong to the account with the email address of the session', async () => {
     const session = bodyOf(await get('/v1/session'), 200, SessionReply);
     assert.equal(session.email, account.email);
     assert.equal(session.consumerId, account.consumerId);
@@ -38,7 +38,7 @@ describe('keys of the owner who is signed in', () => {
     ]);
   });
 
-  it('are shown once and kept by no cache, with the name that the owner gave', async () => {
+  it('are shown once and never cached, with the name that the owner gave', async () => {
     const answer = await post('/v1/keys', { kind: 'consumer', name: 'Claude 🦊' });
     const made = bodyOf(answer, 201, NewKeyReply);
     assert.equal(answer.headers.get('cache-control'), 'no-store');
@@ -65,7 +65,7 @@ describe('keys of the owner who is signed in', () => {
     await until(async () => (await balanceBy(fresh.key)) === 401, { timeoutMs: 3_000 });
   });
 
-  it('are revoked once, and not twice or by another account', async () => {
+  it('are revoked once, and never by another account', async () => {
     const made = bodyOf(await post('/v1/keys', { kind: 'developer' }), 201, NewKeyReply);
     const stranger = await api.createAccount(0);
     const cookie = await signIn(api, api.databaseUrl, stranger.email);
@@ -89,7 +89,7 @@ describe('keys of the owner who is signed in', () => {
     [{ kind: 'consumer', name: 7 }, 'name'],
   ];
   for (const [body, param] of BAD) {
-    it(`are not made of ${JSON.stringify(body).slice(0, 40)}`, async () => {
+    it(`are not created from ${JSON.stringify(body).slice(0, 40)}`, async () => {
       const before = await list();
       assertError(await post('/v1/keys', body), 400, 'invalid_request', param);
       assert.deepEqual(await list(), before);
@@ -105,7 +105,7 @@ describe('keys of the owner who is signed in', () => {
     });
   }
 
-  it('end with the session: who signed out is asked to sign in', async () => {
+  it('need a session: after signing out, the owner has to sign in again', async () => {
     const cookie = await signIn(api, api.databaseUrl, account.email);
     const out = await fetch(`${api.url}/console/auth/sign-out`, {
       method: 'POST',

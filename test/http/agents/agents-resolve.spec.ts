@@ -1,4 +1,4 @@
-/** POST /resolve and /intent/preview: ranked, bounded, deterministic, and at a loss rather than in error. */
+/** POST /resolve and /intent/preview: ranked, bounded and deterministic, with an unknown intent rather than an error. */
 import assert from 'node:assert/strict';
 import { IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -39,11 +39,11 @@ describe('POST /resolve', () => {
   const preview = async (query: string) =>
     bodyOf(await post('/intent/preview', { query }), 200, IntentReply).intent;
 
-  it('weighs a name above what an agent offers, and that above its description', async () => {
+  it('ranks a name above an agent’s capabilities, and those above its description', async () => {
     assert.deepEqual(await idsOf('otter'), ['named', 'wordy', 'offering', 'describing']);
   });
 
-  it('scores from 0 to 1, in falling order, and gives the protocol', async () => {
+  it('returns scores from 0 to 1 in falling order, with the protocol', async () => {
     const { results } = await resolve('otter');
     assert.equal(results[0]?.score, 1);
     const scores = results.map(({ score }) => score);
@@ -55,7 +55,7 @@ describe('POST /resolve', () => {
     assert.equal(results.find(({ agentId }) => agentId === 'describing')?.protocol, 'a2a');
   });
 
-  it('gives five results unless it is told how many, and then no more than so many', async () => {
+  it('returns five results by default, and never more than topK', async () => {
     assert.equal((await idsOf('penguin')).length, 5);
     for (const topK of [1, 2, 49, 50])
       assert.equal((await idsOf('penguin', { topK })).length, topK);
@@ -68,7 +68,7 @@ describe('POST /resolve', () => {
     });
   }
 
-  it('finds the same agents in the same order each time, also where they fit equally well', async () => {
+  it('finds the same agents in the same order every time, also for equal scores', async () => {
     const first = await idsOf('penguin clone', { topK: 50 });
     assert.deepEqual(first, first.toSorted());
     for (let n = 0; n < 3; n += 1) {
@@ -76,7 +76,7 @@ describe('POST /resolve', () => {
     }
   });
 
-  it('scores less what has less of the query', async () => {
+  it('gives a lower score to agents that match less of the query', async () => {
     const whole = (await resolve('penguin clone')).results[0]?.score ?? 0;
     const half = (await resolve('penguin harbour')).results[0]?.score ?? 0;
     const misspelled = (await resolve('pengiun clone')).results[0]?.score ?? 0;
@@ -99,7 +99,7 @@ describe('POST /resolve', () => {
     '翻訳',
   ];
   for (const query of [...lost, 'x'.repeat(1_000), '9'.repeat(1_000), 'й'.repeat(1_000)]) {
-    it(`has no result and an unknown intent for ${query.slice(0, 20)}`, async () => {
+    it(`returns no result and an unknown intent for ${query.slice(0, 20)}`, async () => {
       assert.deepEqual(await resolve(query), {
         results: [],
         intent: { name: 'unknown', confidence: 0 },
@@ -107,7 +107,7 @@ describe('POST /resolve', () => {
     });
   }
 
-  it('ranks by the words it knows, in a query that is as long as any may be', async () => {
+  it('ranks by the known words of a query of the greatest length', async () => {
     const query = `otter ${'& | lorem42 ipsum '.repeat(55)}`.slice(0, 1_000);
     assert.equal((await idsOf(query))[0], 'named');
   });
@@ -131,24 +131,24 @@ describe('POST /resolve', () => {
       });
     }
 
-    it(`refuses at ${path} to go without a query`, async () => {
+    it(`refuses at ${path} a body without a query`, async () => {
       assertError(await post(path, {}), 400, 'invalid_request', 'query');
     });
   }
 
   describe('intent', () => {
-    it('is one that an agent registered, as it wrote it', async () => {
+    it('is one that an agent registered, spelled the same way', async () => {
       assert.deepEqual(await preview('find otter'), { name: 'otter.find', confidence: 1 });
       assert.deepEqual(await preview('feeding otters'), { name: 'feed_otter', confidence: 1 });
     });
 
-    it('is the same in a preview as beside the agents', async () => {
+    it('is the same in a preview as next to the agents', async () => {
       for (const query of ['otter', 'feed a penguin', 'xyzzy']) {
         assert.deepEqual(await preview(query), (await resolve(query, { topK: 1 })).intent);
       }
     });
 
-    it('is less certain the less of the query it has, and the more it has besides', async () => {
+    it('is less certain the less of the query it has, and the more other words it has', async () => {
       const certain = await preview('find an otter');
       const partly = await preview('find an otter for my friend in Bristol');
       const vague = await preview('otter');
@@ -157,7 +157,7 @@ describe('POST /resolve', () => {
       assert.ok(vague.confidence < certain.confidence);
     });
 
-    it('is unknown where no intent has a word of the query, whatever names say', async () => {
+    it('is unknown where no intent shares a word with the query, even if names do', async () => {
       assert.deepEqual(await preview('sloth'), { name: 'unknown', confidence: 0 });
     });
   });

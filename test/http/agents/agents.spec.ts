@@ -1,4 +1,4 @@
-/** POST /register: an agent belongs to the account that registered it first, and every field has bounds. */
+/** POST /register: an agent belongs to the account that registered it first, and every field has limits. */
 import assert from 'node:assert/strict';
 import { AgentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -35,7 +35,7 @@ describe('POST /register', () => {
       ({ agentId }) => agentId,
     );
 
-  it('registers an agent and answers with what it is', async () => {
+  it('registers an agent and returns it', async () => {
     const full = {
       ...minimal,
       description: 'Tells where otters are',
@@ -47,7 +47,7 @@ describe('POST /register', () => {
     assert.deepEqual(rest, full);
   });
 
-  it('needs neither a description nor capabilities nor intents', async () => {
+  it('requires neither a description nor capabilities nor intents', async () => {
     const { description, capabilities, intents } = bodyOf(
       await register({ id: 'bare' }),
       201,
@@ -56,7 +56,7 @@ describe('POST /register', () => {
     assert.deepEqual([description, capabilities, intents], ['', [], []]);
   });
 
-  it('lets the owner change everything but the id, and find it by what it is now', async () => {
+  it('lets the owner change everything but the id, and finds the agent by its new text', async () => {
     const first = bodyOf(await register({ id: 'moving', name: 'Walrus Radar' }), 201, AgentReply);
     const changed = {
       id: 'moving',
@@ -76,7 +76,7 @@ describe('POST /register', () => {
     assert.deepEqual(await find('walrus'), []);
   });
 
-  it('refuses an id of another account, and leaves that agent as it was', async () => {
+  it('refuses an id of another account, and leaves that agent unchanged', async () => {
     await register({ id: 'mine', name: 'Capybara Spa' });
     const before = await rowOf('mine');
     const answer = await register({ id: 'mine', name: 'Stolen' }, stranger);
@@ -84,7 +84,7 @@ describe('POST /register', () => {
     assert.deepEqual(await rowOf('mine'), before);
   });
 
-  it('gives an id to one account, however many ask at once', async () => {
+  it('gives an id to one account, under concurrent requests', async () => {
     const accounts = await Promise.all(Array.from({ length: 6 }, () => api.createAccount(0)));
     const answers = await Promise.all(
       accounts.map((account) => register({ id: 'raced' }, account)),
@@ -95,7 +95,7 @@ describe('POST /register', () => {
     );
   });
 
-  it('takes many registrations with the same words at once, and counts each agent once', async () => {
+  it('accepts many registrations with the same words at once, and counts each agent once', async () => {
     const ids = Array.from({ length: 24 }, (_, n) => `quokka-${n}`);
     const words = ['quokka', 'marsupial', 'selfie', 'island'];
     const registerAll = () =>
@@ -120,7 +120,7 @@ describe('POST /register', () => {
     );
   });
 
-  it('keeps text as it is: other scripts, quotes, markup, operators of the search', async () => {
+  it('keeps text unchanged: other scripts, quotes, markup, search operators', async () => {
     const odd = {
       id: 'a.b_c:d-9',
       name: `Ĵaŭdo & <b>"O'Brien"</b> | !(тест) 翻訳 🦦`,
@@ -160,7 +160,7 @@ describe('POST /register', () => {
     ],
   ];
   for (const [field, atBound, ...refused] of bounds) {
-    it(`takes ${field} up to its bound`, async () => {
+    it(`accepts ${field} up to its limit`, async () => {
       const id = field === 'id' ? atBound : `bound-${field}`;
       bodyOf(await register({ id, [field]: atBound }), 201, AgentReply);
     });
@@ -187,13 +187,13 @@ describe('POST /register', () => {
   }
 
   for (const field of ['id', 'name', 'protocol', 'endpoint']) {
-    it(`refuses to go without ${field}`, async () => {
+    it(`refuses a body without ${field}`, async () => {
       const body = Object.fromEntries(Object.entries(minimal).filter(([name]) => name !== field));
       assertError(await post('/register', body), 400, 'invalid_request', field);
     });
   }
 
-  it('takes agents on loopback where the setting allows it, still without credentials', async () => {
+  it('accepts agents on loopback where the setting allows it, still without credentials', async () => {
     const development = await startApi({ env: { ...api.env, ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     const answerTo = (endpoint: string) =>
       call(development, 'POST', '/register', {

@@ -1,4 +1,4 @@
-/** Grants over HTTP: who may make, see and revoke one, and when it can no longer be used. */
+/** Grants over HTTP: who may create, see and revoke one, and when it can no longer be used. */
 import assert from 'node:assert/strict';
 import { AgentReply } from '../../../src/schemas/agents.ts';
 import { GrantReply } from '../../../src/schemas/grants.ts';
@@ -10,7 +10,7 @@ import { until } from '../../support/stack.ts';
 const DAY_MS = 86_400_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-// Nothing here has Temporal: grants are made and revoked, and expire, without it.
+// Temporal does not run here: grants are created, revoked and expire without it.
 describe('grants', () => {
   let api: TestApi;
   let maker: TestAccount;
@@ -41,7 +41,7 @@ describe('grants', () => {
     bodyOf(await post('/register', body, account), 201, AgentReply);
   }
 
-  /** The sample of the specification, but for the agent. */
+  /** The sample of the specification, except for the agent. */
   const oneTime = { callerId: 'agent_alice', targetAgentId: 'target', type: 'one_time' };
   const made = async (changes: object = {}, account = maker) =>
     bodyOf(await post('/grant', { ...oneTime, ...changes }, account), 201, GrantReply);
@@ -51,31 +51,31 @@ describe('grants', () => {
   };
 
   describe('POST /grant', () => {
-    it('makes a one_time grant that holds for a day', async () => {
+    it('creates a one_time grant that is valid for a day', async () => {
       const { id, createdAt, expiresAt, ...rest } = await made();
       assert.match(id, /^gnt_[0-9a-f]{32}$/);
       assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY_MS);
       assert.deepEqual(rest, { ...oneTime, status: 'active', uses: 0 });
     });
 
-    it('makes a session that holds until it expires', async () => {
+    it('creates a session that is valid until it expires', async () => {
       const expiresAt = inMs(30 * DAY_MS - 5_000);
       const grant = await made({ type: 'session', expiresAt });
       assert.equal(grant.expiresAt, expiresAt);
       assert.equal('maxUses' in grant, false);
     });
 
-    it('makes a limited grant for as many uses as are asked for', async () => {
+    it('creates a limited grant for the requested number of uses', async () => {
       assert.equal((await made({ type: 'limited', maxUses: 3 })).maxUses, 3);
     });
 
-    it('takes a caller that is no agent, in any script', async () => {
+    it('accepts a caller that is not an agent, in any script', async () => {
       for (const callerId of ['nobody', 'Ĵaŭdo <b>&', '翻訳 🦦', 'x'.repeat(200)]) {
         assert.equal((await made({ callerId })).callerId, callerId);
       }
     });
 
-    it('does not find an agent that nobody registered', async () => {
+    it('does not find an unregistered agent', async () => {
       for (const targetAgentId of ['none', '', 'a b', 'x'.repeat(1_000)]) {
         const answer = await post('/grant', { ...oneTime, targetAgentId });
         assertError(answer, 404, 'not_found', 'targetAgentId');
@@ -116,7 +116,7 @@ describe('grants', () => {
       });
     }
 
-    it('makes one grant for one idempotency key, however many ask at once', async () => {
+    it('creates one grant for one idempotency key, under concurrent requests', async () => {
       const before = await countOf();
       const answers = await Promise.all(
         Array.from({ length: 10 }, () =>
@@ -130,7 +130,7 @@ describe('grants', () => {
       assert.equal(replayed.length, 9);
     });
 
-    it('gives a grant again to its idempotency key when its time is over', async () => {
+    it('returns the same grant for its idempotency key after its expiry', async () => {
       const before = await countOf();
       const key = { 'idempotency-key': 'short' };
       const body = { ...oneTime, expiresAt: inMs(700) };
@@ -147,7 +147,7 @@ describe('grants', () => {
       assert.equal(await countOf(), before + 1);
     });
 
-    it('refuses another grant under the same key, and takes it of another account', async () => {
+    it('refuses another grant under the same key, but not from another account', async () => {
       const key = { 'idempotency-key': 'shared' };
       bodyOf(await post('/grant', oneTime, maker, key), 201, GrantReply);
       const other = { ...oneTime, callerId: 'other' };
@@ -157,26 +157,26 @@ describe('grants', () => {
   });
 
   describe('GET /grant/:id', () => {
-    it('shows a grant to who made it and to who owns the agent that it names as caller', async () => {
+    it('shows a grant to its creator and to the owner of the caller that it names', async () => {
       const grant = await made({ callerId: 'calling-agent' });
       assert.deepEqual(bodyOf(await get(grant.id), 200, GrantReply), grant);
       assert.deepEqual(bodyOf(await get(grant.id, caller), 200, GrantReply), grant);
     });
 
-    it('shows it to nobody else, not even to who owns the target', async () => {
+    it('shows it to nobody else, not even to the owner of the target', async () => {
       const { id } = await made();
       assertError(await get(id, callee), 404, 'not_found');
       assertError(await get(id, caller), 404, 'not_found');
     });
 
-    it('finds nothing by what is no id', async () => {
+    it('finds nothing by an invalid id', async () => {
       const none = `gnt_${'0'.repeat(32)}`;
       for (const id of [none, none.toUpperCase(), none.replace('gnt', 'inv'), 'x', '%00', '%20']) {
         assertError(await get(id), 404, 'not_found');
       }
     });
 
-    it('shows that a grant has expired, though no workflow has said so', async () => {
+    it('shows a grant as expired before its workflow has recorded it', async () => {
       const { id } = await made({ expiresAt: inMs(700) });
       const status = async () => bodyOf(await get(id), 200, GrantReply).status;
       assert.equal(await status(), 'active');
@@ -195,7 +195,7 @@ describe('grants', () => {
   });
 
   describe('POST /grant/:id/revoke', () => {
-    it('revokes a grant without a body, and again without harm', async () => {
+    it('revokes a grant without a body, and can be repeated', async () => {
       const grant = await made();
       for (const _ of ['once', 'again']) {
         const answer = await post(`/grant/${grant.id}/revoke`);
@@ -204,19 +204,19 @@ describe('grants', () => {
       assert.equal(bodyOf(await get(grant.id), 200, GrantReply).status, 'revoked');
     });
 
-    it('does not mind a body', async () => {
+    it('ignores a body', async () => {
       const { id } = await made();
       bodyOf(await post(`/grant/${id}/revoke`, { why: 'it was stolen' }), 200, GrantReply);
     });
 
-    it('is for who made the grant alone', async () => {
+    it('is only for the creator of the grant', async () => {
       const { id } = await made({ callerId: 'calling-agent' });
       assertError(await post(`/grant/${id}/revoke`, undefined, caller), 404, 'not_found');
       assertError(await post(`/grant/${id}/revoke`, undefined, callee), 404, 'not_found');
       assert.equal(bodyOf(await get(id), 200, GrantReply).status, 'active');
     });
 
-    it('finds nothing by what is no id', async () => {
+    it('finds nothing by an invalid id', async () => {
       for (const id of [`gnt_${'0'.repeat(32)}`, 'x', '%00']) {
         assertError(await post(`/grant/${id}/revoke`), 404, 'not_found');
       }

@@ -1,6 +1,6 @@
 /**
- * Invocations over HTTP while Temporal is away: they are taken, one for each use of a grant, and wait. What
- * becomes of them is in test/workflows.
+ * Invocations over HTTP while Temporal is down: they are accepted, one for each use of a grant, and wait.
+ * Their further course is in test/workflows.
  */
 import assert from 'node:assert/strict';
 import { AgentReply } from '../../../src/schemas/agents.ts';
@@ -10,7 +10,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 
-/** The sample of the specification, but for the ids. */
+/** The sample of the specification, except for the ids. */
 const invocation = (grantId: string) => ({
   targetAgentId: 'target',
   grantId,
@@ -66,7 +66,7 @@ describe('invocations while Temporal is away', () => {
     return { uses: rows[0]?.uses ?? -1, invocations: Number(rows[0]?.invocations) };
   }
 
-  it('are taken within two seconds, in status pending, and use their grant', async () => {
+  it('are accepted within two seconds, with status pending, and use their grant', async () => {
     const grantId = await grant();
     const startedAt = performance.now();
     const answer = await post('/invoke', invocation(grantId));
@@ -83,7 +83,7 @@ describe('invocations while Temporal is away', () => {
     assertError(await call(api, 'GET', `/receipts/${id}`, { headers }), 404, 'not_found');
   });
 
-  it('of fifty at once by a one_time grant one wins, over all processes', async () => {
+  it('of a one_time grant succeed once out of fifty, over all processes', async () => {
     const grantId = await grant();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),
@@ -97,7 +97,7 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(await countsOf(grantId), { uses: 1, invocations: 1 });
   });
 
-  it('of many at once by a limited grant as many win as it allows', async () => {
+  it('of a limited grant succeed as often as it allows', async () => {
     const grantId = await grant({ type: 'limited', maxUses: 3 });
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),
@@ -107,7 +107,7 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(await countsOf(grantId), { uses: 3, invocations: 3 });
   });
 
-  it('win or lose against a revocation, but never both', async () => {
+  it('succeed or lose to a revocation, never both', async () => {
     const grants = await Promise.all(Array.from({ length: 10 }, () => grant()));
     const races = grants.map((grantId) =>
       Promise.all([
@@ -123,7 +123,7 @@ describe('invocations while Temporal is away', () => {
     }
   });
 
-  it('are one for one idempotency key, however many ask at once', async () => {
+  it('are one for one idempotency key, under concurrent requests', async () => {
     const grantId = await grant();
     const key = { 'idempotency-key': 'raced' };
     const ask = (_: unknown, n: number) => post('/invoke', invocation(grantId), maker, key, n % 2);
@@ -135,7 +135,7 @@ describe('invocations while Temporal is away', () => {
     assert.equal(replayed.length, 9);
   });
 
-  it('refuse a key that has named another one, and use no grant for it', async () => {
+  it('refuse a key that named another invocation, and use no grant', async () => {
     const [first, second] = [await grant(), await grant()];
     const key = { 'idempotency-key': 'shared' };
     bodyOf(await post('/invoke', invocation(first), maker, key), 202, InvocationReply);
@@ -151,7 +151,7 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(await countsOf(second), { uses: 0, invocations: 0 });
   });
 
-  it('of one key by two grants at once use only one of them', async () => {
+  it('use only one of two grants when they share a key at the same time', async () => {
     const grants = await Promise.all(Array.from({ length: 8 }, () => grant()));
     const key = { 'idempotency-key': 'two grants' };
     const answers = await Promise.all(
@@ -166,7 +166,7 @@ describe('invocations while Temporal is away', () => {
     assert.equal(uses, 1);
   });
 
-  it('take a grant of whoever made it, or owns the agent that it names as caller', async () => {
+  it('accept a grant of its creator, or of the owner of the caller that it names', async () => {
     const byCaller = await grant({ callerId: 'calling-agent' });
     const own = bodyOf(await post('/invoke', invocation(byCaller), caller), 202, InvocationReply);
     const headers = { 'x-service-key': maker.legacyKey };
@@ -179,7 +179,7 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(await countsOf(notNamed), { uses: 0, invocations: 0 });
   });
 
-  it('refuse a grant that is revoked, used, or for another agent, and make nothing', async () => {
+  it('refuse a grant that is revoked, used, or for another agent, and create nothing', async () => {
     const [revoked, used, other] = [await grant(), await grant(), await grant()];
     bodyOf(await post(`/grant/${revoked}/revoke`), 200, GrantReply);
     bodyOf(await post('/invoke', invocation(used)), 202, InvocationReply);
@@ -221,7 +221,7 @@ describe('invocations while Temporal is away', () => {
     }
   }
 
-  it('take a payload of up to 256 KiB, of any text', async () => {
+  it('accept a payload of up to 256 KiB, of any text', async () => {
     const text = `\u0000 \ud800 🦦 ${'x'.repeat(200_000)}`;
     const body = { ...invocation(await grant()), payload: { text, '': { a: [1e21, -0, 'b'] } } };
     bodyOf(await post('/invoke', body), 202, InvocationReply);
@@ -230,7 +230,7 @@ describe('invocations while Temporal is away', () => {
   });
 
   for (const path of ['/invoke', '/receipts']) {
-    it(`GET ${path}/:id finds nothing by what is no id`, async () => {
+    it(`GET ${path}/:id finds nothing by an invalid id`, async () => {
       const none = `inv_${'0'.repeat(32)}`;
       for (const id of [none, none.toUpperCase(), none.replace('inv', 'gnt'), 'x', '%00', '%20']) {
         const headers = { 'x-service-key': maker.legacyKey };

@@ -1,4 +1,4 @@
-/** What a consumer reads about itself: the balance, and every charge with the total of what it asked for. */
+/** What consumers read about themselves: the balance, and the filtered charges with their total. */
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../../src/store/database.ts';
 import { recordReversals } from '../../../src/store/top-ups/reversals.ts';
@@ -20,7 +20,7 @@ describe('GET /v1/balance', () => {
   const balanceOf = async (account: TestAccount) =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply);
 
-  it('says what can be spent, and by whom', async () => {
+  it('shows the money that can be spent, and whose it is', async () => {
     const account = await api.createAccount(12.345678);
     const { consumerId } = account;
     const autoTopUp = { status: 'off', reason: null };
@@ -30,11 +30,11 @@ describe('GET /v1/balance', () => {
     assert.deepEqual(await balanceOf(account), { balance: 12, ...rest });
   });
 
-  it('says nothing but zero of a new account', async () => {
+  it('shows zeros for a new account', async () => {
     assert.equal((await balanceOf(await api.createAccount(0))).balance, 0);
   });
 
-  it('leaves out what is held', async () => {
+  it('excludes held money', async () => {
     const account = await api.createAccount(5);
     await api.sql.query('update farebox.consumers set held_micros = 2000000 where id = $1', [
       account.consumerId.slice('cns_'.length),
@@ -42,7 +42,7 @@ describe('GET /v1/balance', () => {
     assert.equal((await balanceOf(account)).balance, 3);
   });
 
-  it('shows what refunds and disputes took that was spent, as debt', async () => {
+  it('shows spent money that refunds and disputes took as debt', async () => {
     const account = await api.createAccount(5);
     await charge(api, account, { amount: 4.5 });
     const database = await createDatabase(api.databaseUrl, {
@@ -59,7 +59,7 @@ describe('GET /v1/balance', () => {
     assert.deepEqual({ balance, debt }, { balance: 0, debt: 4.5 });
   });
 
-  it('is right after every charge, whatever its size', async () => {
+  it('is correct after every charge, of any amount', async () => {
     const account = await api.createAccount(1);
     let micros = 1_000_000;
     for (const amount of [0.1, 0.2, 0.000001, 0.070007]) {
@@ -96,7 +96,7 @@ describe('GET /v1/usage', () => {
     call(api, 'GET', `/v1/usage${query}`, { key: account.consumerKey });
   const usage = async (query = '') => bodyOf(await get(query), 200, UsageReply);
 
-  it('lists the charges of all developers newest first, and their total', async () => {
+  it('lists the charges of all developers, newest first, with their total', async () => {
     const { charges, total, hasMore } = await usage();
     assert.deepEqual(
       charges.map(({ id }) => id),
@@ -114,7 +114,7 @@ describe('GET /v1/usage', () => {
     ]);
   });
 
-  it('totals what matches, not what is on the page', async () => {
+  it('adds up all matching charges, not only the page', async () => {
     const first = await usage('?limit=2');
     assert.deepEqual([first.total, first.charges.length, first.hasMore], [0.6, 2, true]);
     const second = await usage(`?limit=2&cursor=${first.nextCursor}`);
@@ -127,7 +127,7 @@ describe('GET /v1/usage', () => {
     assert.deepEqual((await usage('?tool=read')).charges.length, 2);
   });
 
-  it('is empty, with a total of nothing, where nothing matches', async () => {
+  it('is empty, with a total of $0.00, when nothing matches', async () => {
     const empty = { charges: [], total: 0, hasMore: false, nextCursor: null };
     assert.deepEqual(await usage('?tool=none'), empty);
     assert.deepEqual(await usage('?from=9999-01-01'), empty);

@@ -1,4 +1,4 @@
-/** Refunds beside everything else that moves the same money: charges, top-ups and rollups, in two processes. */
+/** Refunds beside everything else that moves the same money: charges, top-ups and roll-ups, in two processes. */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
@@ -38,7 +38,7 @@ describe('refunds of charges beside other traffic', () => {
     await api.stop();
   });
 
-  it('add up to the micro-dollar, and to whoever paid and whoever earned', async () => {
+  it('add up to the micro-dollar, for every consumer and every developer', async () => {
     const first = (await Promise.all(range(FIRST).map(post))).map(asCharge);
     const over = new AbortController();
     const rollUps = range(2).map(async () => {
@@ -85,14 +85,14 @@ describe('refunds of charges beside other traffic', () => {
     return charge(serverOf(n), account, { amount: (50_000 + n) / 1e6 });
   }
 
-  /** Now a part, now all that is left. */
+  /** Sometimes a part, sometimes all that is left. */
   async function giveBack(id: string, n: number): Promise<Answer> {
     const body = n % 7 === 0 ? {} : { amount: (10_000 + n) / 1e6 };
     const path = `/v1/charges/${id}/refund`;
     return call(serverOf(n), 'POST', path, { key: developer.developerKey, body });
   }
 
-  /** A dollar. */
+  /** $1.00. */
   async function topUp(): Promise<void> {
     const found = (await findAccount(database, consumer)) ?? assert.fail();
     const credit = { ...found, accountId: found.id, amountMicros: asMicros(1_000_000) };

@@ -1,6 +1,6 @@
 /**
- * Every figure that is shown, against a plain model: any charges, top-ups and refunds of charges, by several
- * developers and consumers, with rollups in between.
+ * Every shown figure, against a simple model: any charges, top-ups and refunds of charges, by several
+ * developers and consumers, with roll-ups in between.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -31,7 +31,7 @@ import { ChargeBooks, type ModelCharge } from '../charge-books.ts';
 const ACCOUNTS = 3;
 const TOOLS = ['search', 'read', '__proto__'] as const;
 
-/** Numbers that are out of bounds are brought within them when the step is taken. */
+/** Numbers beyond the limits are brought within them when the step runs. */
 type Step =
   | { readonly do: 'topUp'; readonly consumer: number; readonly micros: number }
   | {
@@ -41,7 +41,7 @@ type Step =
       readonly tool: (typeof TOOLS)[number];
       readonly micros: number;
     }
-  /** Of one of the charges; null: all that is left of it. */
+  /** For one of the charges; null: all that is left of it. */
   | { readonly do: 'refund'; readonly charge: number; readonly part: number | null }
   | { readonly do: 'rollUp' | 'rebuild' };
 
@@ -89,7 +89,7 @@ describe('charges and their refunds', () => {
     await api.stop();
   });
 
-  it('come to what a plain model says, in every figure that is shown', async () => {
+  it('agree with a simple model in every figure shown', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { minLength: 8, maxLength: 40 }), async (steps) => {
         const accounts = await createTestAccounts(api.databaseUrl, ACCOUNTS, 0);
@@ -144,7 +144,7 @@ describe('charges and their refunds', () => {
     books: ChargeBooks,
   ) {
     const left = made.micros - made.refunded;
-    // From the smallest to one more than there is.
+    // From the smallest amount to one more than is left.
     const asked = part === null ? null : (part % (left + 1)) + 1;
     const { developerKey: key } =
       accounts.find(({ developerId }) => developerId === made.developerId) ?? assert.fail();
@@ -195,15 +195,15 @@ describe('charges and their refunds', () => {
 interface Figures {
   readonly balance: number;
   readonly usage: number;
-  /** Amount and what of it was refunded. */
+  /** The amount and the refunded part. */
   readonly charges: ReadonlyMap<string, readonly number[]>;
   readonly earnings: number;
   readonly byTool: ReadonlyMap<string, number>;
-  /** Revenue and how many charges. */
+  /** Revenue and number of charges. */
   readonly tools: ReadonlyMap<string, readonly number[]>;
-  /** What was charged to it and in how many charges. */
+  /** The amount charged to it and the number of charges. */
   readonly topUps: ReadonlyMap<string, readonly number[]>;
-  /** Of the statements of this month, as consumer and as developer. */
+  /** From the statements of this month, as consumer and as developer. */
   readonly closing: readonly number[];
 }
 

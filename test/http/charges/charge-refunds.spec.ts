@@ -1,4 +1,4 @@
-/** Giving charges back: how much, to whom, how often, and what is shown of it everywhere afterwards. */
+/** Refunds of charges: how much, to whom, how often, and how they are shown everywhere. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
@@ -69,7 +69,7 @@ describe('POST /v1/charges/:id/refund', () => {
       DeveloperChargeReply,
     );
 
-  it('gives all of it back when no amount is named, to be spent at once', async () => {
+  it('refunds everything when no amount is given, to be spent at once', async () => {
     const { id } = await made(4);
     const { createdAt, ...rest } = await refund(id);
     assert.match(rest.id, /^rf_[0-9a-f]{32}$/);
@@ -80,7 +80,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(await balance(), 0);
   });
 
-  it('gives it back part by part, then the rest, then nothing', async () => {
+  it('refunds part by part, then the rest, then nothing', async () => {
     const { id } = await made(1);
     assert.deepEqual((await refund(id, { amount: 0.3 })).refunded, 0.3);
     assert.deepEqual((await refund(id, { amount: 0.000001 })).refunded, 0.300001);
@@ -95,7 +95,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(await balance(), 10);
   });
 
-  it('gives back no more than is left, and says what that is', async () => {
+  it('refunds no more than is left, and says how much that is', async () => {
     const { id } = await made(1);
     await refund(id, { amount: 0.75 });
     await api.changingNothing(async () => {
@@ -106,7 +106,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  it('never gives back more than the charge took, whoever races', async () => {
+  it('never refunds more than the charge took, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => ask(id, { amount: 0.03 }, {}, api.processes[n % 2])),
@@ -122,7 +122,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(await balance(), 9.99);
   });
 
-  it('gives all back once, whoever races for it', async () => {
+  it('refunds everything once, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => ask(id, {}, {}, api.processes[n % 2])),
@@ -131,7 +131,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(await balance(), 10);
   });
 
-  it('moves the consumer’s money in turn with charges', async () => {
+  it('credits the consumer in turn with charges', async () => {
     const { id } = await made(5);
     const { developerKey } = developer;
     const account = { ...consumer, developerKey };
@@ -146,9 +146,9 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(Math.round((await usage()).total * 10), count);
   });
 
-  it('settles debt before any of it can be spent', async () => {
+  it('pays a debt before any of it can be spent', async () => {
     const [one, other] = [await made(3), await made(1)];
-    // The balance of 6 dollars is taken, and 3.50 of what is spent are owed.
+    // The dispute takes the balance of $6.00, and $3.50 of the spent money is owed.
     await chargeBack(9_500_000);
     const after: number[] = [await balance()];
     for (const [{ id }, amount] of [
@@ -163,10 +163,10 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal((await usage()).total, 0);
   });
 
-  it('leaves the rest of the books whole when what came back is taken by a dispute', async () => {
+  it('leaves the rest of the books correct when a dispute takes the refunded money', async () => {
     const { id } = await made(4);
     await refund(id, { amount: 3 });
-    // 6 dollars of the top-up are unspent, and 3 came back.
+    // $6.00 of the top-up is unspent, and $3.00 was refunded.
     await chargeBack(8_000_000);
     assert.equal(await balance(), 1);
     await refund(id);
@@ -174,7 +174,7 @@ describe('POST /v1/charges/:id/refund', () => {
   });
 
   describe('with an Idempotency-Key', () => {
-    it('is made once, and answers the same to the same', async () => {
+    it('is made once, and gives the same answer to the same request', async () => {
       const { id } = await made(1);
       const first = await ask(id, { amount: 0.5 }, key('once'));
       const body = bodyOf(first, 201, RefundReply);
@@ -188,7 +188,7 @@ describe('POST /v1/charges/:id/refund', () => {
       assert.equal(await balance(), 9.75);
     });
 
-    it('answers the same when nothing is left any more', async () => {
+    it('gives the same answer when nothing is left', async () => {
       const { id } = await made(1);
       const first = bodyOf(await ask(id, {}, key('all')), 201, RefundReply);
       assert.deepEqual(bodyOf(await ask(id, {}, key('all')), 201, RefundReply), first);
@@ -204,7 +204,7 @@ describe('POST /v1/charges/:id/refund', () => {
       });
     });
 
-    it('is made once, whoever races', async () => {
+    it('is made once, under concurrent requests', async () => {
       const { id } = await made(1);
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
@@ -233,7 +233,7 @@ describe('POST /v1/charges/:id/refund', () => {
       bodyOf(await ask(id, { amount: 1 }, key('again')), 201, RefundReply);
     });
 
-    it('finds out what became of a refund whose line to the database broke', async () => {
+    it('finds out what happened to a refund whose database connection broke', async () => {
       const { id } = await made(1);
       const holder = new Client({ connectionString: api.databaseUrl });
       await holder.connect();
@@ -254,7 +254,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  it('leaves the charge and its receipt as they were, to the byte', async () => {
+  it('leaves the charge and its receipt unchanged, to the byte', async () => {
     const { id, receipt } = await made(1);
     const rowOf = async () =>
       (await api.sql.query('select * from farebox.charges where id = $1', [id.slice(4)])).rows[0];
@@ -271,7 +271,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal((verified.body as { valid: boolean }).valid, true);
   });
 
-  it('shows what went back beside what was charged, to consumer and developer', async () => {
+  it('shows the refund next to the charge, to consumer and developer', async () => {
     const { id } = await made(1, 'partly');
     await made(2, 'not');
     await refund(id, { amount: 0.1 });
@@ -293,7 +293,7 @@ describe('POST /v1/charges/:id/refund', () => {
     );
   });
 
-  it('is charged again by the same key as the same charge: a replay knows of no refund', async () => {
+  it('replays the same charge for its key: a replay ignores refunds', async () => {
     const headers = { 'idempotency-key': 'charge once' };
     const { developerKey } = developer;
     const account = { ...consumer, developerKey };
@@ -304,7 +304,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(await balance(), 10);
   });
 
-  it('lowers the total of usage of its tool, and of the time when it was made', async () => {
+  it('lowers the usage total of its tool, and of the time of the charge', async () => {
     const { id, createdAt } = await made(1, 'search');
     await made(1, 'read');
     await until(() => Date.now() > Date.parse(createdAt) + 1, { intervalMs: 1 });
@@ -323,7 +323,7 @@ describe('POST /v1/charges/:id/refund', () => {
     assert.equal(listed?.refunded, 0.4, 'what went back later is shown beside the charge');
   });
 
-  it('is for the developer who made the charge alone', async () => {
+  it('is only for the developer who made the charge', async () => {
     const { id } = await made(1);
     const stranger = await api.createAccount(10);
     await api.changingNothing(async () => {
@@ -348,7 +348,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   }
 
-  it('takes the amount as a decimal string, and a number of the same key as the same refund', async () => {
+  it('accepts the amount as a decimal string, and a number with the same key as the same refund', async () => {
     const { id } = await made(1);
     const first = await ask(id, { amount: '0.30' }, key('text'));
     assert.equal(bodyOf(first, 201, RefundReply).amount, 0.3);
@@ -389,7 +389,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   }
 
-  it('refuses a body that is missing, so that none that is lost gives all back', async () => {
+  it('refuses a missing body, so that a lost one does not refund everything', async () => {
     const { id } = await made(1);
     const { developerKey: key } = developer;
     await api.changingNothing(async () => {
@@ -399,7 +399,7 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  it('refuses a key that is none', async () => {
+  it('refuses an invalid key', async () => {
     const { id } = await made(1);
     await api.changingNothing(async () => {
       const answer = await ask(id, {}, { 'idempotency-key': 'x'.repeat(256) });
@@ -407,10 +407,10 @@ describe('POST /v1/charges/:id/refund', () => {
     });
   });
 
-  /** A dispute over the consumer's top-up that is lost. */
+  /** A lost dispute over the consumer's top-up. */
   async function chargeBack(micros: number): Promise<void> {
     const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
-    // A dispute needs a payment, which a credit by hand has not.
+    // A dispute needs a payment, which a manual credit does not have.
     const { rows } = await api.sql.query<{ id: string }>(
       `update farebox.top_ups set method = 'checkout', session_id = 'cs_' || id, payment_intent_id = 'pi_' || id
        where consumer_id = $1 returning id`,

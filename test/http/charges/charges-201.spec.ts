@@ -1,4 +1,4 @@
-/** A charge that is made: the receipt, the amount, the price, and what a tool or metadata may be. */
+/** Successful charges: the receipt, the amount, the price, and the possible tools and metadata. */
 import assert from 'node:assert/strict';
 import { ChargeReply, DeveloperChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
@@ -26,7 +26,7 @@ describe('POST /v1/charges: 201', () => {
     return bodyOf(answer, 200, BalanceReply).balance;
   }
 
-  it('charges the consumer and answers with exactly what was charged', async () => {
+  it('charges the consumer and returns the exact charge', async () => {
     const [consumer, developer] = [await api.createAccount(1), await api.createAccount(0)];
     const answer = await call(api, 'POST', '/v1/charges', {
       key: developer.developerKey,
@@ -47,7 +47,7 @@ describe('POST /v1/charges: 201', () => {
     assert.equal(answer.headers.get('idempotency-replayed'), null);
   });
 
-  it('takes the amount as a decimal string, alone and in a batch, to the last micro-dollar', async () => {
+  it('accepts the amount as a decimal string, alone and in a batch, to the last micro-dollar', async () => {
     const before = await balanceOf(account);
     const amounts = ['0.21', '0.210', '1', '0.000001', '1000000', '1000000.000000', '00.5'];
     for (const amount of amounts) {
@@ -68,7 +68,7 @@ describe('POST /v1/charges: 201', () => {
     assert.equal(spent, 2 * (210_000 + 210_000 + 1_000_000 + 1 + 2e12 + 500_000));
   });
 
-  it('gives a receipt that verifies as this charge, for consumer and developer alike', async () => {
+  it('returns a receipt that both consumer and developer can verify', async () => {
     const { receipt, id, tool, amount, consumerId, developerId, createdAt } = await made(account);
     for (const key of [account.consumerKey, account.developerKey]) {
       const answer = await call(api, 'POST', '/v1/receipts/verify', { key, body: { receipt } });
@@ -81,7 +81,7 @@ describe('POST /v1/charges: 201', () => {
     }
   });
 
-  it('takes a balance down to exactly nothing', async () => {
+  it('takes a balance down to exactly $0.00', async () => {
     const consumer = await api.createAccount(0.3);
     assert.equal((await made(consumer, { amount: 0.1 })).balance, 0.2);
     assert.equal((await made(consumer, { amount: 0.2 })).balance, 0);
@@ -89,7 +89,7 @@ describe('POST /v1/charges: 201', () => {
   });
 
   for (const amount of [0.000001, 0.000003, 0.1, 0.29, 1.005, 999_999.999999, 1_000_000]) {
-    it(`charges ${amount} dollars to the micro-dollar`, async () => {
+    it(`charges $${amount} to the micro-dollar`, async () => {
       const consumer = await api.createAccount(1_000_001);
       const { balance, ...answer } = await made(consumer, { amount });
       assert.equal(answer.amount, amount);
@@ -97,14 +97,14 @@ describe('POST /v1/charges: 201', () => {
     });
   }
 
-  it('charges the registered price when no amount is sent, and an amount that is sent instead of it', async () => {
+  it('charges the registered price when no amount is sent, and a sent amount instead of it', async () => {
     const body = { name: 'priced', description: 'a tool', price: 0.25 };
     await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
     assert.equal((await made(account, { tool: 'priced', amount: undefined })).amount, 0.25);
     assert.equal((await made(account, { tool: 'priced', amount: 0.5 })).amount, 0.5);
   });
 
-  it('uses a price from the moment that the registration was answered', async () => {
+  it('uses a price as soon as its registration was answered', async () => {
     await made(account, { tool: 'priced later' });
     const body = { name: 'priced later', price: 0.75 };
     await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
@@ -128,7 +128,7 @@ describe('POST /v1/charges: 201', () => {
     'n'.repeat(100),
   ];
   for (const tool of names) {
-    it(`takes a tool named ${JSON.stringify(tool.slice(0, 40))}`, async () => {
+    it(`accepts a tool named ${JSON.stringify(tool.slice(0, 40))}`, async () => {
       const { id } = await made(account, { tool });
       const answer = await call(api, 'GET', `/v1/charges/${id}`, { key: account.developerKey });
       assert.equal(bodyOf(answer, 200, DeveloperChargeReply).tool, tool);
@@ -145,14 +145,14 @@ describe('POST /v1/charges: 201', () => {
     Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`member ${n}`, n])),
   ];
   for (const each of metadata) {
-    it(`keeps metadata as it was sent: ${JSON.stringify(each).slice(0, 60)}`, async () => {
+    it(`keeps metadata unchanged: ${JSON.stringify(each).slice(0, 60)}`, async () => {
       const { id } = await made(account, { metadata: each });
       const answer = await call(api, 'GET', `/v1/charges/${id}`, { key: account.developerKey });
       assert.deepEqual(bodyOf(answer, 200, DeveloperChargeReply).metadata, each);
     });
   }
 
-  it('ignores members that it does not know, however deep', async () => {
+  it('ignores unknown members, at any depth', async () => {
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);
     const { consumerKey: apiKey, developerKey: key } = account;
     const rawBody = `{"apiKey":"${apiKey}","tool":"search","amount":1,"extra":${deep},"__proto__":{"amount":5}}`;
@@ -165,14 +165,14 @@ describe('POST /v1/charges: 201', () => {
     'application/json; charset=utf-8',
     'Application/JSON;charset=UTF-8',
   ]) {
-    it(`takes a body of type ${type}`, async () => {
+    it(`accepts a body of type ${type}`, async () => {
       const answer = await charge(api, account, {}, { 'content-type': type });
       bodyOf(answer, 201, ChargeReply);
     });
   }
 
   for (const scheme of ['Bearer ', 'bearer ', 'BEARER  ']) {
-    it(`takes a key after ${JSON.stringify(scheme)}`, async () => {
+    it(`accepts a key after ${JSON.stringify(scheme)}`, async () => {
       const headers = { authorization: scheme + account.developerKey };
       bodyOf(await charge(api, account, {}, headers), 201, ChargeReply);
     });

@@ -1,4 +1,4 @@
-/** What is malformed is refused with an error that names the fault, and changes nothing. */
+/** Malformed requests are refused with an error that names the fault, and change nothing. */
 import assert from 'node:assert/strict';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -65,7 +65,7 @@ describe('POST /v1/charges: 400', () => {
     });
   }
 
-  it('names the value that it refuses, also the one that a float came to', async () => {
+  it('states the refused value, also one that floats came to', async () => {
     assert.match(
       await messageOf({ amount: 3 * 0.07 }),
       /^amount is 0\.21000000000000002\. .*six decimals/,
@@ -78,7 +78,7 @@ describe('POST /v1/charges: 400', () => {
     assert.match(await messageOf({ amount: '9'.repeat(1_000) }), /^amount is "9{39}\.\.\.\. It/);
   });
 
-  it('names the types that a member may have, and the fault of one that has such a type', async () => {
+  it('states the allowed types of a member, and the fault of a value with an allowed type', async () => {
     assert.equal(
       await messageOf({ metadata: { a: { b: 1 } } }),
       'metadata.a must be one of these types: string, number, boolean, null.',
@@ -102,7 +102,7 @@ describe('POST /v1/charges: 400', () => {
     ['.5', 'invalid_json'],
   ];
   for (const [amount, code, param] of texts) {
-    it(`refuses the amount written ${amount}`, async () => {
+    it(`refuses the amount written as ${amount}`, async () => {
       const rawBody = `{"apiKey":"${account.consumerKey}","tool":"search","amount":${amount}}`;
       await assertRefused(rawBody, code, param);
     });
@@ -163,7 +163,7 @@ describe('POST /v1/charges: 400', () => {
     });
   }
 
-  it('refuses metadata with a number that JSON has and JavaScript has not', async () => {
+  it('refuses metadata with a number that JSON has and JavaScript does not', async () => {
     const body = `{"apiKey":"${account.consumerKey}","tool":"x","amount":1,"metadata":{"a":1e309}}`;
     await assertRefused(body, 'invalid_request', 'metadata.a');
   });
@@ -212,7 +212,7 @@ describe('POST /v1/charges: 400', () => {
     assertError(answer, 400, 'invalid_amount', 'amount');
   });
 
-  it('refuses the name of a tool past a thousand that were never registered', async () => {
+  it('refuses new tool names beyond a thousand unregistered ones', async () => {
     const developer = await api.createAccount(1);
     const uuid = developer.developerId.slice('dev_'.length);
     await api.sql.query(

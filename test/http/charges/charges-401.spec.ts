@@ -5,7 +5,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, call, charge } from '../../support/http.ts';
 
-/** Well formed, and nobody's. */
+/** Well formed, but unknown. */
 const NOBODYS = new Uint8Array(32);
 
 describe('POST /v1/charges: 401', () => {
@@ -51,7 +51,7 @@ describe('POST /v1/charges: 401', () => {
     });
   }
 
-  it('tells of the consumer’s key before it looks at the amount', async () => {
+  it('checks the consumer’s key before the amount', async () => {
     const answer = await charge(api, account, { apiKey: 'x', amount: -1 });
     assertError(answer, 401, 'invalid_api_key', 'apiKey');
   });
@@ -84,7 +84,7 @@ describe('POST /v1/charges: 401', () => {
     });
   }
 
-  it('parses nothing of a stranger’s body', async () => {
+  it('does not parse the body of an unauthenticated request', async () => {
     const answer = await call(api, 'POST', '/v1/charges', { rawBody: '{' });
     assertError(answer, 401, 'invalid_secret_key');
   });

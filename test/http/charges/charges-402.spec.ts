@@ -28,25 +28,25 @@ describe('POST /v1/charges: 402', () => {
     });
   }
 
-  it('says what there is, what it takes, what is missing, and where to top up', async () => {
+  it('states the balance, the required amount, the shortfall, and where to top up', async () => {
     const account = await api.createAccount(0.1);
     assertInsufficient(await charge(api, account, { amount: 0.3 }), 0.1, 0.3);
     assert.equal(await balanceOf(account), 0.1);
   });
 
-  it('refuses a balance that is one micro-dollar short', async () => {
+  it('refuses a charge when the balance is one micro-dollar short', async () => {
     const account = await api.createAccount(0.999999);
     assertInsufficient(await charge(api, account, { amount: 1 }), 0.999999, 1);
     bodyOf(await charge(api, account, { amount: 0.999999 }), 201, ChargeReply);
     assertInsufficient(await charge(api, account, { amount: 0.000001 }), 0, 0.000001);
   });
 
-  it('refuses everything on an empty balance', async () => {
+  it('refuses every charge on an empty balance', async () => {
     const account = await api.createAccount(0);
     assertInsufficient(await charge(api, account), 0, 0.02);
   });
 
-  it('charges a smaller amount after a larger one was refused', async () => {
+  it('makes a smaller charge after a larger one was refused', async () => {
     const account = await api.createAccount(1);
     assertInsufficient(await charge(api, account, { amount: 1.5 }), 1, 1.5);
     assert.equal(bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeReply).balance, 0);
@@ -59,7 +59,7 @@ describe('POST /v1/charges: 402', () => {
     assertInsufficient(await charge(api, account, { tool: 'dear', amount: undefined }), 1, 2);
   });
 
-  it('makes exactly the hundred charges that are covered, of two hundred at once on two processes', async () => {
+  it('makes exactly the hundred covered charges of two hundred at once on two processes', async () => {
     const account = await api.createAccount(1);
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
@@ -68,7 +68,7 @@ describe('POST /v1/charges: 402', () => {
     );
     const made = answers.filter(({ status }) => status === 201);
     assert.equal(made.length, 100);
-    // Each left another balance behind: 0.99, 0.98 and so on down to nothing.
+    // Each left a different balance: $0.99, $0.98 and so on down to $0.00.
     const balances = made.map((answer) => bodyOf(answer, 201, ChargeReply).balance);
     assert.deepEqual(
       balances.toSorted((a, b) => b - a),

@@ -1,4 +1,4 @@
-/** `Idempotency-Key`: it names one charge, of one consumer by one developer, whatever is sent how often. */
+/** `Idempotency-Key`: it names one charge, of one consumer by one developer, for any repeated request. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidFloor, uuidOf, wireId } from '../../../src/domain/ids.ts';
@@ -23,7 +23,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
   const keyed = (key: string, changes: Readonly<Record<string, unknown>> = {}, who = account) =>
     charge(api, who, changes, { 'idempotency-key': key });
 
-  it('gives the same answer again, marked as replayed, and charges once', async () => {
+  it('returns the same answer again, marked as replayed, and charges once', async () => {
     const key = newKey();
     const first = await keyed(key);
     assert.equal(first.headers.get('idempotency-replayed'), null);
@@ -37,7 +37,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     });
   });
 
-  it('honours a key for 60 days', async () => {
+  it('honors a key for 60 days', async () => {
     const key = newKey();
     const id = uuidOf('charge', bodyOf(await keyed(key), 201, ChargeReply).id);
     const old = uuidFloor(Date.now() - 60 * 86_400_000);
@@ -47,7 +47,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     });
   });
 
-  it('is of the same charge when the amount comes as a number and then as a string', async () => {
+  it('treats the amount as a number and as a string as the same charge', async () => {
     const key = newKey();
     const first = await keyed(key, { amount: 0.2 });
     for (const amount of ['0.2', '0.20', '0.200000']) {
@@ -72,7 +72,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     });
   }
 
-  it('refuses a key without the amount when the charge named it, and the other way round', async () => {
+  it('refuses a key without the amount when the charge had one, and the other way round', async () => {
     const body = { name: 'priced', price: 0.02 };
     await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
     const key = newKey();
@@ -80,7 +80,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assertError(await keyed(key, { tool: 'priced' }), 422, 'idempotency_key_reused');
   });
 
-  it('replays a charge at its price although the price has changed since', async () => {
+  it('replays a charge at its price after the price has changed', async () => {
     const developer = await api.createAccount(10);
     const body = { name: 'cheap', price: 0.5 };
     await call(api, 'POST', '/v1/tools', { key: developer.developerKey, body });
@@ -98,7 +98,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assert.deepEqual((await keyed(key, priced, developer)).body, first.body);
   });
 
-  it('is a key of its own for every consumer and every developer', async () => {
+  it('is separate for every consumer and every developer', async () => {
     const key = newKey();
     const other = await api.createAccount(1);
     const pairs = [
@@ -112,7 +112,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assert.equal(ids.size, pairs.length);
   });
 
-  it('stores no refusal: the same key succeeds when the balance covers it', async () => {
+  it('stores no refusal: the same key succeeds once the balance covers it', async () => {
     const poor = await api.createAccount(0.01);
     const key = newKey();
     assert.equal((await keyed(key, {}, poor)).status, 402);
@@ -122,7 +122,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assert.equal(bodyOf(await keyed(key, {}, poor), 201, ChargeReply).balance, 0);
   });
 
-  it('makes one charge of eight at once on two processes, and answers all of them alike', async () => {
+  it('makes one of eight simultaneous charges on two processes, and answers all alike', async () => {
     const key = newKey();
     const lock = new Client({ connectionString: api.databaseUrl });
     await lock.connect();
@@ -151,7 +151,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     }
   });
 
-  it('takes any visible text of 1 to 255 characters, commas and all', async () => {
+  it('accepts any visible text of 1 to 255 characters, including commas', async () => {
     for (const key of ['1', '~', 'a, b', '"quoted"', 'k'.repeat(255)]) {
       bodyOf(await keyed(key), 201, ChargeReply);
     }

@@ -1,4 +1,4 @@
-/** What a caller is told when the database fails under a charge: never more than what is certain. */
+/** Answers when the database fails during a charge: never more than is certain. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ describe('POST /v1/charges when the database fails', () => {
   });
   after(() => api.stop());
 
-  it('answers outcome_unknown when the line breaks while it waits, and the same key resolves it', async () => {
+  it('answers outcome_unknown when the connection breaks meanwhile, and the same key resolves it', async () => {
     const headers = { 'idempotency-key': 'resolve me' };
     const unlock = await lockConsumer();
     const asked = charge(api, account, {}, headers);
@@ -34,7 +34,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(again.headers.get('idempotency-replayed'), null);
   });
 
-  it('never makes a charge whose client has gone before it was sent', async () => {
+  it('never makes a charge whose client disconnected before it was sent', async () => {
     const unlock = await lockConsumer();
     const first = charge(api, account);
     await until(api.waitingBackend);
@@ -52,7 +52,7 @@ describe('POST /v1/charges when the database fails', () => {
         body,
       ].join('\r\n'),
     );
-    // Its tool is noted just before it queues.
+    // Its tool is recorded just before it queues.
     await until(async () => (await countOf('farebox.tools', 'name', 'abandoned')) === 1);
     await call(api, 'GET', '/healthz');
     socket.resetAndDestroy();
@@ -64,7 +64,7 @@ describe('POST /v1/charges when the database fails', () => {
     assert.equal(await countOf('farebox.charges', 'tool', 'abandoned'), 0);
   });
 
-  it('answers service_unavailable while there is no database, and charges when it is back', async () => {
+  it('answers service_unavailable while the database is down, and charges when it is back', async () => {
     await charge(api, account);
     const admin = new Client({ connectionString: adminUrl() });
     await admin.connect();
@@ -86,7 +86,7 @@ describe('POST /v1/charges when the database fails', () => {
           const read = await call(api, 'GET', path, { key: account.consumerKey });
           assertError(read, 503, 'service_unavailable');
         }
-        // Readiness is as of at most a second ago.
+        // Readiness is at most a second old.
         await until(async () => (await call(api, 'GET', '/readyz')).status === 503);
         assert.equal((await call(api, 'GET', '/healthz')).status, 200);
       });
@@ -109,7 +109,7 @@ describe('POST /v1/charges when the database fails', () => {
     return rows[0]?.pid ?? 0;
   }
 
-  /** Holds the consumer's row until the function that it gives is called. */
+  /** Locks the consumer's row until the returned function is called. */
   async function lockConsumer(): Promise<() => Promise<void>> {
     const client = new Client({ connectionString: api.databaseUrl });
     await client.connect();

@@ -1,4 +1,4 @@
-/** Many charges in one request: each answered as if it had been sent alone, in the order of the request. */
+/** Many charges in one request: each is answered as if it had been sent alone, in the order of the request. */
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts';
@@ -62,7 +62,7 @@ describe('POST /v1/charges/batch', () => {
     ...changes,
   });
 
-  it('decides each member in the order of the request, and refuses what does not fit alone', async () => {
+  it('decides members in the order of the request, and refuses each that is not covered', async () => {
     const consumer = await api.createAccount(1);
     const answer = await post(
       [0.6, 0.5, 0.4, 0.000001].map((amount) => member({ apiKey: consumer.consumerKey, amount })),
@@ -83,7 +83,7 @@ describe('POST /v1/charges/batch', () => {
     assertMember(answer, results[1], 'insufficient_balance', undefined, facts);
   });
 
-  it('gives each malformed member its own error, and charges its neighbours', async () => {
+  it('gives each malformed member its own error, and charges the others', async () => {
     const answer = await post([
       member(),
       member({ apiKey: 'x' }),
@@ -113,7 +113,7 @@ describe('POST /v1/charges/batch', () => {
     assert.equal(results.length, 13);
   });
 
-  it('makes a key that is there twice one charge, and marks the second as replayed', async () => {
+  it('makes one charge for a repeated key, and marks the second member as replayed', async () => {
     const same = member({ idempotencyKey: 'twice' });
     const results = resultsOf(await post([same, member(), same]));
     assert.deepEqual(
@@ -141,7 +141,7 @@ describe('POST /v1/charges/batch', () => {
     assertMember(answer, reused, 'idempotency_key_reused');
   });
 
-  it('takes a thousand charges', async () => {
+  it('accepts a thousand charges', async () => {
     const consumer = await api.createAccount(0.5);
     const one = member({ apiKey: consumer.consumerKey, amount: 0.001 });
     const statuses = resultsOf(await post(Array.from({ length: 1_000 }, () => one))).map(
@@ -171,7 +171,7 @@ describe('POST /v1/charges/batch', () => {
     assertError(answer, 400, 'invalid_idempotency_key');
   });
 
-  it('refuses a body of more than a megabyte', async () => {
+  it('refuses a body larger than a megabyte', async () => {
     const large = member({ metadata: { a: 'v'.repeat(500) }, extra: 'x'.repeat(1024 * 1024) });
     const answer = await api.changingNothing(() => post([large]));
     assertError(answer, 413, 'payload_too_large');

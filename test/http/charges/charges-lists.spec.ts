@@ -16,7 +16,7 @@ describe('GET /v1/charges', () => {
   let api: TestApi;
   let developer: TestAccount;
   let consumer: TestAccount;
-  /** Newest first, each of a millisecond of its own. */
+  /** Newest first, each in a different millisecond. */
   const made: Made[] = [];
 
   before(async () => {
@@ -42,7 +42,7 @@ describe('GET /v1/charges', () => {
   const idsOf = async (query: string) => (await list(query)).charges.map(({ id }) => id);
   const ids = (from: number, to: number) => made.slice(from, to).map(({ id }) => id);
 
-  it('lists charges newest first, with everything that was charged', async () => {
+  it('lists charges newest first, with all their fields', async () => {
     const { charges, hasMore, nextCursor } = await list();
     assert.deepEqual(
       charges.map(({ id }) => id),
@@ -62,7 +62,7 @@ describe('GET /v1/charges', () => {
     });
   });
 
-  it('gives a charge by its id just as the list has it, with the receipt of its making', async () => {
+  it('returns a charge by its id as the list does, with its receipt', async () => {
     const [first] = (await list('?limit=1')).charges;
     const answer = await call(api, 'GET', `/v1/charges/${first?.id}`, {
       key: developer.developerKey,
@@ -70,7 +70,7 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(bodyOf(answer, 200, DeveloperChargeReply), first);
   });
 
-  it('shows every charge once on the way through its pages', async () => {
+  it('shows every charge once across its pages', async () => {
     const seen: string[] = [];
     const sizes: number[] = [];
     let query = '?limit=3';
@@ -86,11 +86,11 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(sizes, [3, 3, 1]);
   });
 
-  it('does not offer a page that would be empty', async () => {
+  it('does not offer an empty page', async () => {
     assert.equal((await list('?limit=7')).nextCursor, null);
   });
 
-  it('keeps its pages in place while new charges come', async () => {
+  it('keeps its pages in place while new charges come in', async () => {
     const { nextCursor } = await list('?limit=3');
     const other = await api.createAccount(1);
     bodyOf(
@@ -101,7 +101,7 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(await idsOf(`?limit=100&cursor=${nextCursor}`), ids(3, 7));
   });
 
-  it('filters by tool and by time: from the one instant, to before the other', async () => {
+  it('filters by tool and by time: from an instant, to before another', async () => {
     assert.deepEqual(await idsOf('?tool=late'), ids(0, 2));
     assert.deepEqual(await idsOf('?tool=none'), []);
     const [newest, , third, , , , oldest] = made.map(({ createdAt }) => createdAt);
@@ -126,14 +126,14 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(await idsOf(`?consumerId=${others}&limit=2&cursor=${nextCursor}`), ids(5, 6));
   });
 
-  it('shows a developer nothing of what its consumer was charged by others', async () => {
+  it('hides charges that the consumer paid to other developers', async () => {
     const other = await api.createAccount(1);
     await charge(api, { ...consumer, developerKey: other.developerKey }, { tool: 'elsewhere' });
     const seen = await idsOf(`?consumerId=${consumer.consumerId}`);
     assert.deepEqual(seen, [made[1]?.id, made[3]?.id, made[5]?.id]);
   });
 
-  it('pages through a tool that is rare, whatever lies between', async () => {
+  it('pages through a rare tool, with any charges in between', async () => {
     for (const limit of [1, 2, 4]) {
       const seen: string[] = [];
       let query = `?tool=early&limit=${limit}`;
@@ -147,7 +147,7 @@ describe('GET /v1/charges', () => {
     }
   });
 
-  it('takes times as days, with fractions and with offsets', async () => {
+  it('accepts times as days, with fractions and with offsets', async () => {
     for (const query of [
       '?from=2026-01-31&to=9999-12-31',
       '?from=2024-02-29',

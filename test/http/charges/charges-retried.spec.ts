@@ -1,4 +1,4 @@
-/** Retries of a charge that was made, after everything changed: they get the charge's answer, never a refusal. */
+/** Retries of a successful charge after other changes: they get the charge's answer, never a refusal. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';
@@ -6,7 +6,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
-describe('a retry of a charge that was made', () => {
+describe('a retry of a successful charge', () => {
   let api: TestApi;
   let account: TestAccount;
   let keys = 0;
@@ -52,7 +52,7 @@ describe('a retry of a charge that was made', () => {
     });
   }
 
-  it("gets the charge's answer when the consumer's key was revoked, and charges no more", async () => {
+  it("gets the charge's answer when the consumer's key was revoked, and charges nothing more", async () => {
     const [consumer] = (await createTestAccounts(api.databaseUrl, 1, 10)) as [TestAccount];
     const payer = { ...account, consumerKey: consumer.consumerKey };
     const key = newKey();
@@ -71,7 +71,7 @@ describe('a retry of a charge that was made', () => {
     });
   });
 
-  it('is the same request in whatever order the metadata comes', async () => {
+  it('is the same request with the metadata in any order', async () => {
     const headers = { 'idempotency-key': newKey() };
     const first = await charge(api, account, { metadata: { x: 1, y: 'two' } }, headers);
     const again = await charge(api, account, { metadata: { y: 'two', x: 1 } }, headers);

@@ -28,7 +28,7 @@ describe('exports', () => {
     assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
     return parsed(String(answer.body));
   };
-  it('of charges have what the list has, under every filter of it', async () => {
+  it('of charges contain the same as the list, under each of its filters', async () => {
     const queries = [
       '',
       '?tool=-1',
@@ -56,7 +56,7 @@ describe('exports', () => {
     }
   });
 
-  it('of usage have what the list has, under every filter of it', async () => {
+  it('of usage contain the same as the list, under each of its filters', async () => {
     for (const query of ['', '?tool=-1', '?from=2026-01-01', '?to=2026-01-01']) {
       const list = await call(api, 'GET', `/v1/usage${query}`, { key: consumer.consumerKey });
       const { charges } = bodyOf(list, 200, UsageReply);
@@ -74,7 +74,7 @@ describe('exports', () => {
     }
   });
 
-  it('of earnings have what was charged by each tool, day by day or hour by hour', async () => {
+  it('of earnings contain the charges of each tool, day by day or hour by hour', async () => {
     const key = developer.developerKey;
     await charge(api, developer, { tool: '=cmd', amount: 0.2 });
     const list = await call(api, 'GET', '/v1/charges', { key });
@@ -108,7 +108,7 @@ describe('exports', () => {
     }
   });
 
-  it('have every row once, newest first, though they are read by pages', async () => {
+  it('contain every row once, newest first, though they are read by pages', async () => {
     const payer = await api.createAccount(100);
     const made: string[] = [];
     for (let n = 0; n < 3; n += 1) {
@@ -134,14 +134,14 @@ describe('exports', () => {
     }
   });
 
-  it('show nobody else’s rows', async () => {
+  it('hide the rows of others', async () => {
     const stranger = await api.createAccount(1);
     const query = `?consumerId=${consumer.consumerId}`;
     assert.equal((await csv(`/v1/charges.csv${query}`, stranger.developerKey)).length, 1);
     assert.equal((await csv('/v1/usage.csv', stranger.consumerKey)).length, 1);
   });
 
-  it('refuse a filter that the list refuses, as the list does', async () => {
+  it('refuse the same filters as the list, with the same errors', async () => {
     for (const [path, param, key] of [
       ['/v1/charges.csv?from=yesterday', 'from', developer.developerKey],
       ['/v1/charges.csv?consumerId=x', 'consumerId', developer.developerKey],
@@ -152,7 +152,7 @@ describe('exports', () => {
     }
   });
 
-  it('leave the books and the next charge as they were', async () => {
+  it('change neither the books nor the next charge', async () => {
     await api.changingNothing(() => csv('/v1/charges.csv', developer.developerKey));
     bodyOf(await charge(api, developer), 201, ChargeReply);
   });
@@ -161,7 +161,7 @@ describe('exports', () => {
 const decimal = (dollars: number): string => dollars.toFixed(6);
 const safe = (text: string): string => (/^[=+@-]/.test(text) ? `'${text}` : text);
 
-/** RFC 4180 read by its own grammar. */
+/** Parses RFC 4180 by its own grammar. */
 function parsed(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

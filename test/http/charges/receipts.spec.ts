@@ -1,4 +1,4 @@
-/** Receipts over HTTP: anybody with a key may ask whether one holds; developers get keys to check alone. */
+/** Receipts over HTTP: anyone with a key may verify one; developers get keys to verify offline. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, randomUUID, verify as verifySignature } from 'node:crypto';
 import { verifyPublicReceipt } from '@farebox/client';
@@ -35,7 +35,7 @@ describe('/v1/receipts', () => {
       ReceiptKeysReply,
     ).keys;
 
-  it('says what a receipt says, to whoever holds it', async () => {
+  it('shows what a receipt states, to anyone who has it', async () => {
     const stranger = await api.createAccount(0);
     for (const key of [account.consumerKey, stranger.consumerKey, stranger.developerKey]) {
       const { valid, keyId, charge } = bodyOf(await verify({ receipt }, key), 200, VerifyReply);
@@ -44,7 +44,7 @@ describe('/v1/receipts', () => {
     }
   });
 
-  it('shows nothing of a receipt that does not hold', async () => {
+  it('shows nothing of an invalid receipt', async () => {
     const [algorithm, id, payload, mac] = receipt.split('.') as [string, string, string, string];
     const richer = Buffer.from(payload, 'base64url').toString().replace('20000', '90000');
     const forgeries = [
@@ -75,7 +75,7 @@ describe('/v1/receipts', () => {
     });
   }
 
-  it('gives a developer the key with which its receipts verify offline', async () => {
+  it('gives a developer the key that verifies its receipts offline', async () => {
     const [{ id, key }] = (await keysOf(account)) as [{ id: string; key: string }];
     assert.equal(id, receipt.split('.')[1]);
     const [signed, mac] = [receipt.slice(0, -44), receipt.slice(-43)];
@@ -83,12 +83,12 @@ describe('/v1/receipts', () => {
     assert.equal(mac, expected.digest('base64url'));
   });
 
-  it('gives every developer other keys', async () => {
+  it('gives every developer different keys', async () => {
     const [mine, theirs] = [await keysOf(account), await keysOf(await api.createAccount(0))];
     assert.notEqual(mine[0]?.key, theirs[0]?.key);
   });
 
-  /** As a developer can with the key that it is given: any words that it likes. */
+  /** A developer can sign any text with the key that it is given. */
   async function forge(changes: object): Promise<string> {
     const [{ id, key }] = (await keysOf(account)) as [{ id: string; key: string }];
     const said = JSON.parse(Buffer.from(receipt.split('.')[2] ?? '', 'base64url').toString());
@@ -98,7 +98,7 @@ describe('/v1/receipts', () => {
     return `${signed}.${mac.digest('base64url')}`;
   }
 
-  it('vouches for no charge that is not in the ledger, whoever signed', async () => {
+  it('confirms no charge that is not in the ledger, even with a valid signature', async () => {
     const victim = await api.createAccount(0);
     for (const changes of [
       { id: wireId('charge', randomUUID()), consumerId: victim.consumerId, micros: 999_999e6 },
@@ -126,7 +126,7 @@ describe('/v1/receipts', () => {
     call(api, 'POST', '/v1/receipts/public', { key, body: { receipt: held } });
   const publicKeys = () => call(api, 'GET', '/v1/receipts/public-keys');
 
-  it('signs for the payer, who checks it with the published key and nothing else', async () => {
+  it('signs for the payer, who needs only the published key to verify', async () => {
     const signed = bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt;
     assert.equal(bodyOf(await toPublic(receipt), 200, PublicReceiptReply).receipt, signed);
     assert.equal(bodyOf(await toPublic(signed), 200, PublicReceiptReply).receipt, signed);
@@ -165,7 +165,7 @@ describe('/v1/receipts', () => {
     }
   });
 
-  it('publishes nothing that signs', async () => {
+  it('publishes no key that can sign', async () => {
     const { keys } = bodyOf(await publicKeys(), 200, PublicKeysReply);
     assert.deepEqual(Object.keys(keys[0] ?? {}).toSorted(), [
       'alg',

@@ -1,4 +1,4 @@
-/** What a developer earned within hours and days of UTC, rolled up or not. */
+/** A developer's earnings by UTC hours and days, rolled up or not. */
 import assert from 'node:assert/strict';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -53,14 +53,14 @@ describe('GET /v1/earnings, in time', () => {
   const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsReply);
   const total = async (query: string) => (await earnings(query)).totalEarnings;
 
-  // Before anything is rolled up, and after: nobody can tell.
+  // Before and after everything is rolled up: the result is the same.
   for (const state of ['while all of it is in the tail', 'once it is rolled up']) {
     describe(state, () => {
       before(async () => {
         if (state === 'once it is rolled up') await rollUp(harness.database);
       });
 
-      it('are those from `from` on and before `to`', async () => {
+      it('starts at `from` and ends before `to`', async () => {
         assert.equal(await total('from=2026-03-10'), 27);
         assert.equal(await total('to=2026-03-10'), 1);
         assert.equal(await total('from=2026-03-10&to=2026-03-11'), 14);
@@ -71,7 +71,7 @@ describe('GET /v1/earnings, in time', () => {
         assert.equal(await total('from=2026-03-14'), 0);
       });
 
-      it('name the tools that earned then, and what all of them earned today', async () => {
+      it('includes the tools with earnings in that time, and today’s earnings of all tools', async () => {
         const { byTool, todayEarnings } = await earnings('from=2026-03-10&to=2026-03-10T01:00Z');
         assert.deepEqual(
           new Map(Object.entries(byTool)),
@@ -83,7 +83,7 @@ describe('GET /v1/earnings, in time', () => {
         assert.equal(todayEarnings, 0);
       });
 
-      it('come day by day, days without any too', async () => {
+      it('is returned by day, including days without earnings', async () => {
         const { series, totalEarnings } = await earnings(
           'interval=day&from=2026-03-09&to=2026-03-14',
         );
@@ -100,7 +100,7 @@ describe('GET /v1/earnings, in time', () => {
         assert.equal(totalEarnings, 28);
       });
 
-      it('come hour by hour', async () => {
+      it('is returned by hour', async () => {
         const { series } = await earnings(
           'interval=hour&from=2026-03-09T23:00Z&to=2026-03-10T03:00Z',
         );
@@ -117,14 +117,14 @@ describe('GET /v1/earnings, in time', () => {
     });
   }
 
-  it('come up to the interval that runs, when there is no `to`', async () => {
+  it('ends with the current interval when `to` is missing', async () => {
     const from = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 2 * HOUR_MS).toISOString();
     const { series } = await earnings(`interval=hour&from=${from}`);
     assert.ok(series?.length === 3 || series?.length === 4); // 4: the hour has just ended
     assert.equal(series[0]?.from, from);
   });
 
-  it('are refused for what no sum is kept of, and for what makes no sense', async () => {
+  it('is refused for intervals without sums and for invalid ones', async () => {
     const bad: readonly (readonly [query: string, param: string])[] = [
       ['from=2026-03-10T00:30Z', 'from'],
       ['to=2026-03-10T00:00:00.001Z', 'to'],
@@ -145,7 +145,7 @@ describe('GET /v1/earnings, in time', () => {
     }
   });
 
-  it('are not told to another developer, nor to a consumer', async () => {
+  it('is hidden from other developers and from consumers', async () => {
     const [stranger] = await harness.parties(1);
     const query = '/v1/earnings?interval=day&from=2026-03-09&to=2026-03-14';
     const answer = await call(api, 'GET', query, { key: (stranger as Party).developerKey });

@@ -1,4 +1,4 @@
-/** What a developer earned: in all, today, and with each tool, exact to the micro-dollar at every moment. */
+/** A developer's earnings: in total, today, and by tool, exact to the micro-dollar at every moment. */
 import assert from 'node:assert/strict';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
@@ -26,7 +26,7 @@ describe('GET /v1/earnings', () => {
   const earnings = async ({ developerKey } = developer) =>
     bodyOf(await call(api, 'GET', '/v1/earnings', { key: developerKey }), 200, EarningsReply);
 
-  it('are nothing before the first charge', async () => {
+  it('are zero before the first charge', async () => {
     assert.deepEqual(await earnings(), {
       developerId: developer.developerId,
       totalEarnings: 0,
@@ -35,7 +35,7 @@ describe('GET /v1/earnings', () => {
     });
   });
 
-  it('add up charges of all consumers by tool, and count no refusal', async () => {
+  it('add up charges of all consumers by tool, without refusals', async () => {
     const other = { ...(await api.createAccount(1)), developerKey: developer.developerKey };
     await charge(api, developer, { tool: 'search', amount: 0.1 });
     await charge(api, developer, { tool: 'search', amount: 0.2 });
@@ -46,7 +46,7 @@ describe('GET /v1/earnings', () => {
     assert.deepEqual(byTool, { search: 0.3, read: 0.000001 });
   });
 
-  it('are those of the developer who charged, not of the one who paid', async () => {
+  it('belong to the developer who charged, not to the payer', async () => {
     const consumer = await api.createAccount(1);
     await charge(api, { ...consumer, developerKey: developer.developerKey }, { amount: 1 });
     assert.equal((await earnings(consumer)).totalEarnings, 0);
@@ -59,7 +59,7 @@ describe('GET /v1/earnings', () => {
     assert.equal((await earnings()).totalEarnings, 1);
   });
 
-  it('are of today from midnight UTC on', async () => {
+  it('of today start at midnight UTC', async () => {
     const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
     await chargeAt(midnight, 1);
     await chargeAt(midnight - 1, 10);
@@ -68,7 +68,7 @@ describe('GET /v1/earnings', () => {
     assert.deepEqual([totalEarnings, todayEarnings, byTool], [61, 1, { backdated: 61 }]);
   });
 
-  it('fall by a refund on the day when it is made, which may leave less than nothing', async () => {
+  it('fall by a refund on the day of the refund, if need be below zero', async () => {
     const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
     await chargeAt(midnight - 1, 10);
     const id = `chg_${uuidFloor(midnight - 1).replaceAll('-', '')}`;
@@ -82,7 +82,7 @@ describe('GET /v1/earnings', () => {
     assert.deepEqual([totalEarnings, todayEarnings, byTool], [6, -4, { backdated: 6 }]);
   });
 
-  it('name every tool, whatever it is called', async () => {
+  it('name every tool, with any name', async () => {
     const names = ['__proto__', 'constructor', 'toString', '1', '🦦', 'a "quoted" name'];
     for (const tool of names) await charge(api, developer, { tool, amount: 0.5 });
     const { byTool, totalEarnings } = await earnings();
@@ -93,7 +93,7 @@ describe('GET /v1/earnings', () => {
     assert.equal(totalEarnings, 3);
   });
 
-  /** A charge of the developer to itself, made by the store with an id of that time. */
+  /** A charge of the developer to itself, made in the store with an id of that time. */
   async function chargeAt(timeMs: number, dollars: number): Promise<void> {
     const consumerId = developer.consumerId.slice('cns_'.length);
     const { rows } = await api.sql.query<{ ledger: number; id: string; number: number }>(

@@ -1,4 +1,4 @@
-/** Monthly statements of both roles: they add up, follow on each other, and end where the books are. */
+/** Monthly statements of both roles: they add up, continue each other, and end at the current books. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';
@@ -73,7 +73,7 @@ describe('/v1/statements/:month', () => {
     }
   };
 
-  it('shows a consumer where the month began, what came, what went by tool, and where it ended', async () => {
+  it('shows a consumer the opening balance, credits, charges by tool, and the closing balance', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await credit(consumer, 5_000_000, [monthAt(-2), monthAt(-1) - 1]);
     for (const [timeMs, tool, amount] of [
@@ -132,7 +132,7 @@ describe('/v1/statements/:month', () => {
     });
   });
 
-  it('adds up to the last micro-dollar, month after month, as JSON and as CSV, for both roles', async () => {
+  it('adds up to the micro-dollar, month after month, as JSON and as CSV, for both roles', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyCharge, { maxLength: 25 }),
@@ -146,7 +146,7 @@ describe('/v1/statements/:month', () => {
           }
           if (rollsUp) await rollUp(harness.database);
           let [balance, earnings] = [0, 0];
-          it('names this month in the refusal of another', async () => {
+          it('names the current month when it refuses another', async () => {
             const { body } = await get('2026-13', (await api.createAccount(1)).consumerKey);
             const thisMonth = new Date().toISOString().slice(0, 7);
             const { message } = (body as { error: { message: string } }).error;
@@ -177,7 +177,7 @@ describe('/v1/statements/:month', () => {
     );
   });
 
-  it('counts every charge, though some that are close in time changed places', async () => {
+  it('counts every charge, also when neighbors in time changed places', async () => {
     const [consumer] = (await harness.parties(1)) as [Party];
     await credit(consumer, 1_000_000, [monthAt(-3)]);
     const at = (timeMs: number, amount: number) => ({
@@ -201,7 +201,7 @@ describe('/v1/statements/:month', () => {
     );
   });
 
-  it('is of the month so far while it runs', async () => {
+  it('covers the month so far while the month runs', async () => {
     const account = await api.createAccount(10);
     await charge(api, account, { tool: 'search', amount: 0.5 });
     const spent = await ofConsumer(account, nameAt(0));
@@ -210,13 +210,13 @@ describe('/v1/statements/:month', () => {
     assert.deepEqual([earned.complete, earned.closingEarnings], [false, 0.5]);
   });
 
-  it('is complete from a minute after its end on, when no charge of the month can still be on its way', () => {
+  it('is complete one minute after the month, when no charge of it can still be in flight', () => {
     const month = { fromMs: monthAt(-1), toMs: monthAt(0) };
     assert.equal(isComplete(month, monthAt(0) + 59_999), false);
     assert.equal(isComplete(month, monthAt(0) + 60_000), true);
   });
 
-  it('counts what was given back on the day of the refund, for both', async () => {
+  it('counts a refund on its own day, for both roles', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await credit(consumer, 5_000_000, [monthAt(-1)]);
     await harness.charge([
@@ -268,7 +268,7 @@ describe('/v1/statements/:month', () => {
     assert.deepEqual([earned, closingEarnings], [[], 0]);
   });
 
-  it('shows nothing of anybody else', async () => {
+  it('shows nothing of others', async () => {
     const [owner, stranger] = [await api.createAccount(10), await api.createAccount(0)];
     await charge(api, owner, { tool: 'theirs' });
     const spent = await ofConsumer(stranger, nameAt(0));

@@ -1,4 +1,4 @@
-/** Tools: registered once under their name, priced or not, and listed with what they earned. */
+/** Tools: registered once by name, priced or not, and listed with their revenue. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { ChangedToolReply, ToolReply, ToolsReply } from '../../../src/schemas/tools.ts';
@@ -29,7 +29,7 @@ describe('/v1/tools', () => {
     call(api, 'PATCH', `/v1/tools/${id}`, { key: developerKey, body });
   const change = async (id: string, body: unknown) =>
     bodyOf(await patch(id, body), 200, ChangedToolReply);
-  /** By name alone, so at the tool's price; what it came to, or the code of the refusal. */
+  /** By name alone, so at the tool's price; returns the charged amount, or the code of the refusal. */
   const priceAt = async (server: { readonly url: string }, tool: string) => {
     const { status, body } = await charge(server, account, { tool, amount: undefined });
     return status === 201
@@ -37,7 +37,7 @@ describe('/v1/tools', () => {
       : (body as { error: { code: string } }).error.code;
   };
 
-  it('is not known to be registered when the line to the database breaks meanwhile', async () => {
+  it('reports an unknown outcome when the database connection breaks during a registration', async () => {
     const tool = { name: 'search', description: 'Looks for otters' };
     await api.sql.query('begin');
     await api.sql.query('lock table farebox.tools in share row exclusive mode');
@@ -49,7 +49,7 @@ describe('/v1/tools', () => {
     await register(tool);
   });
 
-  it('registers a tool and answers with what it is', async () => {
+  it('registers a tool and returns it', async () => {
     const { id, createdAt, ...rest } = await register({
       name: 'search',
       description: 'Looks for otters',
@@ -60,13 +60,13 @@ describe('/v1/tools', () => {
     assert.deepEqual(rest, { name: 'search', description: 'Looks for otters', price: 0.02 });
   });
 
-  it('needs neither a description nor a price', async () => {
+  it('requires neither a description nor a price', async () => {
     const { description, price } = await register({ name: 'bare' });
     assert.deepEqual([description, price], ['', null]);
     assert.equal((await register({ name: 'unpriced', price: null })).price, null);
   });
 
-  it('shows one tool by its id, and finds one by its name', async () => {
+  it('returns one tool by its id, and finds one by its name', async () => {
     const { id, ...rest } = await register({ name: 'search', description: 'Otters', price: 0.5 });
     await register({ name: 'search 2' });
     const read = (toolId: string, { developerKey } = account) =>
@@ -90,7 +90,7 @@ describe('/v1/tools', () => {
     }
   });
 
-  it('refuses a name that is registered, and leaves that tool as it was', async () => {
+  it('refuses a registered name, and leaves that tool unchanged', async () => {
     const { id } = await register({ name: 'search', description: 'first', price: 1 });
     const before = await list();
     const again = { name: 'search', description: 'second', price: 2 };
@@ -100,7 +100,7 @@ describe('/v1/tools', () => {
     assert.deepEqual(await list(), before);
   });
 
-  it('takes the price as a decimal string, when registered and when changed', async () => {
+  it('accepts the price as a decimal string, at registration and in a change', async () => {
     const { id, price } = await register({ name: 'by text', price: '0.10' });
     assert.equal(price, 0.1);
     assert.equal((await change(id, { price: '2.000001' })).price, 2.000001);
@@ -108,7 +108,7 @@ describe('/v1/tools', () => {
     assert.equal(await priceAt(api, 'by text'), 2.000001);
   });
 
-  it('registers a name once, however many ask at once', async () => {
+  it('registers a name once, under concurrent requests', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => post({ name: 'raced', price: n + 1 })),
     );
@@ -118,7 +118,7 @@ describe('/v1/tools', () => {
     assert.equal((await list())[0]?.price, bodyOf(winner, 201, ToolReply).price);
   });
 
-  it('keeps the id of a name that was charged before it was registered', async () => {
+  it('keeps the id of a name that was charged before its registration', async () => {
     await charge(api, account, { tool: 'eager', amount: 0.5 });
     const [noted] = await list();
     assert.deepEqual(noted, {
@@ -133,7 +133,7 @@ describe('/v1/tools', () => {
     assertError(await post({ name: 'eager' }), 409, 'tool_exists', undefined, { toolId: noted.id });
   });
 
-  it('lists each tool with its charges and revenue, in the order in which they came', async () => {
+  it('lists each tool with its charges and revenue, in order of creation', async () => {
     await register({ name: 'a', price: 0.1 });
     await register({ name: 'b', price: 0.000001 });
     for (const tool of ['b', 'a', 'b', 'b'])
@@ -152,7 +152,7 @@ describe('/v1/tools', () => {
     );
   });
 
-  it('lists nothing of another developer, though the names are the same', async () => {
+  it('hides the tools of other developers, even with the same names', async () => {
     const other = await api.createAccount(1);
     await register({ name: 'search', price: 1 });
     await charge(api, account);
@@ -168,7 +168,7 @@ describe('/v1/tools', () => {
     );
   });
 
-  it('changes what is sent and leaves the rest as it is', async () => {
+  it('changes the sent fields and leaves the rest', async () => {
     const { id, createdAt } = await register({ name: 'search', description: 'first', price: 1 });
     const was = { id, name: 'search', description: 'first', price: 1, createdAt, archived: false };
     assert.deepEqual(await change(id, {}), was);
@@ -201,7 +201,7 @@ describe('/v1/tools', () => {
     }
   });
 
-  it('keeps an archived tool out of the list, with what it earned, until it is taken back', async () => {
+  it('keeps an archived tool out of the list, with its revenue, until it is unarchived', async () => {
     const { id } = await register({ name: 'old', price: 1 });
     await register({ name: 'new', price: 1 });
     await charge(api, account, { tool: 'old' });
@@ -230,7 +230,7 @@ describe('/v1/tools', () => {
     assert.equal(await priceAt(here, 'old'), 1);
   });
 
-  it('registers a name that was only charged, by changing it', async () => {
+  it('registers a charged name when it is changed', async () => {
     await charge(api, account, { tool: 'typo' });
     const [noted] = await list();
     await change(noted?.id ?? '', { archived: true });
@@ -238,7 +238,7 @@ describe('/v1/tools', () => {
     assertError(await post({ name: 'typo' }), 409, 'tool_exists', undefined, { toolId: noted?.id });
   });
 
-  it('shows a stranger no tool to change', async () => {
+  it('lets other developers change no tool', async () => {
     const { id } = await register({ name: 'search', price: 1 });
     const before = await list();
     const stranger = await api.createAccount(1);
@@ -290,14 +290,14 @@ describe('/v1/tools', () => {
     'n'.repeat(100),
     '🦦'.repeat(100),
   ]) {
-    it(`takes the name ${name.slice(0, 20)}`, async () => {
+    it(`accepts the name ${name.slice(0, 20)}`, async () => {
       assert.equal((await register({ name, price: 1 })).name, name);
       assert.equal((await list())[0]?.name, name);
     });
   }
 
   for (const price of [0.000001, 1_000_000]) {
-    it(`takes the price ${price}`, async () => {
+    it(`accepts the price ${price}`, async () => {
       assert.equal((await register({ name: 'priced', price })).price, price);
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Holds beside charges, refunds and top-ups, against a plain model: any order of them, by several consumers and
- * developers, comes to the same figures wherever they are shown.
+ * Holds beside charges, refunds and top-ups, against a simple model: in any order, by several consumers and
+ * developers, the figures agree everywhere.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -91,7 +91,7 @@ describe('holds beside charges and refunds', function () {
     await api.stop();
   });
 
-  it('come to what a plain model says, in every figure that is shown', async () => {
+  it('agree with a simple model in every figure shown', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyStep, { minLength: 8, maxLength: 40 }), async (steps) => {
         const accounts = await createTestAccounts(api.databaseUrl, ACCOUNTS, 0);
@@ -280,7 +280,7 @@ class Model {
           [charged / 1e6, charges],
         ]),
       ),
-      // A statement counts what was credited and spent: what is reserved has not left the account.
+      // A statement counts credited and spent money: reserved money has not left the account.
       closing: [books.balance(consumerId) / 1e6, earnings / 1e6],
     };
   }

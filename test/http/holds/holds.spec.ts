@@ -28,7 +28,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const NOTHING = `hld_${'0'.repeat(32)}`;
 
-/** There is no worker: holds need none, and one that is overdue stays reserved until a worker sweeps. */
+/** No worker runs: holds need none, and an overdue one stays reserved until a worker sweeps. */
 describe('holds', () => {
   let api: TestApi;
   let account: TestAccount;
@@ -85,7 +85,7 @@ describe('holds', () => {
       assert.equal(refused.status, 402);
     });
 
-    it('expires after as many seconds as were asked for', async () => {
+    it('expires after the requested number of seconds', async () => {
       assert.equal(lifetimeMs(await place(api, account, { expiresIn: 1 })), 1_000);
       assert.equal(lifetimeMs(await place(api, account, { expiresIn: 86_400 })), DAY_MS);
     });
@@ -99,14 +99,14 @@ describe('holds', () => {
       });
     }
 
-    it('reserves the price of the tool when no amount is named', async () => {
+    it('reserves the price of the tool when no amount is given', async () => {
       const body = { name: 'priced', description: '', price: 0.25 };
       await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
       const hold = await place(api, account, { tool: 'priced', amount: undefined });
       assert.equal(hold.amount, 0.25);
     });
 
-    it('refuses what a charge is refused for', async () => {
+    it('refuses the same requests as a charge', async () => {
       await release(api, account, (await place(api, account)).id);
       await api.changingNothing(async () => {
         assertError(await askHold(api, account, { apiKey: 'x' }), 401, 'invalid_api_key', 'apiKey');
@@ -146,7 +146,7 @@ describe('holds', () => {
       }
     });
 
-    it('shows the hold as it is now when the key is sent again', async () => {
+    it('returns the hold in its current state when the key is sent again', async () => {
       const { id } = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldReply);
       await capture(api, account, id, { amount: 0.25 });
       const again = bodyOf(await askHold(api, account, {}, keyed('k')), 201, PlacedHoldReply);
@@ -156,7 +156,7 @@ describe('holds', () => {
       );
     });
 
-    it('has idempotency keys of its own: a charge may have the same', async () => {
+    it('has its own idempotency keys: a charge may use the same one', async () => {
       const { id } = bodyOf(await askHold(api, account, {}, keyed('same')), 201, PlacedHoldReply);
       const charge = await call(api, 'POST', '/v1/charges', {
         key: account.developerKey,
@@ -168,7 +168,7 @@ describe('holds', () => {
       assert.equal(await balance(), 8);
     });
 
-    it('reserves no more than there is, whoever races', async () => {
+    it('reserves no more than the balance, under concurrent requests', async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, n) =>
           askHold(api.processes[n % 2] ?? api, account, { amount: 0.4 }),
@@ -181,7 +181,7 @@ describe('holds', () => {
   });
 
   describe('POST /v1/holds/:id/capture', () => {
-    it('charges everything that is left when no amount is named', async () => {
+    it('charges everything that is left when no amount is given', async () => {
       const { id } = await place(api, account, { amount: 3, metadata: { of: 'the hold' } });
       const answer = await capture(api, account, id, { metadata: { of: 'the charge' } });
       assert.deepEqual(
@@ -213,7 +213,7 @@ describe('holds', () => {
       assert.equal(await balance(), 7);
     });
 
-    it('refuses more than is left, says how much that is, and leaves the hold as it was', async () => {
+    it('refuses more than is left, says how much that is, and leaves the hold unchanged', async () => {
       const { id } = await place(api, account, { amount: 1 });
       await capture(api, account, id, { amount: 0.25, final: false });
       await api.changingNothing(async () => {
@@ -244,7 +244,7 @@ describe('holds', () => {
       assert.equal(await balance(), 5);
     });
 
-    it('refuses an excess that the balance does not cover, and leaves the hold as it was', async () => {
+    it('refuses an excess that the balance does not cover, and leaves the hold unchanged', async () => {
       const { id } = await place(api, account, { amount: 9 });
       await api.changingNothing(async () => {
         const answer = await askCapture(api, account, id, { amount: 11, over: 'overflow' });
@@ -258,7 +258,7 @@ describe('holds', () => {
       assert.equal((await show(api, account, id)).status, 'open');
     });
 
-    it('loses against a release, an earlier capture and the clock', async () => {
+    it('loses to a release, an earlier capture and the expiry', async () => {
       const [released, captured, late] = [
         await place(api, account),
         await place(api, account),
@@ -321,7 +321,7 @@ describe('holds', () => {
   });
 
   describe('POST /v1/holds/:id/release', () => {
-    it('gives back everything, and answers the same when it is repeated', async () => {
+    it('releases everything, and gives the same answer when repeated', async () => {
       const { id } = await place(api, account, { amount: 4 });
       const first = await release(api, account, id);
       assert.deepEqual([first.status, first.captured, first.remaining], ['released', 0, 0]);
@@ -329,7 +329,7 @@ describe('holds', () => {
       assert.equal(await balance(), 10);
     });
 
-    it('gives back what no capture took', async () => {
+    it('releases what no capture took', async () => {
       const { id } = await place(api, account, { amount: 4 });
       await capture(api, account, id, { amount: 1, final: false });
       const { status, captured } = await release(api, account, id);
@@ -351,7 +351,7 @@ describe('holds', () => {
   });
 
   describe('POST /v1/holds/:id/extend', () => {
-    it('counts from now, and never shortens', async () => {
+    it('counts from now, and never brings the expiry forward', async () => {
       const hold = await place(api, account);
       const longer = await extend(api, account, hold.id, 3_600);
       assert.ok(Math.abs(Date.parse(longer.expiresAt) - Date.now() - 60 * MINUTE_MS) < MINUTE_MS);
@@ -393,7 +393,7 @@ describe('holds', () => {
     }
   });
 
-  it('are listed by state, page by page, to their developer and their consumer', async () => {
+  it('are listed by state, page by page, for their developer and their consumer', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 3; n += 1) {
       ids.unshift((await place(api, account, { metadata: { n } })).id);

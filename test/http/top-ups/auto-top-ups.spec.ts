@@ -1,4 +1,4 @@
-/** Automatic top-ups as an owner sets them, a charge brings them about, and a consumer key sees them. */
+/** Automatic top-ups as an owner sets them up, a charge triggers them, and a consumer key sees them. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
@@ -40,7 +40,7 @@ describe('automatic top-ups', () => {
   }
   const ON = ['--threshold', '10', '--amount', '20', '--ceiling', '50'];
 
-  it('are off until the owner sets them, and then come with the charge that leaves too little', async () => {
+  it('are off until the owner sets them up, and then follow a charge that leaves too little', async () => {
     assert.deepEqual(await autoTopUp(), { status: 'off', reason: null });
     bodyOf(await charge(1), 201, ChargeReply);
     assert.deepEqual(await autoTopUp(...ON), {
@@ -59,7 +59,7 @@ describe('automatic top-ups', () => {
     );
   });
 
-  it('come with a charge that is refused, which then succeeds under its key', async () => {
+  it('follow a refused charge, which then succeeds under its key', async () => {
     await autoTopUp(...ON);
     assertError(await charge(30), 402, 'insufficient_balance', undefined, {
       balance: 15,
@@ -71,7 +71,7 @@ describe('automatic top-ups', () => {
     bodyOf(await charge(30), 201, ChargeReply);
   });
 
-  it('stop at their ceiling of the month, and the balance says why', async () => {
+  it('stop at their monthly ceiling, and the balance explains it', async () => {
     await autoTopUp('--threshold', '10', '--amount', '20', '--ceiling', '20');
     await charge(6);
     await until(async () => (await balance()).balance === 29);
@@ -86,7 +86,7 @@ describe('automatic top-ups', () => {
     await until(async () => (await balance()).balance === 28);
   });
 
-  it('end when the owner switches them off', async () => {
+  it('stop when the owner switches them off', async () => {
     await autoTopUp(...ON);
     assert.deepEqual(await autoTopUp('--off'), { status: 'off', reason: null });
     bodyOf(await charge(14), 201, ChargeReply);
@@ -94,14 +94,14 @@ describe('automatic top-ups', () => {
     assert.equal((await topUps()).length, 1);
   });
 
-  it("show a key its own owner's only, and no amounts: every tool server sees the key", async () => {
+  it('show a key only its own account’s, without amounts: every tool server sees the key', async () => {
     await autoTopUp(...ON);
     assert.deepEqual((await balance()).autoTopUp, { status: 'on', reason: null });
     const stranger = await createAccount(stack.env, 1);
     assert.deepEqual((await balance(stranger)).autoTopUp, { status: 'off', reason: null });
   });
 
-  it('are not set by halves, nor to what cannot be taken', async () => {
+  it('are set completely or not at all, and only to valid values', async () => {
     await autoTopUp(...ON);
     const before = await autoTopUp();
     for (const [said, ...args] of [

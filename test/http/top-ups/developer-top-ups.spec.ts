@@ -38,7 +38,7 @@ describe('GET /v1/top-ups', () => {
   const pay = (developer: TestAccount, amount: number, payer = consumer) =>
     charge(api, { ...payer, developerKey: developer.developerKey }, { amount });
 
-  it('splits charges by the order in which money came and went', async () => {
+  it('splits charges first in, first out', async () => {
     const [first, second] = [await topUp(1), await topUp(2)];
     await pay(mine, 0.6);
     await pay(theirs, 0.6);
@@ -64,7 +64,7 @@ describe('GET /v1/top-ups', () => {
     ]);
   });
 
-  it('ends one top-up exactly where the next one begins', async () => {
+  it('ends one top-up exactly where the next one starts', async () => {
     const [first, second] = [await topUp(0.5), await topUp(0.5)];
     await pay(mine, 0.5);
     assert.deepEqual(await charged(mine), [{ id: first, charged: 0.5, charges: 1 }]);
@@ -75,7 +75,7 @@ describe('GET /v1/top-ups', () => {
     ]);
   });
 
-  it('names the consumer, the whole amount, the status and the time of a top-up', async () => {
+  it('shows the consumer, the whole amount, the status and the time of a top-up', async () => {
     const id = await topUp(3);
     await pay(mine, 1);
     const { topUps, hasMore, nextCursor } = await list(mine);
@@ -92,7 +92,7 @@ describe('GET /v1/top-ups', () => {
     assert.deepEqual([hasMore, nextCursor], [false, null]);
   });
 
-  it('lists no top-up of which nothing was spent on the caller’s tools', async () => {
+  it('omits top-ups that paid for none of the caller’s tools', async () => {
     await topUp(1);
     await topUp(1);
     await pay(theirs, 0.5);
@@ -112,7 +112,7 @@ describe('GET /v1/top-ups', () => {
     assert.equal(Math.round(total), 2 * 800_003);
   });
 
-  it('shows every top-up once on the way through its pages, newest first', async () => {
+  it('shows every top-up once across its pages, newest first', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) {
       ids.unshift(await topUp(0.5));
@@ -128,13 +128,13 @@ describe('GET /v1/top-ups', () => {
     assert.deepEqual([first.hasMore, second.hasMore, third.hasMore], [true, true, false]);
   });
 
-  it('refuses a limit that is none, and a cursor of another list', async () => {
+  it('refuses an invalid limit, and a cursor of another list', async () => {
     assertError(await get(mine, '?limit=0'), 400, 'invalid_request', 'limit');
     const cursor = `chg_${'0'.repeat(32)}`;
     assertError(await get(mine, `?cursor=${cursor}`), 400, 'invalid_cursor', 'cursor');
   });
 
-  /** Credits the consumer by hand: a lot like any other. Gives the top-up's id. */
+  /** Credits the consumer by hand: a lot like any other. Returns the top-up's id. */
   async function topUp(dollars: number): Promise<string> {
     const { rows } = await api.sql.query<{ ledger: number; accountId: string; consumerId: string }>(
       `select ledger, id as "accountId", consumer_id as "consumerId"

@@ -1,4 +1,4 @@
-/** The page behind `topUpUrl`: what it does for whoever has the link, and that it does nothing else. */
+/** The page behind `topUpUrl`: what anyone with the link can do, and nothing else. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
@@ -25,7 +25,7 @@ describe('the page of a top-up link', () => {
   const submit = (form: Record<string, string>) =>
     fetch(`${api.url}/top-up`, { method: 'POST', body: new URLSearchParams(form) });
 
-  it('suggests what is missing, rounded up, and shows nothing of the account', async () => {
+  it('suggests the shortfall, rounded up, and shows nothing of the account', async () => {
     const page = await fetch(topUpUrl);
     assert.equal(page.status, 200);
     const text = await page.text();
@@ -36,7 +36,7 @@ describe('the page of a top-up link', () => {
     assert.match(page.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/);
   });
 
-  it('is of no use as a key', async () => {
+  it('cannot be used as a key', async () => {
     const key = new URL(topUpUrl).searchParams.get('link') ?? '';
     assertError(await call(api, 'GET', '/v1/balance', { key }), 401, 'invalid_api_key');
     const headers = { cookie: `farebox_top_up=${key}`, 'x-service-key': key };
@@ -64,7 +64,7 @@ describe('the page of a top-up link', () => {
   });
 
   for (const amount of ['', '0', '4.99', '5.001', '-5', 'NaN', '1e9', 'ten', '9'.repeat(4_000)]) {
-    it(`refuses the amount "${amount.slice(0, 10)}" and says what it takes`, async () => {
+    it(`refuses the amount "${amount.slice(0, 10)}" and explains the limits`, async () => {
       const link = new URL(topUpUrl).searchParams.get('link') ?? '';
       const answer = await submit({ link, amount });
       assert.equal(answer.status, 400);
@@ -72,7 +72,7 @@ describe('the page of a top-up link', () => {
     });
   }
 
-  it('says that nothing was paid when checkout cannot be opened', async () => {
+  it('says that nothing was paid when no checkout can be opened', async () => {
     const link = new URL(topUpUrl).searchParams.get('link') ?? '';
     const answer = await submit({ link, amount: '5', returnUrl: '"><script>alert(1)</script>' });
     assert.equal(answer.status, 503);
@@ -81,7 +81,7 @@ describe('the page of a top-up link', () => {
     assert.ok(!text.includes('<script>'));
   });
 
-  it('takes https pages and pages of this machine as return URLs, and nothing else', async () => {
+  it('accepts https pages and pages on this machine as return URLs, and nothing else', async () => {
     const key = account.developerKey;
     const set = (returnUrl: unknown) =>
       call(api, 'PATCH', '/v1/developer', { key, body: { returnUrl } });
@@ -104,7 +104,7 @@ describe('the page of a top-up link', () => {
   });
 });
 
-/** Runs it under another clock. */
+/** Runs it with another clock. */
 async function atAnotherTime<T>(timeMs: number, work: () => T): Promise<T> {
   const real = Date.now;
   Date.now = () => timeMs;

@@ -1,4 +1,4 @@
-/** Topping up over HTTP: what is taken, what is refused, and what its consumer is shown of it. */
+/** Top-ups over HTTP: accepted and refused requests, and what the consumer sees. */
 import assert from 'node:assert/strict';
 import { readStripeConfig } from '../../../src/config.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
@@ -17,7 +17,7 @@ interface Owner {
   readonly consumerKey: string;
 }
 
-/** Of the hosted checkout, then of the saved card: amounts that are no whole cents within bounds. */
+/** For the hosted checkout, then for the saved card: amounts that are not whole cents within the limits. */
 const REFUSED: readonly (readonly [path: string, amount: unknown])[] = [
   ...[0.005, 5.001, 4.99, 0, -5, 1_000_000, 1e21].map(
     (amount) => ['/v1/checkout', amount] as const,
@@ -48,7 +48,7 @@ describe('top-ups over HTTP', () => {
     call(stack.api, 'GET', path, { key: owner.consumerKey });
   const list = async () => bodyOf(await read('/v1/top-up?limit=100'), 200, TopUpsReply).topUps;
 
-  it('refuse what is not whole cents within bounds, and leave nothing behind', async () => {
+  it('refuse amounts that are not whole cents within limits, and leave nothing behind', async () => {
     const before = await list();
     for (const [path, amount] of REFUSED) {
       assertError(await post(path, amount), 400, 'invalid_amount', 'amount');
@@ -57,7 +57,7 @@ describe('top-ups over HTTP', () => {
     assert.deepEqual(await list(), before);
   });
 
-  it('take an amount as a decimal string, too', async () => {
+  it('accept an amount as a decimal string, too', async () => {
     const checkout = bodyOf(await post('/v1/checkout', '5.50'), 201, CheckoutReply);
     const asked = (await list()).find(({ id }) => id === checkout.topUpId);
     assert.equal(asked?.amount, 5.5);
@@ -70,7 +70,7 @@ describe('top-ups over HTTP', () => {
     );
   });
 
-  it('take money from the saved card and say completed, once for a key', async () => {
+  it('take money from the saved card and report completed, once for a key', async () => {
     const headers = { 'Idempotency-Key': 'direct-1' };
     const first = bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpReply);
     assert.equal(first.status, 'completed');
@@ -107,7 +107,7 @@ describe('top-ups over HTTP', () => {
     await consent('1000');
   });
 
-  it('that the card does not pay name a page that opens a checkout of the amount', async () => {
+  it('that the card declines include a link to a checkout of the amount', async () => {
     const stripe = createStripe(readStripeConfig(stack.env));
     const { data: payments } = await stripe.paymentIntents.list();
     const paid = payments.find(({ status }) => status === 'succeeded');
@@ -133,7 +133,7 @@ describe('top-ups over HTTP', () => {
     assert.deepEqual(await list(), before);
   });
 
-  it('come newest first, page by page', async () => {
+  it('are listed newest first, page by page', async () => {
     const all = await list();
     assert.ok(all.length >= 2);
     const page = bodyOf(await read('/v1/top-up?limit=1'), 200, TopUpsReply);
@@ -146,7 +146,7 @@ describe('top-ups over HTTP', () => {
     assert.deepEqual(next.topUps, all.slice(1, 2));
   });
 
-  it('leave the books whole', async () => {
+  it('leave the books correct', async () => {
     assert.match(await farebox(['doctor'], stack), /^All checks passed/);
   });
 });

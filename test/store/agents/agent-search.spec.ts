@@ -1,4 +1,4 @@
-/** The bounds of a search, and the vocabulary that they rest on. */
+/** The limits of a search, and the vocabulary behind them. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { createTestAccounts } from '../../support/accounts.ts';
@@ -52,24 +52,24 @@ describe('the search for agents', () => {
     return rows[0]?.agents ?? 0;
   };
 
-  it('gives no more candidates than asked for, however many fit, those by name first', async () => {
+  it('returns at most the requested number of candidates, those by name first', async () => {
     const found = await candidates(['otter', 'fish'], 300);
     assert.equal(found.length, 300);
     assert.ok(found.every((id) => Number(id.slice('otter-'.length)) % 10 === 0));
   });
 
-  it('goes on to the next query where the one before fits too few', async () => {
+  it('continues with the next query when one has too few results', async () => {
     assert.equal((await candidates(['otter & walrus'], 300)).length, 0);
     assert.equal((await candidates(['otter & walrus', 'fish'], 300)).length, 300);
   });
 
-  it('reads agents and words by their indexes, and not one after the other', async () => {
+  it('reads agents and words by their indexes, without a sequential scan', async () => {
     const before = await sequentialScans();
     for (const query of ['otter', 'fish', 'otter & fish', 'nothing']) await candidates([query], 10);
     assert.equal(await sequentialScans(), before);
   });
 
-  it('counts the agents that have a word, as they come, change and go', async () => {
+  it('counts the agents that have a word, as they are added, changed and removed', async () => {
     await insert(1, 90, 'walrus');
     assert.equal(await countOf('walrus'), 90);
     await sql.query(`
@@ -87,7 +87,7 @@ describe('the search for agents', () => {
     assert.equal(await countOf('seal'), 3);
   });
 
-  it('counts a common word roughly, however many agents have it', async () => {
+  it('estimates the count of a common word, for any number of agents', async () => {
     for (let n = 1; n <= 2_000; n += 1) await insert(n, n, 'seagull');
     const counted = await countOf('seagul');
     assert.ok(counted > 1_000 && counted < 3_500, `${counted} of 2000`);

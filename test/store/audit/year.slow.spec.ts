@@ -1,6 +1,6 @@
 /**
- * Doctor finds nothing off in what is legal: a year of charges, keys that come again, credits, refunds, disputes,
- * automatic top-ups, months of partitions and rollups. Charges have ids of their time; the rows that PostgreSQL
+ * Doctor finds no fault in correct books: a year of charges, repeated keys, credits, refunds, disputes,
+ * automatic top-ups, months of partitions and roll-ups. Charges have ids of their time; the rows that PostgreSQL
  * dates are moved to it after each step.
  */
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 365;
 const STEPS_A_DAY = 1;
 const RECEIPT_KEY = 1;
-/** Few, so that each comes again and again, within what it is kept for and after. */
+/** Few, so that each recurs, within its retention and after it. */
 const KEYS = Array.from({ length: 6 }, (_, n) => `${n + 1}`.repeat(22));
 
 const countRow = row(Type.Object({ keys: Type.Integer(), months: Type.Integer() }));
@@ -124,14 +124,14 @@ class Year {
     }
   }
 
-  /** As the batcher does it: by both statements, among the charges that a key is looked up in. */
+  /** Like the batcher: by both statements, among the charges of the days in which a key is looked up. */
   async #charge(payer: Payer, nowMs: number): Promise<void> {
     const random = this.#random;
     const key = random.chance(0.5) ? random.pick(KEYS) : null;
     const draft = {
       ...newDraft(payer, random.between(1, 900_000)),
       id: uuidAt(nowMs),
-      // A key is its consumer's own.
+      // A key belongs to its consumer.
       idempotencyHash: key && `${payer.consumerId.replaceAll('-', '').slice(-12)}${key.slice(12)}`,
       fingerprint: key && '0000000001',
     };
@@ -152,7 +152,7 @@ describe('doctor, after a year', () => {
   });
   after(() => ledger?.drop());
 
-  it(`finds nothing off in legal books (SEED=${SEED})`, async function () {
+  it(`finds no fault in correct books (SEED=${SEED})`, async function () {
     this.timeout(120_000);
     const { database, url } = ledger;
     const random = new Random(SEED);
@@ -185,7 +185,7 @@ function uuidAt(timeMs: number): string {
   return uuidFloor(Math.floor(timeMs)).slice(0, 14) + randomUUIDv7().slice(14);
 }
 
-/** What PostgreSQL has just dated is of this instant. */
+/** Rows that PostgreSQL has just dated get this instant. */
 async function redate(database: Database, nowMs: number): Promise<void> {
   const at = sql.fragment`${new Date(nowMs).toISOString()}::timestamptz`;
   await database.query(sql.typeAlias('nothing')`

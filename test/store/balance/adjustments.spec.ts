@@ -1,4 +1,4 @@
-/** Adjustments among refunds, disputes and debt: an adjustment is a credit, or a cut, like any other. */
+/** Adjustments among refunds, disputes and debt: an adjustment is a credit or a cut like any other. */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
@@ -46,7 +46,7 @@ describe('an adjustment', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 600_000, debt: 0 });
   });
 
-  it('moves later lots down, so that what is spent next is paid by the next of them', async () => {
+  it('moves later lots down, so that the next of them pays the next charge', async () => {
     const first = await payer.topUp(1_000_000);
     const second = await payer.topUp(1_000_000);
     assert.ok(await payer.charge(400_000));

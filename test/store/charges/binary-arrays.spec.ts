@@ -1,4 +1,4 @@
-/** Arrays in Postgres' binary format: what went in comes out, whatever is in them. */
+/** Arrays in Postgres' binary format: all values are read back unchanged. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
@@ -39,7 +39,7 @@ describe('arrays in binary', () => {
     values: fc.Arbitrary<T[]>,
     textOf: (value: NonNullable<T>) => string = String,
   ): void {
-    it(`of ${type} by ${encode.name} come out as they went in`, async () => {
+    it(`of ${type} by ${encode.name} are read back unchanged`, async () => {
       await fc.assert(
         fc.asyncProperty(values, async (list) => {
           const { rows } = await client.query<{ list: (string | null)[] }>(
@@ -62,7 +62,7 @@ describe('arrays in binary', () => {
   comeOut('uuid', uuidArray, lists(fc.uuid()));
   comeOut('text', textArray, lists(fc.option(anyText)));
 
-  it('refuse what does not fit its type', () => {
+  it('refuse values outside their type', () => {
     assert.throws(() => int2Array([2 ** 15]), RangeError);
     assert.throws(() => int4Array([2 ** 31]), RangeError);
     assert.throws(() => int8Array([2 ** 64]), RangeError);

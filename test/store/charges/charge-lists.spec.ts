@@ -1,4 +1,4 @@
-/** Lists and sums of charges against the same from all charges, filtered and added up as plainly as can be. */
+/** Lists and sums of charges against the same from all charges, filtered and added up in the simplest way. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
@@ -24,7 +24,7 @@ import { nodesOf, plansOf } from '../query-plans.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** The beginning of an hour, a day and a month. */
+/** The start of an hour, a day and a month. */
 const BEGIN = Date.UTC(2026, 8, 1);
 const TOOLS = ['rare', 'often', '__proto__'];
 
@@ -38,7 +38,7 @@ interface Row {
   readonly amount: number;
 }
 
-/** Around BEGIN, in quarters, so that hours, days and the month are crossed, and two often meet in one. */
+/** Around BEGIN, in quarters, so that hours, days and the month are crossed, and two often coincide. */
 const anyMinute = fc
   .oneof(fc.integer({ min: -360, max: 360 }), fc.integer({ min: -12_000, max: 12_000 }))
   .map((quarters) => quarters / 4);
@@ -84,7 +84,7 @@ describe('lists of charges', () => {
     await ledger.drop();
   });
 
-  /** Of consumers that the accounts do not know, but for their ledger. */
+  /** Consumers that no account has, except for their ledger. */
   const write = async (batches: Infer<typeof anyBatches>): Promise<Consumer[]> => {
     await client.query(`truncate farebox.charges, farebox.earnings, farebox.earnings_tail,
       farebox.attribution_tail, farebox.top_up_earnings`);
@@ -115,7 +115,7 @@ describe('lists of charges', () => {
     return rows;
   };
 
-  it('show what matches, each once and in order, page after page', async () => {
+  it('show all matches, each once and in order, page after page', async () => {
     await fc.assert(
       fc.asyncProperty(anyBatches, anyQueries, async (batches, queries) => {
         const consumers = await write(batches);
@@ -140,7 +140,7 @@ describe('lists of charges', () => {
     );
   });
 
-  it('of a rare tool are found without reading what else is in their hours', async () => {
+  it('of a rare tool are found without reading the other charges of their hours', async () => {
     const hours = Array.from({ length: 12 }, (_, n) => 60 * n);
     const usual = { tool: 'often', consumer: 0, developer: 1, amount: 1 };
     await write(
@@ -191,7 +191,7 @@ describe('lists of charges', () => {
     ['hour', HOUR_MS],
     ['day', DAY_MS],
   ] as const) {
-    it(`add up to what was earned by each tool in each ${interval}, page after page`, async () => {
+    it(`add up to the earnings of each tool in each ${interval}, page after page`, async () => {
       await fc.assert(
         fc.asyncProperty(anyBatches, anyQueries, async (batches, queries) => {
           await write(batches);
@@ -216,7 +216,7 @@ describe('lists of charges', () => {
 
 const idAt = (minute: number): string => uuidFloor(BEGIN + minute * MINUTE_MS);
 
-/** When the hour or day begins that the minute is in. */
+/** The start of the minute's hour or day. */
 function wholeOf(minute: number | undefined, lengthMs: number): number | undefined {
   if (minute === undefined) return undefined;
   return Math.floor((BEGIN + minute * MINUTE_MS) / lengthMs) * lengthMs;

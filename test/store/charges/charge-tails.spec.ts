@@ -1,4 +1,4 @@
-/** What the charge statements write beside charges: what was earned, whose money it was, and when to top up. */
+/** What the charge statements write beside charges: earnings, the payers, and when to top up. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import * as fc from 'fast-check';
@@ -19,7 +19,7 @@ import {
 const HOUR_MS = 3_600_000;
 const BALANCE = 20;
 
-/** Some fit and some do not; a developer, tool and hour come again. */
+/** Some are covered and some are not; developers, tools and hours recur. */
 const anyCharge = fc.record({
   consumer: fc.nat(2),
   amount: fc.integer({ min: 1, max: BALANCE + 2 }),
@@ -40,7 +40,7 @@ describe('the tails of charges', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    // An hour has to be an hour of UTC, whatever the session thinks.
+    // An hour has to be a UTC hour, in any session time zone.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
   });
 
@@ -49,7 +49,7 @@ describe('the tails of charges', () => {
     await ledger.drop();
   });
 
-  it('say the same as the charges do, whatever was charged, refused and replayed', async () => {
+  it('agree with the charges, after any charges, refusals and replays', async () => {
     const anyLoad = fc.array(fc.array(anyCharge, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(anyLoad, async (batches) => {
@@ -69,7 +69,7 @@ describe('the tails of charges', () => {
     );
   });
 
-  it('take one row for what a flush earned by one tool, and one for whose money it was', async () => {
+  it('take one row per flush for a tool’s earnings, and one for the payers', async () => {
     await client.query('truncate farebox.earnings_tail, farebox.attribution_tail');
     const consumers = await newConsumers(client, 3, BALANCE);
     const time = randomUUIDv7().slice(0, 14);
@@ -86,9 +86,9 @@ describe('the tails of charges', () => {
   });
 
   describe('an automatic top-up', () => {
-    it('is asked for once, by the charge that takes the balance below the threshold', async () => {
+    it('is requested once, by the charge that takes the balance below the threshold', async () => {
       const consumer = await withThreshold(10);
-      await post(database, [newDraft(consumer, 10)]); // leaves what the threshold is
+      await post(database, [newDraft(consumer, 10)]); // leaves exactly the threshold
       assert.equal(await notices(consumer), 0);
       await post(database, [newDraft(consumer, 1)]);
       assert.equal(await notices(consumer), 1);
@@ -96,13 +96,13 @@ describe('the tails of charges', () => {
       assert.equal(await notices(consumer), 1);
     });
 
-    it('is asked for by a charge that is refused, however much there is', async () => {
+    it('is requested by a refused charge, at any balance', async () => {
       const consumer = await withThreshold(5);
       await post(database, [newDraft(consumer, 3), newDraft(consumer, 30), newDraft(consumer, 4)]);
       assert.equal(await notices(consumer), 1);
     });
 
-    it('is not asked for by a replay, nor where it is switched off', async () => {
+    it('is not requested by a replay, nor when it is off', async () => {
       const [off] = (await newConsumers(client, 1, BALANCE)) as [Consumer];
       await post(database, [newDraft(off, BALANCE), newDraft(off, 1)]);
       assert.equal(await notices(off), 0);
@@ -115,7 +115,7 @@ describe('the tails of charges', () => {
       assert.equal(await notices(consumer), 0);
     });
 
-    it('is asked for with its charge or not at all', async () => {
+    it('is requested with its charge or not at all', async () => {
       const consumer = await withThreshold(10);
       await assert.rejects(post(database, [newDraft(consumer, 15), newDraft(consumer, 0)]));
       assert.equal(await notices(consumer), 0);

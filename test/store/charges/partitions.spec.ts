@@ -1,4 +1,4 @@
-/** Months of charges: made ahead, without getting in the way of traffic, and read only where they must be. */
+/** Months of charges: created ahead, without disturbing traffic, and read only where necessary. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { uuidFloor } from '../../../src/domain/ids.ts';
@@ -15,7 +15,7 @@ import { newConsumers, newDraft, post, type Consumer } from '../../support/charg
 import { blocksOf, partitionsRead, plansOf } from '../query-plans.ts';
 
 const NOVEMBER = Date.UTC(2026, 10, 21);
-/** Of the first account that there is. */
+/** Of the first account. */
 const DEVELOPER = { developerNumber: 1 };
 
 describe('the partitions of charges', () => {
@@ -47,7 +47,7 @@ describe('the partitions of charges', () => {
   };
   const MONTHS = ['2026_11', '2026_12', '2027_01', '2027_02'];
   const AHEAD = MONTHS.map((month) => `charges_${month}`);
-  /** In the order in which they are made. */
+  /** In the order of creation. */
   const BOTH = MONTHS.flatMap((month) => [`charges_${month}`, `holds_${month}`]);
 
   /** Charges at these times, oldest first. */
@@ -186,7 +186,7 @@ describe('the partitions of charges', () => {
       );
       assert.ok(plan);
       assert.equal(plan['Actual Rows'], 2);
-      // Of a small index one block, of a large one its height: four blocks.
+      // One block of a small index, the height of a large one: four blocks.
       assert.ok(blocksOf(plan) <= 4 * (THREE_YEARS + 1), `${blocksOf(plan)} blocks`);
       const startedAt = performance.now();
       await listConsumerCharges(database, dormant, {}, { limit: 51 });

@@ -1,4 +1,4 @@
-/** How Postgres runs the charge statement: what a charge costs must not grow with the charges there are. */
+/** How Postgres runs the charge statement: the cost of a charge must not grow with the number of charges. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
@@ -51,7 +51,7 @@ describe('the charge statements: their plans', () => {
       ...newKey(),
     });
     const made = keyed();
-    // One consumer in two groups, as the batcher never sends it: what is read is the same.
+    // One consumer in two groups, which the batcher never sends: the reads are the same.
     const asked = () => [{ ...made, id: randomUUIDv7() }, keyed()];
     const [early, late] = [await explainingClient(), await explainingClient()];
     try {
@@ -130,10 +130,10 @@ async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Prom
   return plans;
 }
 
-/** Every read of charges goes through the index of hashes of a month in question, and finds at most one. */
+/** Every read of charges goes through the hash index of a relevant month, and finds at most one. */
 function assertProbes(plans: readonly PlanNode[]): void {
   const reads = plans.flatMap(nodesOf).filter(isReadOfCharges);
-  // A read for each partition, in each of the two functions.
+  // One read for each partition, in each of the two functions.
   assert.ok(reads.length >= 2);
   const months = Object.values(replayWindow()).map(
     (id) => `charges_${new Date(uuidTimeMs(id)).toISOString().slice(0, 7).replace('-', '_')}`,

@@ -1,6 +1,6 @@
 /**
- * The charge statement against a small model in memory: who is charged, refused and replayed, and that
- * the books add up whatever is asked in whatever order by however many at once.
+ * The charge statement against a small model in memory: which charges are made, refused and replayed, and that
+ * the books add up for any requests in any order and concurrency.
  */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
@@ -20,7 +20,7 @@ import {
   type Consumer,
 } from '../../support/charge-drafts.ts';
 
-/** A charge as a property draws it; keys and bodies are few, so that they come again. */
+/** A charge as a property generates it; keys and bodies are few, so that they recur. */
 interface Ask {
   readonly consumer: number;
   readonly amount: number;
@@ -36,14 +36,14 @@ const anyAsk: fc.Arbitrary<Ask> = fc.record({
   key: fc.option(fc.nat(3)),
   body: fc.nat(1),
 });
-/** A statement takes a key at most once: its caller sees to it. */
+/** A statement has a key at most once: its caller ensures it. */
 const anyBatch = fc.uniqueArray(anyAsk, {
   minLength: 1,
   maxLength: 8,
   comparator: (a, b) => a.key !== null && a.key === b.key && a.consumer === b.consumer,
 });
 
-/** What the statement promises, said as simply as it can be said. */
+/** The promise of the statement, in its simplest form. */
 class Model {
   readonly spent = new Map<string, number>();
   readonly #made = new Map<
@@ -243,7 +243,7 @@ describe('post_charges', () => {
 
   /**
    * Balance = credited - spent >= 0; the charges tile [0, spent) without gap or overlap, and each has the
-   * balance that was left after it. Returns what was spent.
+   * balance that was left after it. Returns the spent amount.
    */
   async function assertBooksAddUp(consumer: Consumer, credited: number): Promise<number> {
     const counters = await client.query<{ spent: number }>(
@@ -273,14 +273,14 @@ interface Decided {
   readonly outcome: ChargeOutcome;
 }
 
-/** The same key of the same consumer is the same hash, as charge.ts makes it. */
+/** The same key of the same consumer has the same hash, as in charge.ts. */
 function draftOf(
   consumers: readonly Consumer[],
   { consumer, amount, key, body }: Ask,
 ): ChargeDraft {
   const draft = newDraft(consumers[consumer]!, amount);
   if (key === null) return draft;
-  // Two keys share the part that is looked up, and differ in the part that is compared.
+  // Two keys that share the part for the lookup, and differ in the part for the comparison.
   const hash = draft.consumerId.replaceAll('-', '').slice(-15) + `${key >> 1}00000${key & 1}`;
   // The amount is part of the body, so another amount is another fingerprint.
   return { ...draft, idempotencyHash: hash, fingerprint: `${amount * 2 + body}`.padStart(10, '0') };

@@ -1,6 +1,6 @@
 /**
- * Rollups against plain sums: whatever is charged, credited, moved and rebuilt in whatever order and at the
- * same time, a developer is shown what the charges add up to.
+ * Roll-ups against simple sums: for any charges, credits, moves and rebuilds, in any order and at the
+ * same time, a developer sees the sum of the charges.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -61,7 +61,7 @@ describe('rollups', () => {
   before(async () => {
     testDatabase = await createTestDatabase();
     harness = await openEarningsHarness(testDatabase.url);
-    // A day has to be a day of UTC, whatever the session thinks.
+    // A day has to be a UTC day, in any session time zone.
     const { database } = harness.client;
     await harness.client.query(`alter database ${database} set timezone = 'Asia/Kathmandu'`);
     await harness.close();
@@ -79,7 +79,7 @@ describe('rollups', () => {
     developer: parties[developer] as Party,
   });
 
-  it('and tails show what the charges add up to, whatever happens in whatever order', async () => {
+  it('and tails agree with the charges, after any events in any order', async () => {
     const run = async (act: typeof anyAct extends fc.Arbitrary<infer T> ? T : never) => {
       switch (act.kind) {
         case 'charge':
@@ -115,7 +115,7 @@ describe('rollups', () => {
     );
   });
 
-  it('count a charge once for a top-up that it took two lots of', async () => {
+  it('count a charge once for a top-up when it used two of its lots', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     const first = await harness.topUp(consumer, 10);
     await harness.topUp(consumer, 10);
@@ -140,7 +140,7 @@ describe('rollups', () => {
     await harness.compare([developer], MIDNIGHT);
   });
 
-  it('leave nothing in the tails, and move what is there once', async () => {
+  it('leave the tails empty, and move each row once', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await harness.topUp(consumer, 100);
     await harness.charge([{ consumer, developer, amount: 1 }]);
@@ -150,7 +150,7 @@ describe('rollups', () => {
     await harness.compare([developer], MIDNIGHT);
   });
 
-  it('pass over what another step has in hand, and lose nothing when that one dies', async () => {
+  it('skip rows that another step is moving, and lose nothing when it dies', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await harness.topUp(consumer, 100);
     await harness.charge([{ consumer, developer, amount: 3 }]);
@@ -166,7 +166,7 @@ describe('rollups', () => {
     await harness.compare([developer], MIDNIGHT);
   });
 
-  it('wait while a rebuild is at work, which charges do not', async () => {
+  it('wait during a rebuild, while charges do not', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await harness.topUp(consumer, 100);
     await harness.charge([{ consumer, developer, amount: 3 }]);
@@ -179,7 +179,7 @@ describe('rollups', () => {
     await harness.compare([developer], MIDNIGHT);
   });
 
-  it('take back from top-ups what was paid back, whether it is moved or not', async () => {
+  it('subtract refunds from top-ups, before and after they are moved', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     const who = { developerNumber: developer.developerNumber };
     const shown = async () =>

@@ -1,4 +1,4 @@
-/** What a hold lets go of settles its consumer's debts first; what it has reserved stays its own. */
+/** Money that a hold releases pays its consumer's debts first; reserved money stays reserved. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Database } from '../../../src/store/database.ts';
@@ -35,7 +35,7 @@ describe('holds of consumers with debts', () => {
   const chargeBack = (amount: number) =>
     payer.report(topUp, dispute(processorId('dp'), amount, 'lost'));
 
-  it('keep what they reserve when a dispute takes the balance', async () => {
+  it('keep their reserved money when a dispute takes the balance', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(10_000_000);
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 4_000_000 });
@@ -45,7 +45,7 @@ describe('holds of consumers with debts', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 4_000_000 });
   });
 
-  it('settle the debt when they are released', async () => {
+  it('pay the debt when they are released', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(9_000_000);
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 3_000_000 });
@@ -54,7 +54,7 @@ describe('holds of consumers with debts', () => {
     assert.deepEqual(await payer.money(), { balance: 1_000_000, held: 0, debt: 0 });
   });
 
-  it('settle the debt by what a capture does not need, and say so in the balance', async () => {
+  it('pay the debt with the rest of a capture, and show it in the balance', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(9_000_000);
     const [outcome] = await postEntries(database, [
@@ -65,7 +65,7 @@ describe('holds of consumers with debts', () => {
     assert.deepEqual(await payer.money(), { balance: 500_000, held: 0, debt: 0 });
   });
 
-  it('let a capture overflow into nothing that is owed', async () => {
+  it('do not let a capture overflow into owed money', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(9_000_000);
     const over = capturing(id, { amountMicros: micros(4_000_001), over: 'overflow' });
@@ -78,7 +78,7 @@ describe('holds of consumers with debts', () => {
     });
   });
 
-  it('settle the debt when they expire', async () => {
+  it('pay the debt when they expire', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(9_000_000);
     const client = new Client({ connectionString: ledger.url });
@@ -94,7 +94,7 @@ describe('holds of consumers with debts', () => {
     assert.deepEqual(await expireHolds(database), { holds: 0, hasMore: false });
   });
 
-  it('do not settle the debt of a neighbour in the same batch', async () => {
+  it('do not pay the debt of another consumer in the same batch', async () => {
     const id = await capturable(database, payer, 4_000_000);
     await chargeBack(9_000_000);
     const other = await newPayer(database);

@@ -1,4 +1,4 @@
-/** A hold that leaves too little, or does not fit, asks for an automatic top-up, once, as a charge does. */
+/** A hold that leaves too little, or is not covered, requests an automatic top-up, once, like a charge. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';
@@ -34,23 +34,23 @@ describe('holds of consumers with automatic top-ups', () => {
     (await client.query('select from farebox.outbox where subject_id = $1', [consumer.consumerId]))
       .rowCount;
 
-  it('ask for none while enough is left', async () => {
+  it('request none while enough is left', async () => {
     await place(50);
     assert.equal(await notices(), 0);
   });
 
-  it('ask once for what leaves too little', async () => {
+  it('request one when a hold leaves too little', async () => {
     await place(51);
     await place(1);
     assert.equal(await notices(), 1);
   });
 
-  it('ask for what does not fit', async () => {
+  it('request one for a hold that is not covered', async () => {
     assert.equal((await place(101)).kind, 'insufficient');
     assert.equal(await notices(), 1);
   });
 
-  it('ask for none when they are released', async () => {
+  it('request none when they are released', async () => {
     const placed = await place(40);
     assert.ok(placed.kind === 'done');
     await client.query(

@@ -1,6 +1,6 @@
 /**
- * Captures, releases, extensions and expiries of the same holds, all at once: each hold has one winner, and what it
- * reserved is spent or given back, once. HOLD_RACES says how many; 100,000 take a few minutes.
+ * Captures, releases, extensions and expiries of the same holds, all at once: each hold has one winner, and its
+ * reserved money is spent or released, once. HOLD_RACES sets how many; 100,000 take a few minutes.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -100,7 +100,7 @@ describe('races for holds', function () {
     await settleWave(ids, won);
   }
 
-  /** Alone or in batches, as the requests of one process come. */
+  /** Alone or in batches, like the requests of one process. */
   async function runLane(lane: HoldEntry[], won: Map<string, number>): Promise<void> {
     while (lane.length > 0) {
       const batch = lane.splice(0, random.between(1, 20));
@@ -109,7 +109,7 @@ describe('races for holds', function () {
     }
   }
 
-  /** Those that nobody captured or released in time have expired, and nothing is reserved any more. */
+  /** Holds that nobody captured or released in time have expired, and nothing is reserved any more. */
   async function settleWave(
     ids: readonly string[],
     won: ReadonlyMap<string, number>,
@@ -130,7 +130,7 @@ describe('races for holds', function () {
     assert.equal(reserved.length, 0);
   }
 
-  /** Each at an instant of its own. */
+  /** Each at a different instant. */
   async function expireWithin(ids: readonly string[], ms: number): Promise<void> {
     await client.query('begin');
     await client.query('delete from farebox.hold_expiries');

@@ -1,4 +1,4 @@
-/** Automatic top-ups in the database: asked for once, taken up once, within both ceilings, and off in the end. */
+/** Automatic top-ups in the database: requested once, taken up once, within both ceilings, and finally off. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../../src/domain/money.ts';
@@ -43,7 +43,7 @@ describe('automatic top-ups in the database', () => {
     await ledger.drop();
   });
 
-  it('are asked for once when a charge leaves less than the threshold, by that charge', async () => {
+  it('are requested once, by the charge that leaves less than the threshold', async () => {
     const payer = await newAutoPayer();
     assert.ok(await payer.charge(5 * DOLLAR));
     assert.deepEqual(await notices(payer), []);
@@ -52,14 +52,14 @@ describe('automatic top-ups in the database', () => {
     assert.equal((await notices(payer)).length, 1);
   });
 
-  it('are asked for once when a charge is refused', async () => {
+  it('are requested once when a charge is refused', async () => {
     const payer = await newAutoPayer();
     assert.equal(await payer.charge(16 * DOLLAR), false);
     assert.equal(await payer.charge(16 * DOLLAR), false);
     assert.equal((await notices(payer)).length, 1);
   });
 
-  it('are not asked for before the owner switches them on, nor after he switched them off', async () => {
+  it('are not requested before the owner switches them on, nor after switching them off', async () => {
     const payer = await newAutoPayer();
     await setAutoTopUp(database, payer, null);
     await payer.charge(15 * DOLLAR);
@@ -67,7 +67,7 @@ describe('automatic top-ups in the database', () => {
     assert.equal(await findAutoTopUp(database, payer), null);
   });
 
-  it('make one top-up of a notice, however many take it up at once', async () => {
+  it('turn a notice into one top-up, under concurrent attempts', async () => {
     const payer = await newAutoPayer();
     const [notice] = await ask(payer);
     await Promise.all(Array.from({ length: 8 }, () => takeUpAutoTopUp(database, notice!)));
@@ -81,7 +81,7 @@ describe('automatic top-ups in the database', () => {
     assert.equal(left?.topic, 'top_up');
   });
 
-  it('are under way one at a time, and asked for again once that has ended', async () => {
+  it('run one at a time, and are requested again after the end', async () => {
     const payer = await newAutoPayer();
     const first = await fire(payer);
     await setAutoTopUp(database, payer, SETTINGS);
@@ -92,7 +92,7 @@ describe('automatic top-ups in the database', () => {
     assert.equal((await automatic(payer)).length, 2);
   });
 
-  it('are asked for again by the next charge when the credit did not suffice', async () => {
+  it('are requested again by the next charge when the credit was too small', async () => {
     const payer = await newAutoPayer({ ...SETTINGS, thresholdMicros: asMicros(50 * DOLLAR) });
     const first = await fire(payer, 1);
     await credit(database, first.id);
@@ -100,7 +100,7 @@ describe('automatic top-ups in the database', () => {
     assert.equal((await automatic(payer)).length, 2);
   });
 
-  it('start anew after one that an operator canceled', async () => {
+  it('are requested again after an operator canceled one', async () => {
     const payer = await newAutoPayer();
     const first = await fire(payer);
     await expire(database, first.id);
@@ -108,8 +108,8 @@ describe('automatic top-ups in the database', () => {
     await fire(payer, 1);
   });
 
-  describe('at a ceiling', () => {
-    it("wait for the owner's consent, and are taken up when it is given", async () => {
+  describe('at their ceiling', () => {
+    it("wait for the owner's consent, and start when it is given", async () => {
       const payer = await newAutoPayer();
       await setConsentCeiling(database, payer.consumerId, null);
       await takeUp(await ask(payer));
@@ -122,7 +122,7 @@ describe('automatic top-ups in the database', () => {
       assert.deepEqual(await stateOf(payer), ['on', null]);
     });
 
-    it('wait when the month would take more than the owner set for them', async () => {
+    it('wait when the month would take more than the owner’s limit', async () => {
       const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(30 * DOLLAR) });
       await credit(database, (await fire(payer)).id);
       await takeUp(await ask(payer, 20 * DOLLAR));
@@ -138,7 +138,7 @@ describe('automatic top-ups in the database', () => {
       assert.equal((await automatic(payer)).length, 2);
     });
 
-    it('and direct ones take no more than the owner consented to, twenty at once and again', async () => {
+    it('and direct ones together take no more than the owner consented to, twenty at once and again', async () => {
       const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(1_000 * DOLLAR) });
       await setConsentCeiling(database, payer.consumerId, asMicros(110 * DOLLAR));
       const direct = { ...payer, method: 'direct', amountMicros: asMicros(20 * DOLLAR) } as const;
@@ -153,7 +153,7 @@ describe('automatic top-ups in the database', () => {
   });
 
   describe('after a decline', () => {
-    it('leave the card alone for a while, then twice as long, then turn themselves off', async () => {
+    it('pause, then pause twice as long, then turn themselves off', async () => {
       const payer = await newAutoPayer();
       await fire(payer);
       for (const wait of [HOUR_MS, 2 * HOUR_MS]) {
@@ -179,7 +179,7 @@ describe('automatic top-ups in the database', () => {
       await fire(payer, 1);
     });
 
-    it('count only declines in a row, and each once', async () => {
+    it('count only consecutive declines, and each once', async () => {
       const payer = await newAutoPayer();
       for (const first of [6 * DOLLAR, 20 * DOLLAR]) {
         for (const chargeMicros of [first, 1]) {
@@ -206,7 +206,7 @@ describe('automatic top-ups in the database', () => {
     });
   });
 
-  /** With 15 dollars, and consent to 1,000 a month. */
+  /** With $15.00, and consent to $1,000.00 a month. */
   async function newAutoPayer(settings = SETTINGS): Promise<Payer> {
     const payer = await newPayer(database);
     await payer.topUp(15 * DOLLAR);
@@ -215,7 +215,7 @@ describe('automatic top-ups in the database', () => {
     return payer;
   }
 
-  /** What a charge has written, taken as a relay takes it. */
+  /** The notice of a charge, taken like a relay takes it. */
   async function ask(payer: Payer, chargeMicros = 6 * DOLLAR): Promise<readonly Notice[]> {
     await payer.charge(chargeMicros);
     const asked = await take(payer);
@@ -252,7 +252,7 @@ describe('automatic top-ups in the database', () => {
     return notice?.waitMs ?? 0;
   }
 
-  /** As if the time had passed for which it is put off. */
+  /** As if its delay had passed. */
   async function waitIsOver({ consumerId }: Payer): Promise<void> {
     await database.query(sql.typeAlias('nothing')`
       update farebox.auto_top_ups set not_before = now() where consumer_id = ${consumerId}

@@ -1,4 +1,4 @@
-/** Refunds that an operator asks for: cut when they are asked for, credited again when they fail. */
+/** Refunds that an operator requests: taken from the balance at once, credited again when they fail. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
@@ -32,7 +32,7 @@ describe('a refund', () => {
     await ledger.drop();
   });
 
-  it('takes the unspent part of its top-up, and later lots move down by as much', async () => {
+  it('takes the unspent part of its top-up, and moves later lots down by as much', async () => {
     const [first, second] = [await payer.topUp(10_000_000), await payer.topUp(20_000_000)];
     await payer.charge(4_000_000);
     const { amountMicros } = await requested(first);
@@ -45,7 +45,7 @@ describe('a refund', () => {
     assert.equal(await payer.statusOf(first), 'partially_refunded');
   });
 
-  it('leaves a fraction of a cent where it is, and that can be spent', async () => {
+  it('leaves a fraction of a cent, which can be spent', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.charge(3_333_333);
     assert.equal((await requested(topUp)).amountMicros, 6_660_000);
@@ -53,7 +53,7 @@ describe('a refund', () => {
     assert.equal(await payer.charge(6_667), true);
   });
 
-  it('takes as much as is named, again and again, and not more than is there', async () => {
+  it('takes the given amount, repeatedly, and never more than is left', async () => {
     const topUp = await payer.topUp(10_000_000);
     await requested(topUp, 2_500_000);
     await requested(topUp, 2_500_000);
@@ -77,7 +77,7 @@ describe('a refund', () => {
     assert.equal((await requested(topUp)).amountMicros, 4_000_000);
   });
 
-  it('is refused, and changes nothing, where there is nothing to refund', async () => {
+  it('is refused, and changes nothing, when there is nothing to refund', async () => {
     const [spent, unpaid] = [await payer.topUp(10_000_000), await payer.open(10_000_000)];
     await payer.charge(10_000_000);
     const before = await payer.movements();
@@ -88,7 +88,7 @@ describe('a refund', () => {
     assert.equal(await notices(spent), 0);
   });
 
-  it('is refused for what was booked by hand, and while a dispute is open or lost', async () => {
+  it('is refused for manual credits, and while a dispute is open or lost', async () => {
     const disputed = await payer.topUp(10_000_000);
     const dp = processorId('dp');
     await payer.report(disputed, dispute(dp, 1_000_000));
@@ -100,7 +100,7 @@ describe('a refund', () => {
     assert.deepEqual(await ask(manual), { kind: 'no_payment' });
   });
 
-  it('is written down with the notice that has the processor asked', async () => {
+  it('is recorded with the notice that makes the processor refund', async () => {
     const topUp = await payer.topUp(10_000_000);
     const { refundId } = await requested(topUp, 3_000_000);
     const [waiting] = await listRequestedRefunds(database, topUp);
@@ -108,7 +108,7 @@ describe('a refund', () => {
     assert.equal(await notices(topUp), 1);
   });
 
-  it('that has no outcome after an hour is looked at again, once an hour', async () => {
+  it('without an outcome after an hour is checked again, once an hour', async () => {
     const topUp = await payer.topUp(10_000_000);
     await requested(topUp, 1_000_000);
     await requested(topUp, 2_000_000);
@@ -121,7 +121,7 @@ describe('a refund', () => {
     assert.equal(await notices(topUp), 3);
   });
 
-  it('never pays out twice, however many are asked for at once', async () => {
+  it('never pays out twice, under concurrent requests', async () => {
     const topUp = await payer.topUp(10_000_000);
     const results = await Promise.all([
       ...Array.from({ length: 10 }, () => ask(topUp, 3_000_000)),
@@ -160,7 +160,7 @@ describe('a refund', () => {
     assert.equal(await payer.statusOf(topUp), 'completed');
   });
 
-  it('that was refused, and turns out to be made after all, is taken again', async () => {
+  it('that was refused, and was made after all, is taken again', async () => {
     const topUp = await payer.topUp(10_000_000);
     const { refundId } = await requested(topUp);
     await failRefund(database, topUp, refundId, 'disputed');
@@ -169,7 +169,7 @@ describe('a refund', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 4_000_000 });
   });
 
-  it('that failed settles debts first', async () => {
+  it('that failed pays debts first', async () => {
     const [topUp, disputed] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
     const { refundId } = await requested(topUp);
     await payer.charge(5_000_000);

@@ -1,6 +1,6 @@
 /**
- * Any sequence of credits, charges, refunds and disputes, against a model of a few lines: what is credited, less
- * what is spent and claimed, is the balance, or else the debt; and what is spent stays where it is.
+ * Any sequence of credits, charges, refunds and disputes, against a model of a few lines: credits, less
+ * charges and claims, are the balance, or else the debt; and spent money stays with its top-ups.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -22,12 +22,12 @@ interface Reversal {
   readonly kind: 'refund' | 'dispute';
   readonly amountMicros: Micros;
   readonly refundId?: string;
-  /** Undefined: the processor has not heard of it. */
+  /** Undefined: the processor does not know it yet. */
   processorId?: string;
   status: ReversalStatus;
 }
 
-/** The whole model. */
+/** The complete model. */
 interface Model {
   credited: number;
   spent: number;
@@ -40,7 +40,7 @@ const anyStep = fc.record({
     ...(['topUp', 'charge', 'charge', 'askRefund', 'refuse', 'make', 'failLater'] as const),
     ...(['refundOutside', 'dispute', 'win', 'lose', 'reopen'] as const),
   ),
-  /** Picks one of what there is by then. */
+  /** Picks one of those that exist by then. */
   at: fc.nat(),
   micros: fc.integer({ min: 1, max: 10_000_000 }),
 });
@@ -58,7 +58,7 @@ describe('the money of a consumer', () => {
     await ledger.drop();
   });
 
-  it('is credited less spent less claimed, or owed, whatever is refunded and disputed', async () => {
+  it('is credits less charges less claims, or owed, after any refunds and disputes', async () => {
     const anySteps = fc.array(anyStep, { minLength: 5, maxLength: STEPS_MAX });
     const property = fc.asyncProperty(anySteps, async (steps) => {
       const payer = await newPayer(database);
@@ -182,7 +182,7 @@ function become(reversal: Reversal | undefined, status: ReversalStatus): void {
   if (reversal) reversal.status = status;
 }
 
-/** Which top-ups paid for what was spent up to a position: this must never change. */
+/** The top-ups that paid for everything spent up to a position: this must never change. */
 async function spentLots(payer: Payer, spent: number) {
   const lots = (await payer.lots()).filter(({ from, to }) => from < spent && from < to);
   return lots.map(({ topUpId, from, to }) => ({ topUpId, from, to: Math.min(to, spent) }));

@@ -1,4 +1,4 @@
-/** Disputes, refunds made at the processor, and the debt that is left of them. */
+/** Disputes, refunds made at the processor, and the debt that remains. */
 import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { lockConsumer } from '../../../src/store/balance/consumers.ts';
@@ -31,7 +31,7 @@ describe('a reversal', () => {
     await ledger.drop();
   });
 
-  it('holds what is disputed, of whichever lots, and nothing of it can be spent', async () => {
+  it('holds disputed money, from any lots, and none of it can be spent', async () => {
     const [topUp] = [await payer.topUp(10_000_000), await payer.topUp(5_000_000)];
     await payer.charge(8_000_000);
     await payer.report(topUp, dispute(dp, 6_000_000));
@@ -41,7 +41,7 @@ describe('a reversal', () => {
     assert.equal(await payer.charge(1_000_000), true);
   });
 
-  it('owes what is disputed and spent, and the next credits pay before they can be spent', async () => {
+  it('makes disputed money that was spent a debt, which the next credits pay first', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.charge(9_000_000);
     await payer.report(topUp, dispute(dp, 10_000_000));
@@ -63,7 +63,7 @@ describe('a reversal', () => {
     assert.equal(await payer.statusOf(topUp), 'completed');
   });
 
-  it("takes what it held when the dispute is lost: the top-up's unspent part first", async () => {
+  it("takes the held money when the dispute is lost: the top-up's unspent part first", async () => {
     const [first, second] = [await payer.topUp(5_000_000), await payer.topUp(10_000_000)];
     await payer.report(second, dispute(dp, 12_000_000));
     await payer.charge(3_000_000);
@@ -94,7 +94,7 @@ describe('a reversal', () => {
     ]);
   });
 
-  it('credits again what a lost dispute took, when it is won after all', async () => {
+  it('credits again the amount of a lost dispute that is won after all', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.charge(6_000_000);
     await payer.report(topUp, dispute(dp, 10_000_000, 'lost'));
@@ -104,7 +104,7 @@ describe('a reversal', () => {
     assert.equal((await payer.movements()).at(-1), 'dispute_returned 6000000');
   });
 
-  it('settles debts from an adjustment too', async () => {
+  it('lets an adjustment pay debts too', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.charge(10_000_000);
     await payer.report(topUp, dispute(dp, 10_000_000, 'lost'));
@@ -116,7 +116,7 @@ describe('a reversal', () => {
     assert.deepEqual(await payer.money(), { balance: 2_000_000, held: 0, debt: 0 });
   });
 
-  it("cuts what is unspent of a refund made in the processor's dashboard; the rest is debt", async () => {
+  it("takes the unspent part of a refund made in the processor's dashboard; the rest is debt", async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.charge(7_000_000);
     await payer.report(topUp, refund(re, 10_000_000));
@@ -128,7 +128,7 @@ describe('a reversal', () => {
     assert.equal(await payer.statusOf(topUp), 'completed');
   });
 
-  it('returns to the status before it when the dispute is won: also to that of a refund', async () => {
+  it('restores the earlier status when the dispute is won: also that of a refund', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.report(topUp, refund(re, 3_000_000));
     await payer.report(topUp, refund(re, 3_000_000), dispute(dp, 7_000_000));
@@ -139,7 +139,7 @@ describe('a reversal', () => {
     assert.equal((await payer.money()).balance, 7_000_000);
   });
 
-  it('frees for an open dispute what a refund that failed meanwhile brings back', async () => {
+  it('gives money from a failed refund to an open dispute', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.report(topUp, refund(re, 10_000_000));
     await payer.report(topUp, refund(re, 10_000_000), dispute(dp, 10_000_000));
@@ -155,7 +155,7 @@ describe('a reversal', () => {
     await payer.report(topUp, dispute(dp, 4_000_000), dispute(second, 6_000_000, 'lost'));
     await payer.topUp(5_000_000);
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 5_000_000 });
-    // What the first one gives free goes to the second one before anybody can spend it.
+    // Money released by the first one goes to the second one before anybody can spend it.
     await payer.report(topUp, dispute(dp, 4_000_000, 'won'), dispute(second, 6_000_000, 'lost'));
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 1_000_000 });
     assert.equal(await payer.statusOf(topUp), 'charged_back');
@@ -170,14 +170,14 @@ describe('a reversal', () => {
     assert.deepEqual(await payer.money(), { balance: 1_000_000, held: 0, debt: 0 });
   });
 
-  it('keeps nothing of what claims nothing when it is first seen', async () => {
+  it('stores nothing of one that claims nothing when it is first seen', async () => {
     const topUp = await payer.topUp(10_000_000);
     await payer.report(topUp, dispute(dp, 10_000_000, 'won'), refund(re, 10_000_000, 'failed'));
     assert.deepEqual(await payer.movements(), ['top_up 10000000']);
     assert.equal(await payer.statusOf(topUp), 'completed');
   });
 
-  it('records nothing that was read before what is recorded', async () => {
+  it('ignores an older reading than the recorded one', async () => {
     const topUp = await payer.topUp(10_000_000);
     const version = await getReversalsVersion(database, topUp);
     await payer.report(topUp, dispute(dp, 10_000_000, 'won'));
@@ -186,7 +186,7 @@ describe('a reversal', () => {
     assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
   });
 
-  it('records one of many that were read at the same time', async () => {
+  it('records one of many simultaneous readings', async () => {
     const topUp = await payer.topUp(10_000_000);
     const version = await getReversalsVersion(database, topUp);
     const recorded = await Promise.all(
@@ -198,7 +198,7 @@ describe('a reversal', () => {
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 4_000_000, debt: 0 });
   });
 
-  it('records nothing of a top-up that is not credited', async () => {
+  it('records nothing for a top-up that is not credited', async () => {
     const topUp = await payer.open(10_000_000);
     assert.equal(await recordReversals(database, topUp, 0, [dispute(dp, 10_000_000)]), false);
     await credit(database, topUp);
@@ -206,7 +206,7 @@ describe('a reversal', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
   });
 
-  it('never lets a balance go below zero, whatever is charged meanwhile', async () => {
+  it('never lets a balance fall below zero, under any charges meanwhile', async () => {
     const topUp = await payer.topUp(10_000_000);
     const version = await getReversalsVersion(database, topUp);
     await Promise.all([
@@ -218,7 +218,7 @@ describe('a reversal', () => {
     assert.equal(balance, 0);
   });
 
-  it('throws rather than take from lots what they do not have', async () => {
+  it('throws when lots do not have the money to take', async () => {
     await payer.topUp(10_000_000);
     const before = await payer.lots();
     const cut = database.transaction(async (tx) => {

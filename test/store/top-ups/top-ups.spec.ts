@@ -1,4 +1,4 @@
-/** The rows of top-ups and their credits: what Postgres decides, whoever asks how often at once. */
+/** The rows of top-ups and their credits: Postgres decides, under repeated and concurrent requests. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
@@ -39,7 +39,7 @@ describe('top-ups in the database', () => {
     await ledger.drop();
   });
 
-  it('makes one row for one idempotency key, whoever comes first', async () => {
+  it('creates one row for one idempotency key, under concurrent requests', async () => {
     const consumer = await newConsumer();
     const results = await Promise.all(
       Array.from({ length: 8 }, () => admit(consumer, { idempotencyKey: 'key' })),
@@ -86,7 +86,7 @@ describe('top-ups in the database', () => {
     assert.equal(await withdrawTopUp(database, taken.id), false);
   });
 
-  it('credits once for many calls at once, as a lot that begins where the last one ended', async () => {
+  it('credits once for many simultaneous calls, as a lot that starts where the last one ended', async () => {
     const consumer = await newConsumer();
     const topUps = [await admitted(consumer), await admitted(consumer), await admitted(consumer)];
     const calls = topUps.flatMap(({ id }) => Array.from({ length: 5 }, () => id));
@@ -105,7 +105,7 @@ describe('top-ups in the database', () => {
     }
   });
 
-  it('lets a payment win over failure and expiry, in whatever order they come', async () => {
+  it('lets a payment win over failure and expiry, in any order', async () => {
     const consumer = await newConsumer();
     const failure = { code: 'card_declined', message: 'no' };
     const [late, early] = [await admitted(consumer), await admitted(consumer)];
@@ -120,7 +120,7 @@ describe('top-ups in the database', () => {
     }
   });
 
-  it('books manual credits for a thousand consumers, and one of them again', async () => {
+  it('adds manual credits for a thousand consumers, and again for one of them', async () => {
     const consumers = await newConsumers(1_000);
     const credits = consumers.map((c) => ({ ...c, amountMicros: 3 as Micros }));
     const ids = await database.transaction((tx) => creditManually(tx, credits));
@@ -136,7 +136,7 @@ describe('top-ups in the database', () => {
     assert.deepEqual([newest?.method, newest?.status], ['manual', 'completed']);
   });
 
-  it('books nothing of a batch that names a consumer twice', async () => {
+  it('adds nothing from a batch that names a consumer twice', async () => {
     const consumer = await newConsumer();
     const credit = { ...consumer, amountMicros: 3 as Micros };
     await assert.rejects(database.transaction((tx) => creditManually(tx, [credit, credit])));
@@ -154,7 +154,7 @@ describe('top-ups in the database', () => {
     assert.equal(intent.paymentIntentId, `pi_1_${id}`);
   });
 
-  it('keeps the time at which a session is to expire, while that is far enough away', async () => {
+  it('keeps the expiry time of a session while it is far enough away', async () => {
     const { id } = await admitted(await newConsumer());
     assert.equal((await planSession(database, id, 24 * 60)).sessionExpiresAt, null);
     const first = await planSession(database, id, 30);
@@ -168,7 +168,7 @@ describe('top-ups in the database', () => {
     assert.ok(String(later.sessionExpiresAt) >= String(first.sessionExpiresAt));
   });
 
-  it('counts against the ceiling of a month what is pending or credited, not what ended in nothing', async () => {
+  it('counts pending and credited top-ups against the monthly ceiling, and no others', async () => {
     const consumer = await newConsumer();
     await setConsentCeiling(database, consumer.consumerId, 20_000_000 as Micros);
     const direct = { method: 'direct' as const };
@@ -188,12 +188,12 @@ describe('top-ups in the database', () => {
     await admitted(consumer, direct);
   });
 
-  it('shows a consumer its own top-ups only, newest first, page by page', async () => {
+  it('shows consumers only their own top-ups, newest first, page by page', async () => {
     const [mine, other] = [await newConsumer(), await newConsumer()];
     const made: string[] = [];
     for (let n = 0; n < 3; n += 1) made.push((await admitted(mine)).id);
     await admitted(other);
-    // Ids of one millisecond are in no order.
+    // Ids of one millisecond have no order.
     const ids = made.toSorted().toReversed();
     const first = await listTopUpsOf(database, mine.consumerId, { limit: 2 });
     const rest = await listTopUpsOf(database, mine.consumerId, { limit: 2, beforeId: ids[1] });

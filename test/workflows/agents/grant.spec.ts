@@ -1,4 +1,4 @@
-/** A grant's workflow: it lives as long as the grant, and shows it. The row decides, whatever it does. */
+/** A grant's workflow: it runs and shows the grant as long as it is active. The row decides in every case. */
 import assert from 'node:assert/strict';
 import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
@@ -40,7 +40,7 @@ describe('the workflow of a grant', () => {
     assert.deepEqual(view, { status: 'active', uses: 0 });
   });
 
-  it('writes down that the grant has expired when it has', async () => {
+  it('records that the grant has expired when it has', async () => {
     const { id } = await harness.grant('echo', { expiresAt: inMs(1_500) });
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     assert.equal(await storedStatus(id), 'active');
@@ -71,7 +71,7 @@ describe('the workflow of a grant', () => {
     assert.deepEqual([now, uses], ['used', 2]);
   });
 
-  it('is not needed for the grant to hold or to end', async () => {
+  it('is not needed for the grant to be valid or to end', async () => {
     const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(3_000) });
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
     await harness.workflow('grant', id).terminate();

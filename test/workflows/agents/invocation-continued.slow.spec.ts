@@ -1,4 +1,4 @@
-/** An invocation outlives any length of history: a run goes on as a new one, and loses nothing. */
+/** An invocation outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
 import { echo } from '../../support/agents.ts';
 import { until } from '../../support/stack.ts';
@@ -22,7 +22,7 @@ describe('an invocation with a long history', () => {
     await temporal?.stop();
   });
 
-  it('goes on calling with the same key, and counts every attempt', async () => {
+  it('keeps calling with the same key, and counts every attempt', async () => {
     let isUp = false;
     const agent = await harness.agent('long-gone', (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
@@ -31,7 +31,7 @@ describe('an invocation with a long history', () => {
     const handle = harness.workflow('invocation', id);
     const first = (await handle.describe()).runId;
     const events = async () => (await handle.fetchHistory()).events?.length ?? 0;
-    // Rather than wait for the intervals to pass.
+    // In place of waiting for the intervals.
     while ((await handle.describe()).runId === first && (await events()) < HISTORY_EVENTS_MAX) {
       await handle.executeUpdate('retry');
     }

@@ -22,14 +22,14 @@ describe('many invocations', () => {
   const invoke = (agentId: string, grantId: string, payload: object) =>
     harness.post('/invoke', { targetAgentId: agentId, grantId, capability: 'c', payload });
 
-  it('at once, two hundred by one session, are each done once', async () => {
+  it('of one session, two hundred at once, are each done once', async () => {
     const agent = await harness.agent('popular');
     const grantId = await grantSession('popular');
     const startedAt = performance.now();
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) => invoke('popular', grantId, { n })),
     );
-    // Two seconds on a quiet machine; here so much that others may use it.
+    // Two seconds on a quiet machine; more here, for a busy one.
     assert.ok(performance.now() - startedAt < 10_000);
     const ids = answers.map((answer) => {
       assert.ok(answer.status === 200 || answer.status === 202, JSON.stringify(answer.body));
@@ -45,7 +45,7 @@ describe('many invocations', () => {
     assert.equal((await harness.grantNow(grantId)).uses, 200);
   }).timeout(240_000);
 
-  it('of agents that hang hold up neither other agents nor top-ups', async () => {
+  it('of agents that hang delay neither other agents nor top-ups', async () => {
     const hanging = await harness.agent('hanging', () => {});
     await harness.agent('quick');
     const grantId = await grantSession('hanging');

@@ -1,4 +1,4 @@
-/** Whatever is away or dies on the way: an invocation that was taken ends, and its agent acts on it once. */
+/** Outages and deaths: an accepted invocation ends, and its agent acts on it once. */
 import assert from 'node:assert/strict';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
@@ -35,7 +35,7 @@ describe('invocations and deaths', () => {
     }
   });
 
-  it('wait while there is no worker, and go on when there is one', async () => {
+  it('wait while no worker runs, and continue when one does', async () => {
     const agent = await harness.agent('waiting');
     const { id, status } = await harness.invoke('waiting');
     assert.equal(status, 'pending');
@@ -78,8 +78,8 @@ describe('invocations and deaths', () => {
   });
 });
 
-describe('invocations and their time', () => {
-  it('are given up when it is over, with what the last attempt met', async () => {
+describe('invocations at their deadline', () => {
+  it('fail, with the last attempt’s error', async () => {
     const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
     try {
       await harness.agent('never', (_, response) => void response.writeHead(502).end());
@@ -107,7 +107,7 @@ describe('invocations while Temporal is away', () => {
     await temporal.remove();
   });
 
-  it('are taken like grants, and all go on when it is back', async () => {
+  it('are accepted like grants, and all continue when it is back', async () => {
     const agent = await harness.agent('patient');
     const before = await harness.grant('patient');
     await until(() => harness.isFound('grant', before.id, 'ExecutionStatus = "Running"'));

@@ -1,4 +1,4 @@
-/** An invocation's workflow: the agent is called until it answers, and what came of it is kept and shown. */
+/** An invocation's workflow: the agent is called until it answers, and the result is kept and shown. */
 import assert from 'node:assert/strict';
 import { createHmac, hash } from 'node:crypto';
 import { Farebox } from '@farebox/client';
@@ -39,7 +39,7 @@ describe('an invocation', () => {
     return bodyOf(await harness.get(`/receipts/${id}`), 200, InvocationReceiptReply);
   }
 
-  it('is answered with what the agent answers, within the request', async () => {
+  it('returns the agent’s answer, within the request', async () => {
     const agent = await harness.agent('echo');
     // On a busy machine the first may take longer than a request waits.
     const { id, grantId, createdAt, completedAt, ...rest } = await until(async () => {
@@ -60,7 +60,7 @@ describe('an invocation', () => {
     assert.equal((await harness.grantNow(grantId)).status, 'used');
   });
 
-  it('gives the same answer to the same idempotency key, and calls the agent once', async () => {
+  it('returns the same answer for the same idempotency key, and calls the agent once', async () => {
     const agent = await harness.agent('keyed');
     const { id: grantId } = await harness.grant('keyed');
     const body = { targetAgentId: 'keyed', grantId, capability: 'c', payload: {} };
@@ -85,7 +85,7 @@ describe('an invocation', () => {
     assert.equal((await harness.ended(id)).status, 'succeeded');
   });
 
-  it('survives an agent that is down, whose last error is shown until it is back', async () => {
+  it('survives an outage of its agent, and shows the last error until the agent is back', async () => {
     const agent = await harness.agent('down');
     await agent.stop();
     const { id } = await harness.invoke('down');
@@ -107,14 +107,14 @@ describe('an invocation', () => {
     assert.deepEqual([...back.effects], [id]);
   });
 
-  it('is stuck after five failures, in a saved query’s sight, and an operator can try now', async () => {
+  it('is stuck after five failures, found by a saved query, and an operator can retry it now', async () => {
     let isUp = false;
     await harness.agent('stuck', (seen, response, count) =>
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
     );
     const { id } = await harness.invoke('stuck');
     const handle = harness.workflow('invocation', id);
-    // Rather than wait for the intervals to pass.
+    // In place of waiting for the intervals.
     await until(async () => {
       await handle.executeUpdate('retry');
       return (await progressOf(id)).stuck;
@@ -132,7 +132,7 @@ describe('an invocation', () => {
     );
   });
 
-  it('is tried again after an agent that hung', async () => {
+  it('is retried after its agent hung', async () => {
     const agent = await harness.agent('hung', (seen, response, count) =>
       count === 1 ? undefined : echo(seen, response, count),
     );
@@ -142,7 +142,7 @@ describe('an invocation', () => {
     assert.deepEqual([...agent.effects], [id]);
   });
 
-  it('waits for as long as a busy agent says', async () => {
+  it('waits as long as a busy agent asks', async () => {
     const seenAt: number[] = [];
     await harness.agent('busy', (seen, response, count) => {
       seenAt.push(performance.now());
@@ -162,7 +162,7 @@ describe('an invocation', () => {
       ['an answer of more than a megabyte', 200, `"${'x'.repeat(1_000_000)}"`, 'answer_too_large'],
     ];
   for (const [n, [what, status, body, code]] of failures.entries()) {
-    it(`fails at once on ${what}, and is not tried again`, async () => {
+    it(`fails at once on ${what}, and is not retried`, async () => {
       const agent = await harness.agent(`failing-${n}`, (_, response) => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(body);
       });
@@ -172,7 +172,7 @@ describe('an invocation', () => {
         ['failed', code, 1, false],
       );
       if (status === 422) assert.match(failed.error?.message ?? '', /422.*no such language/);
-      // Nobody's words but ours are in what Temporal keeps.
+      // Temporal keeps only our own words.
       const result = await harness.workflow('invocation', id).result();
       assert.doesNotMatch(JSON.stringify(result), /language|Hello|xxx/);
       assert.equal(agent.calls.length, 1);
@@ -186,7 +186,7 @@ describe('an invocation', () => {
     assert.deepEqual(agent.calls, []);
   });
 
-  it('ends as failed when an operator cancels it by Temporal’s own means', async () => {
+  it('fails when an operator cancels it by Temporal’s own means', async () => {
     await harness.agent('away', (_, response) => void response.writeHead(500).end());
     const { id } = await harness.invoke('away');
     await harness.workflow('invocation', id).cancel();
@@ -210,7 +210,7 @@ describe('an invocation', () => {
   });
 
   describe('has a receipt', () => {
-    it('of what was asked and answered, which holds', async () => {
+    it('of the request and the answer, which is valid', async () => {
       await harness.agent('receipted');
       const invocation = await harness.outcomeOf('receipted', { text: 'Hello', to: 'fr' });
       const { receipt, invocationId, ...said } = await receiptOf(invocation);
@@ -245,7 +245,7 @@ describe('an invocation', () => {
       });
     });
 
-    it('when it failed, too', async () => {
+    it('also when it failed', async () => {
       await harness.agent('refusing', (_, response) => sendJson(response, 'no', 400));
       const { receipt, status, resultSha256 } = await receiptOf(
         await harness.outcomeOf('refusing'),
@@ -254,7 +254,7 @@ describe('an invocation', () => {
       assert.equal((await verify(receipt)).invocation?.status, 'failed');
     });
 
-    it('that does not hold when its developer signs what never was', async () => {
+    it('that is invalid when its developer signs something that never happened', async () => {
       await harness.agent('boasted');
       const { receipt } = await receiptOf(await harness.outcomeOf('boasted'));
       const { developerKey: key } = harness.account;
@@ -275,7 +275,7 @@ describe('an invocation', () => {
       }
     });
 
-    it('that does not hold with a changed character', async () => {
+    it('that is invalid with a changed character', async () => {
       await harness.agent('forged');
       const { receipt } = await receiptOf(await harness.outcomeOf('forged'));
       for (const index of [12, 14, 100, 400, receipt.length - 5]) {

@@ -1,6 +1,6 @@
 /**
- * The nine legacy endpoints, one after the other as a caller uses them, with no more in each request than the
- * specification shows (section 4.4).
+ * The nine legacy endpoints, one after the other as a caller uses them, with only the fields in each request that
+ * the specification shows (section 4.4).
  */
 import assert from 'node:assert/strict';
 import { AgentReply, IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';
@@ -23,7 +23,7 @@ describe('the legacy endpoints', () => {
     await harness.close();
   });
 
-  it('take an agent from its registration to the receipt of what it did', async () => {
+  it('lead from an agent’s registration to the receipt of an invocation', async () => {
     const passport = { id: 'agent_bob', name: 'Bob Translates', protocol: 'http' };
     const registered = await harness.post('/register', { ...passport, endpoint: agent.url });
     assert.equal(bodyOf(registered, 201, AgentReply).id, 'agent_bob');
@@ -57,7 +57,7 @@ describe('the legacy endpoints', () => {
     assert.equal((await harness.grantNow(grant.id)).status, 'used');
   });
 
-  it('revoke a grant, which then invokes nothing', async () => {
+  it('revoke a grant, which then allows no invocation', async () => {
     const { id: grantId } = await harness.grant('agent_bob');
     const calls = agent.calls.length;
     const revoked = bodyOf(await harness.post(`/grant/${grantId}/revoke`), 200, GrantReply);

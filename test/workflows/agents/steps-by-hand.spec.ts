@@ -1,11 +1,11 @@
-/** The steps of grants and invocations, started by hand: the rows decide, whoever asks. */
+/** The steps of grants and invocations, started by hand: the rows decide, for any caller. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { agentTaskQueue } from '../../../src/domain/invocation.ts';
 import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
-describe('a step of an invocation that somebody starts by hand', function () {
+describe('a step of an invocation that is started by hand', function () {
   this.timeout(120_000);
   let harness: AgentHarness;
 
@@ -34,7 +34,7 @@ describe('a step of an invocation that somebody starts by hand', function () {
       );
   }
 
-  it('ends none whose time is not over, nor for a reason that there is not', async () => {
+  it('ends no invocation before its deadline, nor for an unknown reason', async () => {
     const agent = await harness.agent('slow', (_, response) => void response.writeHead(503).end());
     const { id } = await harness.invoke('slow');
     await until(() => agent.calls.length > 0);
@@ -46,7 +46,7 @@ describe('a step of an invocation that somebody starts by hand', function () {
     await harness.ended(id);
   });
 
-  it('calls the agent of one that has ended no more, and changes nothing of it', async () => {
+  it('does not call the agent after the end, and changes nothing', async () => {
     const agent = await harness.agent('done');
     const ended = await harness.outcomeOf('done');
     const calls = agent.calls.length;
@@ -57,7 +57,7 @@ describe('a step of an invocation that somebody starts by hand', function () {
     assert.deepEqual(await harness.invocationNow(ended.id), ended);
   });
 
-  it('neither uses a grant nor gives it back, nor lets it expire early', async () => {
+  it('neither uses a grant nor returns it, nor lets it expire early', async () => {
     await harness.agent('granted');
     const active = await harness.grant('granted');
     const { grantId } = await harness.outcomeOf('granted');

@@ -1,6 +1,6 @@
 /**
- * The schedule that rolls up earnings, under traffic on two API processes and with two workers: what is shown is
- * what the charges add up to, while it runs, when workers are killed at any step, and after days without them.
+ * The schedule that rolls up earnings, under traffic on two API processes and with two workers: figures agree
+ * with the charges while it runs, when workers are killed at any step, and after days without them.
  */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
@@ -34,7 +34,7 @@ describe('the schedule that rolls up earnings', () => {
   const random = new Random(SEED);
   let stack: Stack;
   let harness: EarningsHarness;
-  /** Outside of the transactions that hold a step: these see one state of what waits. */
+  /** Outside the transactions that hold a step: these see one state of what waits. */
   let watcher: Client;
   let temporal: TemporalClient;
   let apis: readonly Server[];
@@ -65,7 +65,7 @@ describe('the schedule that rolls up earnings', () => {
   const schedule = () =>
     temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'rollUpEarnings'));
 
-  /** Charges of anybody, of any developer and tool, by any process, as quickly as they are answered. */
+  /** Charges of random consumers, developers and tools, on either process, as quickly as they are answered. */
   async function traffic(count: number): Promise<void> {
     for (let made = 0; made < count; made += 1) {
       const payer = { ...random.pick(parties), developerKey: random.pick(parties).developerKey };
@@ -101,7 +101,7 @@ describe('the schedule that rolls up earnings', () => {
     }
   }
 
-  it(`shows what the charges add up to at every moment, and empties the tails (SEED=${SEED})`, async () => {
+  it(`agrees with the charges at every moment, and empties the tails (SEED=${SEED})`, async () => {
     const over: true[] = [];
     const calling = Array.from({ length: 4 }, async () => {
       await traffic(60);
@@ -116,7 +116,7 @@ describe('the schedule that rolls up earnings', () => {
     await proveBooks(stack.env, { processor: false });
   });
 
-  /** What holds a step at a point of it, from outside. */
+  /** A lock from outside that holds a step at one point. */
   const POINTS = {
     'before it takes anything': 'lock table farebox.earnings_tail in exclusive mode',
     'while it adds earnings': 'select from farebox.earnings for update',
@@ -138,7 +138,7 @@ describe('the schedule that rolls up earnings', () => {
     });
   }
 
-  it('moves everything once when the workers are killed as soon as it has committed', async () => {
+  it('moves everything once when the workers are killed right after the commit', async () => {
     await schedule().pause();
     await traffic(20);
     await schedule().trigger();
@@ -171,11 +171,11 @@ describe('the schedule that rolls up earnings', () => {
     return rows[0]?.count ?? 0;
   }
 
-  it('catches up with days in runs of short history', async () => {
+  it('catches up with days of charges in runs of short history', async () => {
     const { client } = temporal;
     await emptied();
     await schedule().pause();
-    // Others would help: the API processes, as where there is no worker, and runs whose worker was killed.
+    // Others would help: the API processes, as without a worker, and runs whose worker was killed.
     await Promise.all(apis.map((api) => api.stop()));
     const running = 'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"';
     const stillRunning = () => client.workflow.count(running);
@@ -184,7 +184,7 @@ describe('the schedule that rolls up earnings', () => {
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
     const [developer] = parties as [Party, ...Party[]];
-    // What five days leave at a row a second, each of them paid back right after: nothing in all.
+    // Five days at a row a second, each refunded right away: zero in total.
     await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
        select 0, $1, date_bin('1 minute', now() - n * interval '2 seconds', 'epoch'), 'search',

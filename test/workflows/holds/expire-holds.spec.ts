@@ -1,4 +1,4 @@
-/** Holds that nobody comes back to: their workers sweep them, and a schedule is the net under the workers. */
+/** Abandoned holds: the workers sweep them, and a schedule is the fallback. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../../src/config.ts';
@@ -74,7 +74,7 @@ describe('the sweep of expired holds', function () {
       return found.open === 0 && found.reserved === 0;
     });
 
-  it('gives back within seconds what they reserve, by however many workers', async () => {
+  it('returns reserved money within seconds, with any number of workers', async () => {
     await placeMany();
     assert.deepEqual(await open(), { open: 100, reserved: 300 });
     await nothingReserved();
@@ -83,7 +83,7 @@ describe('the sweep of expired holds', function () {
     await proveHolds(database);
   });
 
-  it('gives back everything once when the workers are killed while they sweep', async () => {
+  it('returns everything once when the workers are killed during the sweep', async () => {
     await placeMany();
     await client.query('begin');
     await client.query('select from farebox.consumers for update');
@@ -98,7 +98,7 @@ describe('the sweep of expired holds', function () {
     await proveHolds(database);
   });
 
-  it('is done by the schedule too', async () => {
+  it('is run by the schedule too', async () => {
     const handle = temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'expireHolds'));
     await until(() => handle.describe().catch(() => undefined), { timeoutMs: 30_000 });
     const { spec } = await handle.describe();

@@ -1,4 +1,4 @@
-/** Reconciliation: what no webhook ever told is found by walking the processor's books, and mended or shown. */
+/** Reconciliation: events without a webhook are found in the processor's books, and repaired or listed. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
@@ -34,8 +34,11 @@ describe('reconciliation', () => {
   let consumer: Consumer;
 
   before(async () => {
-    // The processor tells nothing, as if it had never made an event, and no workflow asks by itself.
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    // The processor sends no webhooks, and no workflow asks by itself.
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      RECONCILE_REVIEW_MS: '300,1000,3000,15000',
+    });
     worker = await harness.startWorker();
     await harness.control('webhooks', { mode: 'drop' });
   });
@@ -48,7 +51,7 @@ describe('reconciliation', () => {
 
   const reconcile = () => reconcileNow(harness.temporal, AbortSignal.timeout(110_000));
 
-  /** Kind, and dollars there and here. */
+  /** Kind, and the amounts there and here in dollars. */
   async function differencesOf(topUp: Pick<TopUp, 'id'>) {
     const all = await listDifferences(harness.database);
     return all
@@ -66,7 +69,7 @@ describe('reconciliation', () => {
     `);
   }
 
-  /** A payment that was made at the processor without us. */
+  /** A payment that was made at the processor without Farebox. */
   function payElsewhere(
     cents: number,
     metadata: Stripe.MetadataParam,
@@ -81,7 +84,7 @@ describe('reconciliation', () => {
     });
   }
 
-  it('credits a paid checkout of which nobody was ever told, once', async () => {
+  it('credits a paid checkout without any webhook, once', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
     const { nudged, differing } = await reconcile();
@@ -91,7 +94,7 @@ describe('reconciliation', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('credits one whose workflow was terminated', async () => {
+  it('credits a top-up whose workflow was terminated', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.workflow(topUp.id).terminate('to see who mends it');
     await harness.pay(topUp.sessionUrl);
@@ -101,7 +104,7 @@ describe('reconciliation', () => {
   });
 
   for (const status of ['expired', 'failed'] as const) {
-    it(`credits one that had ${status}, and was paid`, async () => {
+    it(`credits a paid top-up that had ${status}`, async () => {
       const topUp = await harness.checkout(consumer, 25);
       await harness.workflow(topUp.id).terminate();
       await change(
@@ -114,7 +117,7 @@ describe('reconciliation', () => {
     });
   }
 
-  it('ends one whose workflow was terminated and that nobody can pay any more', async () => {
+  it('ends a top-up whose workflow was terminated and that can no longer be paid', async () => {
     const checkout = await harness.checkout(consumer, 25);
     const direct = await harness.checkout(consumer, 30);
     for (const topUp of [checkout, direct]) {
@@ -140,7 +143,7 @@ describe('reconciliation', () => {
     assert.equal((await harness.topUp(topUp.id)).status, 'pending');
   });
 
-  it('shows a payment of another amount, credits nothing, and shows it no more when it is mended', async () => {
+  it('lists a payment of another amount, credits nothing, and removes it from the list once corrected', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await change(topUp, sql.fragment`amount_micros = 26000000`);
     await harness.pay(topUp.sessionUrl);
@@ -161,7 +164,7 @@ describe('reconciliation', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('shows a payment that was made past us, until it is refunded', async () => {
+  it('lists a payment that Farebox did not start, until it is refunded', async () => {
     const topUp = await harness.checkout(consumer, 25);
     const id = wireId('topUp', topUp.id);
     const intent = await payElsewhere(2_600, { top_up_id: id });
@@ -172,7 +175,7 @@ describe('reconciliation', () => {
     assert.equal((await harness.books(consumer)).credited, 0);
   });
 
-  it('shows a second payment of one top-up, until it is refunded', async () => {
+  it('lists a second payment of one top-up, until it is refunded', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
     await reconcile();
@@ -185,7 +188,7 @@ describe('reconciliation', () => {
     assert.deepEqual(await differencesOf(topUp), []);
   });
 
-  it('shows a payment for a top-up that the ledger has lost', async () => {
+  it('lists a payment for a top-up that the ledger has lost', async () => {
     const lost = 'tu_01a1fd3e11307735a9c9eeaa940085c9';
     const intent = await payElsewhere(700, { top_up_id: lost });
     await reconcile();
@@ -197,7 +200,7 @@ describe('reconciliation', () => {
   });
 
   for (const stage of ['is refunded', 'is disputed', 'is disputed and lost'] as const) {
-    it(`takes back what ${stage} at the processor without a word to us`, async () => {
+    it(`takes back what ${stage} at the processor without a webhook`, async () => {
       const topUp = await paidTopUp();
       const intent = topUp.paymentIntentId ?? '';
       if (stage === 'is refunded') await harness.stripe.refunds.create({ payment_intent: intent });
@@ -217,7 +220,7 @@ describe('reconciliation', () => {
     });
   }
 
-  it('gives back what a refund takes when that fails at the processor without a word to us', async () => {
+  it('credits a refund again that fails at the processor without a webhook', async () => {
     const topUp = await paidTopUp();
     const intent = topUp.paymentIntentId ?? '';
     const refund = await harness.stripe.refunds.create({ payment_intent: intent });
@@ -228,7 +231,7 @@ describe('reconciliation', () => {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('has a refund made that was asked for, and that nobody went on with', async () => {
+  it('makes a requested refund that its workflow dropped', async () => {
     const topUp = await paidTopUp();
     await requestRefund(harness.database, topUp.id, undefined);
     await harness.database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
@@ -253,7 +256,7 @@ describe('reconciliation', () => {
     return harness.topUp(topUp.id);
   }
 
-  it('shows a credit without a payment, until it is paid', async () => {
+  it('lists a credit without a payment, until it is paid', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.workflow(topUp.id).terminate();
     await credit(harness.database, topUp.id);
@@ -310,7 +313,7 @@ describe('reconciliation', () => {
     for (const topUp of topUps) await harness.statusBecomes(topUp, 'completed');
   });
 
-  it('leaves the processor alone for as long as it asks', async () => {
+  it('respects the processor’s Retry-After', async () => {
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
     await harness.control('faults', {
       method: 'GET',
@@ -322,7 +325,7 @@ describe('reconciliation', () => {
     assert.ok(Date.now() - startedAtMs >= 3_000);
   });
 
-  it('goes on where it was when its worker is killed, and from the same point when it is terminated', async () => {
+  it('resumes where it was when its worker is killed, and from the same point when it is terminated', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
     await recordWalk(harness.database, new Date(Date.now() - 10 * DAY_MS).toISOString());
@@ -368,7 +371,7 @@ describe('reconciliation', () => {
       select walked_until as time from farebox.reconciliation
     `);
 
-  it('begins an hour before the end of the last walk, once a day three days before it', async () => {
+  it('starts an hour before the end of the last walk, and once a day three days before it', async () => {
     const overlapMs = async () =>
       Date.parse(await walkedUntil()) - Date.parse(await getWalkStart(harness.database));
     await recordWalk(harness.database, new Date().toISOString());
@@ -382,7 +385,7 @@ describe('reconciliation', () => {
     assert.equal(await overlapMs(), 3 * DAY_MS);
   });
 
-  it('asks about a checkout once it should have ended, and no more once the processor said how', async () => {
+  it('checks a checkout after its expiry, until the processor reports its end', async () => {
     const topUp = await harness.checkout(consumer, 25);
     const isAsked = async () => {
       const page = { afterId: '00000000-0000-0000-0000-000000000000', limit: 1_000 };
@@ -414,7 +417,7 @@ describe('reconciliation', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('says so when there is no Temporal to do it', async () => {
+  it('reports that Temporal is down', async () => {
     const env = { ...harness.env, TEMPORAL_ADDRESS: '127.0.0.1:9' };
     await assert.rejects(farebox(['reconcile'], { env }), /Temporal did not respond/);
   });

@@ -1,6 +1,6 @@
 /**
- * Events are nudges, so their order says nothing: whatever is reported when, twice or never, the books end as the
- * processor's do. The orders are drawn from a seed, which a failure names.
+ * Events are nudges, so their order means nothing: reported at any time, twice or never, they leave the books like the
+ * processor's. The orders are drawn from a seed, which a failure names.
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
@@ -15,7 +15,7 @@ const ORDERS = 12;
 const LANES = 6;
 
 interface Cycle {
-  /** What happens at the processor to a payment of 10 dollars, one after the other. */
+  /** What happens at the processor to a payment of $10.00, one after the other. */
   readonly actions: readonly ((harness: TopUpHarness, intent: string) => Promise<void>)[];
   readonly balance: number;
   readonly status: string;
@@ -54,7 +54,7 @@ const CYCLES: Readonly<Record<string, Cycle>> = {
   },
 };
 
-/** Of each moment after an action: which of the events that there are by then arrive, in this order. */
+/** For each moment after an action: which of the existing events arrive, in this order. */
 const anyOrder = fc.array(fc.array(fc.nat(), { maxLength: 3 }), { minLength: 4, maxLength: 4 });
 
 describe('the events of', () => {
@@ -102,7 +102,7 @@ describe('the events of', () => {
       await action(harness, intent);
       await deliver(await about(), order[index + 1] ?? []);
     }
-    // At the least the newest of all and one of the two of the payment, in an order that is drawn too.
+    // At least the newest of all and one of the two of the payment, in a random order too.
     const events = await about();
     const last = [events.at(-1) ?? '', events[(order[0]?.length ?? 0) % 2] ?? ''];
     const final = (order[1]?.length ?? 0) % 2 === 0 ? last : last.toReversed();
@@ -115,7 +115,7 @@ describe('the events of', () => {
     return payer;
   }
 
-  /** The oldest first; those that name neither, such as of the customer, are not among them. */
+  /** The oldest first, without those that name neither, such as the customer's. */
   async function eventsOf(sessionId: string, intent: string): Promise<string[]> {
     const ids: string[] = [];
     for await (const { id, data, type } of harness.stripe.events.list({ limit: 100 })) {

@@ -1,5 +1,5 @@
 /**
- * Whoever reaches Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
+ * Anyone with access to Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
  * every state of its row: no money moves that the processor does not show, and no row says what it did not show.
  */
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ import {
 const DECLINED = { code: 'card_declined', message: 'declined' };
 const standingRow = row(Type.Object({ standing: Type.String() }));
 
-/** Each with what its workflow would hand over, or a liar. */
+/** Each with the arguments of its workflow, or with false ones. */
 const STEPS: readonly [name: string, ...input: unknown[]][] = [
   ['creditTopUp'],
   ['expireTopUp'],
@@ -33,7 +33,7 @@ const STEPS: readonly [name: string, ...input: unknown[]][] = [
   ['openTopUp'],
 ];
 
-describe('a step of a top-up that somebody starts by hand', function () {
+describe('a step of a top-up that is started by hand', function () {
   this.timeout(180_000);
   let harness: TopUpHarness;
 
@@ -47,7 +47,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     await harness?.close();
   });
 
-  /** Runs the step on the worker, once; what it throws is its business. */
+  /** Runs the step on the worker, once; its error does not matter. */
   async function start(name: string, ...args: unknown[]): Promise<'done' | 'refused'> {
     return harness.temporal.client.activity
       .execute(name, {
@@ -81,7 +81,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     return topUp;
   }
 
-  /** No payment stands behind any of these. */
+  /** None of these has a payment. */
   const UNPAID: Readonly<Record<string, (consumer: Consumer) => Promise<TopUp>>> = {
     'a checkout that was not taken up': (consumer) => newRow('checkout', consumer),
     'a direct top-up that was not taken up': (consumer) => newRow('direct', consumer),
@@ -100,7 +100,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     },
   };
 
-  /** All that money is: balance, movements, lots, holds; and the status with its reason. */
+  /** All of the money: balance, movements, lots, holds; and the status with its reason. */
   async function standingOf(topUp: TopUp): Promise<string> {
     return harness.database.oneFirst(sql.type(standingRow)`
       select concat_ws(' ', t.status, t.failure_code, c.credited_micros, c.spent_micros,
@@ -113,7 +113,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
   }
 
   for (const [state, prepare] of Object.entries(UNPAID)) {
-    it(`moves no money of ${state}, and says nothing new of it`, async () => {
+    it(`moves no money of ${state}, and changes nothing`, async () => {
       const topUp = await prepare(await harness.newConsumer());
       for (const [name, ...input] of STEPS) {
         const before = await standingOf(topUp);
@@ -124,7 +124,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     });
   }
 
-  it('takes no card for a checkout, nor for a direct top-up that may still be withdrawn', async () => {
+  it('charges no card for a checkout, nor for a direct top-up that may still be withdrawn', async () => {
     const consumer = await harness.newConsumer();
     for (const topUp of [await unpaidCheckout(consumer), await newRow('direct', consumer)]) {
       assert.equal(await start('chargeSavedCard', wireId('topUp', topUp.id)), 'refused');
@@ -138,7 +138,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     assert.equal((await harness.topUp(topUp.id)).sessionId, null);
   });
 
-  it('cancels, and then expires, only what the processor shows as over', async () => {
+  it('cancels, and then expires, only a payment that the processor shows as over', async () => {
     const topUp = await unpaidCheckout(await harness.newConsumer());
     const id = wireId('topUp', topUp.id);
     await harness.pay(topUp.sessionUrl);
@@ -147,7 +147,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     assert.equal((await harness.topUp(topUp.id)).status, 'pending');
   });
 
-  it('credits, once, what the processor shows as paid, whoever asks for it', async () => {
+  it('credits a payment that the processor shows as paid, once, for any caller', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await unpaidCheckout(consumer);
     const id = wireId('topUp', topUp.id);
@@ -163,7 +163,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     });
   });
 
-  it('takes nothing from a top-up that is credited, and gives nothing twice', async () => {
+  it('takes nothing from a credited top-up, and credits nothing twice', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await unpaidCheckout(consumer);
     await harness.pay(topUp.sessionUrl);
@@ -176,7 +176,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     assert.equal((await harness.paymentsOf(topUp)).length, 1);
   });
 
-  it('does not believe a failure, but records the one that the processor shows', async () => {
+  it('ignores the caller’s failure, and records the one that the processor shows', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await openedRow('direct', consumer);
     const id = wireId('topUp', topUp.id);
@@ -186,7 +186,7 @@ describe('a step of a top-up that somebody starts by hand', function () {
     assert.equal(await start('creditTopUp', id), 'done');
   });
 
-  it('walks only what the processor books, and no further than now', async () => {
+  it('walks only the processor’s lists, and no further than now', async () => {
     const walk = { since: 0, until: 9e9, after: null };
     assert.equal(await start('walkPage', { ...walk, list: 'customers' }), 'refused');
     assert.equal(await start('endWalk', 9e9), 'done');

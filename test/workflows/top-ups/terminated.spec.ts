@@ -1,4 +1,4 @@
-/** A workflow that was terminated, as by an operator or with its server: what it was for ends all the same. */
+/** A workflow that was terminated, by an operator or with its server: its work is completed all the same. */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';
@@ -27,7 +27,7 @@ describe('a terminated workflow', () => {
     await until(async () => (await handle.describe()).status.name === 'TERMINATED');
   }
 
-  /** Rather than wait until the time has passed: a relay sweeps when it begins. */
+  /** In place of waiting: a relay sweeps when it starts. */
   async function sweepLater(change: string, id: string): Promise<Server> {
     await harness.sql.query(change, [id.slice('inv_'.length)]);
     return startWorker({ env: harness.stack.env });
@@ -83,7 +83,7 @@ describe('a terminated workflow', () => {
     assert.equal((await harness.workflow('invocation', id).describe()).runId, runId);
   });
 
-  it('of a grant leaves no grant active in its row when its time is over', async () => {
+  it('of a grant leaves no grant active in its row after its expiry', async () => {
     await flakyAgent('granted');
     const { id } = await harness.grant('granted');
     await until(() => harness.isFound('grant', id, 'ExecutionStatus = "Running"'));
@@ -106,7 +106,7 @@ describe('a terminated workflow', () => {
     }
   });
 
-  it('of a grant begins anew when the grant is used up, and shows it', async () => {
+  it('of a grant starts again when the grant is used up, and shows it', async () => {
     isUp = true;
     await flakyAgent('used-up');
     const { id } = await harness.grant('used-up');

@@ -1,4 +1,4 @@
-/** From the notice that a charge left to the end of an automatic top-up, and what becomes of the next one. */
+/** From a charge's notice to the end of an automatic top-up, and its effect on the next one. */
 import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
@@ -21,7 +21,7 @@ describe('an automatic top-up', () => {
     await harness.close();
   });
 
-  it('goes on with the next charge when its amount did not suffice', async () => {
+  it('is followed by another at the next charge when its amount was too small', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 35 });
     await harness.charge(consumer);
     await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'completed');
@@ -32,7 +32,7 @@ describe('an automatic top-up', () => {
     assert.equal((await harness.automaticTopUps(consumer)).length, 2);
   });
 
-  it('says what it is in the Temporal UI', async () => {
+  it('is recognizable in the Temporal UI', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
     await harness.charge(consumer);
     const topUp = await until(async () => (await harness.automaticTopUps(consumer))[0]);

@@ -1,4 +1,4 @@
-/** A top-up that was promised begins, whatever happens to its workflow before the first step. */
+/** A promised top-up starts, even if its workflow is lost before the first step. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
@@ -11,14 +11,14 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
-describe('a top-up that nobody has taken up', function () {
+describe('a top-up that no worker has taken up', function () {
   this.timeout(90_000);
   let harness: TopUpHarness;
   let consumer: Consumer;
   let worker: Server | undefined;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', TOP_UP_ANSWER_MS: '1000' });
   });
   beforeEach(async () => {
     consumer = await harness.newConsumer();
@@ -29,7 +29,7 @@ describe('a top-up that nobody has taken up', function () {
   });
   after(() => harness.close());
 
-  it('begins when a worker comes an hour later', async () => {
+  it('starts when a worker comes an hour later', async () => {
     const [direct, checkout] = await Promise.all([promised('direct'), promised('checkout')]);
     await anHourPasses();
     worker = await harness.startWorker();
@@ -41,7 +41,7 @@ describe('a top-up that nobody has taken up', function () {
     await until(async () => (await harness.waitingNotices()) === 0);
   });
 
-  it('begins anew when its workflow was terminated before the first step, and once', async () => {
+  it('starts again, and once, when its workflow was terminated before the first step', async () => {
     const direct = await promised('direct');
     await relayed();
     await lose(direct);
@@ -51,7 +51,7 @@ describe('a top-up that nobody has taken up', function () {
     assert.equal((await harness.paymentsOf(direct)).length, 1);
   });
 
-  it('is an automatic one that does not stop the next ones when its workflow is lost', async () => {
+  it('does not stop later automatic ones when its workflow is lost', async () => {
     await harness.request(consumer, 'direct', 20); // stays pending: no worker
     await harness.topUpAutomatically(consumer);
     await harness.charge(consumer);
@@ -82,7 +82,7 @@ describe('a top-up that nobody has taken up', function () {
     `);
   }
 
-  /** A relay without a worker beside it, which hands over what is due. */
+  /** A relay without a worker, which hands over due notices. */
   async function relayed(): Promise<void> {
     const deps = {
       database: harness.database,

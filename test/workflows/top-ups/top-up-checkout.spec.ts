@@ -1,4 +1,4 @@
-/** Specification section 4.1, rules 2 and 3: a checkout that is paid is credited, exactly once. */
+/** Specification section 4.1, rules 2 and 3: a paid checkout is credited, exactly once. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { reportPayment, startCheckout } from '../../../src/temporal/start-top-up.ts';
@@ -16,7 +16,7 @@ describe('a top-up through the hosted checkout', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    // Asks unprompted after an hour: what happens here, happens because it was reported.
+    // Asks unprompted after an hour: everything here happens because of a webhook.
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
     await harness.startWorker();
   });
@@ -82,7 +82,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await harness.books(consumer), NOTHING);
   });
 
-  it('gives a repeated request the same session, and refuses the key for another amount', async () => {
+  it('returns the same session for a repeated request, and refuses the key for another amount', async () => {
     const consumer = await harness.newConsumer();
     const results = await Promise.all(
       Array.from({ length: 5 }, () => harness.request(consumer, 'checkout', 25, 'key-1')),
@@ -122,7 +122,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('does nothing when its row was withdrawn before it began', async () => {
+  it('does nothing when its row was withdrawn before it started', async () => {
     const consumer = await harness.newConsumer();
     const admitted = await admitTopUp(harness.database, {
       ...consumer,
@@ -140,7 +140,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.equal((await harness.workflow(admitted.topUp.id).result()).status, 'withdrawn');
   });
 
-  it('is credited when a delayed payment succeeds, and fails when that fails', async () => {
+  it('is credited when a delayed payment succeeds, and fails when it fails', async () => {
     const consumer = await harness.newConsumer();
     const succeeding = await harness.checkout(consumer, 25);
     const failing = await harness.checkout(consumer, 30);
@@ -156,7 +156,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('stays open while the processor says so, whatever is reported or asked', async () => {
+  it('stays open while the processor shows it as open, after any report or question', async () => {
     const consumer = await harness.newConsumer();
     const open = await harness.checkout(consumer, 25);
     await report(open, 'evt_expired', 'checkout.session.expired');
@@ -173,7 +173,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
 
-  it('names itself to the processor, offers to save the card, and stays for 24 hours', async () => {
+  it('describes itself to the processor, offers to save the card, and stays open for 24 hours', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     const id = wireId('topUp', topUp.id);
     const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
@@ -184,7 +184,7 @@ describe('a top-up through the hosted checkout', () => {
     assert.match(await (await fetch(topUp.sessionUrl ?? '')).text(), /Save this card/);
   });
 
-  it('opens one session though the answers of the processor are lost', async () => {
+  it('opens one session though the processor’s answers are lost', async () => {
     const consumer = await harness.newConsumer();
     await harness.control('faults', {
       method: 'POST',
@@ -228,7 +228,7 @@ describe('a top-up through the hosted checkout', () => {
   }
 });
 
-describe('a checkout with a time of its own', () => {
+describe('a checkout with its own expiry', () => {
   let harness: TopUpHarness;
 
   before(async () => {
@@ -239,7 +239,7 @@ describe('a checkout with a time of its own', () => {
     await harness?.close();
   });
 
-  it('closes when that is over, and asks for the same time again when an answer is lost', async () => {
+  it('closes at its expiry, and requests the same expiry again after a lost answer', async () => {
     const consumer = await harness.newConsumer();
     const lost = { method: 'POST', path: '/v1/checkout', kind: 'do_then_drop' };
     await harness.control('faults', lost);

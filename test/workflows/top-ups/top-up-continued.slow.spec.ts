@@ -1,4 +1,4 @@
-/** A top-up outlives any length of history: a run goes on as a new one, and loses nothing. */
+/** A top-up outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
 import { reportPayment, reportReversal } from '../../../src/temporal/start-top-up.ts';
 import { until } from '../../support/stack.ts';
@@ -24,7 +24,7 @@ describe('a top-up with a long history', () => {
     await temporal?.stop();
   });
 
-  it('is credited when the payment is reported just as its run goes on as a new one', async () => {
+  it('is credited when the payment is reported just as its run continues as a new one', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     const handle = harness.workflow(topUp.id);
@@ -39,7 +39,7 @@ describe('a top-up with a long history', () => {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('settles what was reported of a refund before its run went on as a new one', async () => {
+  it('processes a refund that was reported before its run continued as a new one', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     const handle = harness.workflow(topUp.id);
     const first = (await handle.describe()).runId;

@@ -1,4 +1,4 @@
-/** What a top-up costs, in events that Temporal Cloud bills as actions: the figures of docs/workflows.md. */
+/** The cost of a top-up, in events that Temporal Cloud bills as actions: the figures of docs/workflows.md. */
 import assert from 'node:assert/strict';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';

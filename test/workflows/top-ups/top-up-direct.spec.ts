@@ -10,6 +10,7 @@ import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
+  QUICK_RETRIES,
   type Consumer,
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
@@ -20,7 +21,7 @@ describe('a direct top-up', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false' });
+    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false', ...QUICK_RETRIES });
     await harness.startWorker();
   });
 
@@ -55,7 +56,7 @@ describe('a direct top-up', () => {
     assert.equal(result.failure.code, 'no_saved_card');
   });
 
-  it('fails without a saved card, and names the way out', async () => {
+  it('fails without a saved card, and says what to do', async () => {
     const consumer = await harness.newConsumer();
     const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
@@ -79,7 +80,7 @@ describe('a direct top-up', () => {
     assert.equal((await harness.request(consumer, 'direct', 12.5)).kind, 'completed');
   });
 
-  it('is not charged when it could not be tried for 15 minutes, even by the payment it prepared', async () => {
+  it('is not charged after 15 minutes of failed attempts, even by the payment it prepared', async () => {
     const consumer = await withCard('pm_card_visa');
     await harness.control('faults', {
       method: 'POST',
@@ -172,13 +173,13 @@ describe('a direct top-up', () => {
     });
   }
 
-  it('needs the consent of the owner', async () => {
+  it('requires the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
     await setConsentCeiling(harness.database, consumer.consumerId, null);
     assert.deepEqual(await harness.requestDirect(consumer, 20), { kind: 'consent_required' });
   });
 
-  it('never takes more in a month than the owner consented to, whatever comes at once', async () => {
+  it('never takes more in a month than the owner consented to, under concurrent requests', async () => {
     const consumer = await withCard('pm_card_visa');
     await setConsentCeiling(harness.database, consumer.consumerId, 100_000_000 as Micros);
     const results = await Promise.all(

@@ -15,7 +15,7 @@ import {
 } from '../../support/top-up-harness.ts';
 
 const COUNT = Number(process.env['TOP_UPS'] ?? 60);
-/** Of each consumer: as many direct ones of 2 dollars as checkouts of 5. */
+/** For each consumer: as many direct ones of $2.00 as checkouts of $5.00. */
 const PAIRS = 5;
 
 describe('many top-ups', function () {
@@ -26,7 +26,7 @@ describe('many top-ups', function () {
   before(async () => {
     harness = await openTopUpHarness({}, (webhook) => {
       const { id } = JSON.parse(webhook) as { id: string };
-      // By its id, so that it is lost however often it is sent.
+      // By its id, so that every delivery of it is lost.
       const isLost = Number.parseInt(hash('sha256', id).slice(0, 8), 16) % 10 === 0;
       told[isLost ? 'never' : 'twice'] += 1;
       return isLost;
@@ -60,7 +60,7 @@ describe('many top-ups', function () {
     assert.deepEqual(await auditProcessor(harness.database, harness.stripe), []);
   });
 
-  /** As a client does it: sent again, under its key, while the answer is that nothing happened. */
+  /** Like a client: sent again, with its key, while the answer is that nothing happened. */
   async function finished(
     consumer: Consumer,
     method: 'direct' | 'checkout',

@@ -1,4 +1,4 @@
-/** What operators see of a top-up in the Temporal UI, and what they can do about it. */
+/** The operators' view of a top-up in the Temporal UI, and their means to act. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { sql } from '../../../src/store/database.ts';
@@ -8,13 +8,17 @@ import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 describe('operators and a top-up', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
     await harness.startWorker();
   });
 
@@ -45,7 +49,7 @@ describe('operators and a top-up', () => {
     await until(() => found(topUp, 'TopUpStatus = "expired" and ExecutionStatus = "Completed"'));
   });
 
-  it('closes the payment when a direct one is canceled that is stuck, and takes nothing', async () => {
+  it('closes the payment of a stuck direct top-up when it is canceled, and takes nothing', async () => {
     const consumer = await harness.newConsumer();
     const refusing = { method: 'POST', path: '/v1/payment_intents/', kind: 'error', status: 503 };
     await harness.control('faults', { ...refusing, times: 5 });
@@ -61,7 +65,7 @@ describe('operators and a top-up', () => {
     assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
-  it("ends in the same order when it is canceled by Temporal's own means", async () => {
+  it("ends the same way when it is canceled by Temporal's own means", async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await harness.workflow(topUp.id).cancel();
     assert.equal((await harness.workflow(topUp.id).result()).status, 'expired');
@@ -79,7 +83,7 @@ describe('operators and a top-up', () => {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('refuses a cancel that comes too late, and says so at once', async () => {
+  it('refuses a late cancel at once, and says why', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     const consumerId = wireId('consumer', consumer.consumerId);
@@ -94,7 +98,7 @@ describe('operators and a top-up', () => {
     await harness.statusBecomes(topUp, 'completed');
   });
 
-  it('names the database when it is the database that fails, and how long it waits at most', async () => {
+  it('names the database when the database fails, and the longest retry interval', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await rename('top_ups', 'top_ups_away');
     try {
@@ -112,7 +116,7 @@ describe('operators and a top-up', () => {
     assert.equal(after.status, 'expired');
   }).timeout(90_000);
 
-  it('shows one that is stuck, credits no other amount, and goes on when it is retried', async () => {
+  it('shows a stuck top-up, credits no other amount, and continues on retry', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     await setAmount(topUp, 26_000_000);
@@ -133,7 +137,7 @@ describe('operators and a top-up', () => {
     await until(() => found(topUp, 'Stuck is null and ExecutionStatus = "Completed"'));
   });
 
-  it('answers pending while the processor is away, and opens the session when it is back', async () => {
+  it('answers pending while the processor is down, and opens the session when it is back', async () => {
     const consumer = await harness.newConsumer();
     await harness.control('faults', {
       method: 'POST',

@@ -1,4 +1,4 @@
-/** Whatever is away or dies on the way: a paid top-up is credited once, and none is promised in vain. */
+/** Outages and deaths: a paid top-up is credited once, and no promise is broken. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { choosePort } from '../../../src/embedded/ports.ts';
@@ -17,7 +17,7 @@ describe('a top-up and outages', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '300' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '300', TOP_UP_ANSWER_MS: '1000' });
   });
 
   after(() => harness.close());
@@ -34,7 +34,7 @@ describe('a top-up and outages', () => {
     await worker.stop();
   });
 
-  it('keeps a report that arrives while no worker runs, and hands it over later', async () => {
+  it('keeps a webhook that arrives while no worker runs, and hands it over later', async () => {
     const first = await harness.startWorker();
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
@@ -55,7 +55,7 @@ describe('a top-up and outages', () => {
     await second.stop();
   });
 
-  it('goes on when the heartbeats of a worker end that was killed inside a step', async () => {
+  it('continues after the heartbeat timeout of a worker killed inside a step', async () => {
     const first = await harness.startWorker();
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
@@ -82,7 +82,7 @@ describe('a top-up and outages', () => {
     await second.stop();
   });
 
-  it('says that nothing happened when the workflow server is away, and leaves no trace', async () => {
+  it('reports that nothing happened while Temporal is down, and leaves no trace', async () => {
     const consumer = await harness.newConsumer();
     const away = createTemporalClient({
       ...harness.config.temporal,
@@ -99,7 +99,7 @@ describe('a top-up and outages', () => {
     await worker.stop();
   });
 
-  it('goes on, and once, when a worker comes only after its caller was told that it is pending', async () => {
+  it('continues, and once, when a worker comes after the caller was told that it is pending', async () => {
     const consumer = await harness.newConsumer();
     const first = await harness.request(consumer, 'direct', 10, 'key');
     assert.equal(first.kind, 'pending');

@@ -1,16 +1,24 @@
-/** The processor slow, failing, asking to be left alone, or gone: the workflow of a top-up ends right. */
+/** A processor that is slow, fails, sends Retry-After, or is down: the workflow of a top-up ends correctly. */
 import assert from 'node:assert/strict';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
-import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 describe('a top-up and its processor', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      ...QUICK_RETRIES,
+      STRIPE_TIMEOUT_MS: '4000',
+    });
     await harness.startWorker();
   });
 
@@ -18,7 +26,7 @@ describe('a top-up and its processor', () => {
     await harness?.close();
   });
 
-  it('leaves the processor alone for as long as it asks', async () => {
+  it('respects the processor’s Retry-After', async () => {
     const consumer = await harness.newConsumer();
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
     await harness.control('faults', { method: 'POST', path: '/v1/checkout', ...retryAfter });
@@ -28,7 +36,7 @@ describe('a top-up and its processor', () => {
     assert.match(String(topUp.sessionUrl), /^http/);
   });
 
-  it('leaves it alone even when it has used up its attempts and is nudged', async () => {
+  it('respects it even when it has used up its attempts and is nudged', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '1' }, times: 4 };
@@ -46,7 +54,7 @@ describe('a top-up and its processor', () => {
     await harness.workflow(topUp.id).executeUpdate('cancel');
   });
 
-  it('is stuck at once, and can be canceled, when the processor asks to be left alone for a day', async () => {
+  it('is stuck at once, and can be canceled, when Retry-After is a day', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     const headers = { 'retry-after': '86400' };
     const fault = { method: 'GET', path: '/v1/checkout', kind: 'error', status: 429, headers };
@@ -58,7 +66,7 @@ describe('a top-up and its processor', () => {
     assert.equal(after.status, 'expired');
   });
 
-  it('opens and credits though the processor is slow, fails and is cut off, one after the other', async () => {
+  it('opens and credits though the processor is slow, fails and drops the connection in turn', async () => {
     const consumer = await harness.newConsumer();
     const faults = [
       { method: 'POST', path: '/v1/customers', kind: 'error', status: 429 },
@@ -76,10 +84,10 @@ describe('a top-up and its processor', () => {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('takes the money once though the answer came too late, and again', async () => {
+  it('takes the money once though the answer came too late, and was retried', async () => {
     const consumer = await harness.newConsumer();
-    // Longer than we wait for an answer: done, and nobody was told.
-    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 10_500 };
+    // Longer than the timeout: done, but without an answer.
+    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 4_500 };
     await harness.control('faults', slow);
     const result = await harness.request(consumer, 'direct', 20);
     assert.equal(result.kind, 'pending');
@@ -89,7 +97,7 @@ describe('a top-up and its processor', () => {
     assert.equal((await harness.books(consumer)).credited, 20_000_000);
   });
 
-  it('shows that the processor is away, and goes on by itself when it is back', async () => {
+  it('shows an outage of the processor, and continues by itself after it', async () => {
     const consumer = await harness.newConsumer();
     const open = await harness.checkout(consumer, 25);
     await harness.control('faults', { path: '/v1/', kind: 'drop', times: 10_000 });

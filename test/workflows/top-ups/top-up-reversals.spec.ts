@@ -1,4 +1,4 @@
-/** What becomes of a top-up after it was credited: refunds and disputes, against the real simulator. */
+/** A credited top-up afterwards: refunds and disputes, against the real simulator. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
@@ -10,7 +10,11 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
-import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
 
 interface Paid {
   readonly payer: Payer;
@@ -23,7 +27,7 @@ describe('a credited top-up', () => {
   let worker: Server;
 
   before(async () => {
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
     worker = await harness.startWorker();
   });
   afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
@@ -32,7 +36,7 @@ describe('a credited top-up', () => {
     await harness.close();
   });
 
-  it('is refunded by a command: out of the balance at once, then at the processor', async () => {
+  it('is refunded by a command: from the balance at once, then at the processor', async () => {
     const { payer, topUp, intent } = await paid(10, 4.005);
     const printed = await farebox(['refund', wireId('topUp', topUp.id), '--json'], harness);
     const asked = JSON.parse(printed) as { refundId: string; amount: number };
@@ -44,7 +48,7 @@ describe('a credited top-up', () => {
     await settled(topUp, 'partially_refunded');
   });
 
-  it('is not refunded by a command that asks for what cannot be, and says why', async () => {
+  it('is not refunded by an invalid command, which says why', async () => {
     const { topUp } = await paid(10, 10);
     const refused = async (said: RegExp, ...args: readonly string[]) =>
       assert.rejects(
@@ -62,7 +66,7 @@ describe('a credited top-up', () => {
     assert.equal((await harness.topUp(topUp.id)).status, 'completed');
   });
 
-  it('is refunded though the worker died between the cut and the processor', async () => {
+  it('is refunded though the worker died between the balance and the processor', async () => {
     const { payer, topUp, intent } = await paid(10);
     worker.kill('SIGKILL');
     await worker.exited;
@@ -96,7 +100,7 @@ describe('a credited top-up', () => {
     });
   }
 
-  it('gets a refund credited again when the processor refuses it, for a dispute nobody heard of', async () => {
+  it('is credited again when the processor refuses a refund for a dispute not yet reported', async () => {
     const { payer, topUp, intent } = await paid(10);
     await harness.control('webhooks', { mode: 'drop' });
     await harness.control('disputes', { payment_intent: intent, amount: 300 });
@@ -107,7 +111,7 @@ describe('a credited top-up', () => {
     assert.deepEqual(await refundsOf(intent), []);
   });
 
-  it('gets a refund credited again, once, that failed days after it was made', async () => {
+  it('is credited again, once, when a refund fails days after it was made', async () => {
     const { payer, topUp, intent } = await paid(10);
     await refund(topUp, 4_000_000);
     await settled(topUp, 'partially_refunded');
@@ -118,7 +122,7 @@ describe('a credited top-up', () => {
     assert.equal((await payer.lots()).length, 2);
   });
 
-  it('loses what is refunded in the dashboard of the processor, and owes what is spent', async () => {
+  it('loses a refund made in the processor’s dashboard, and makes the spent part a debt', async () => {
     const { payer, topUp, intent } = await paid(10, 7);
     await harness.stripe.refunds.create({ payment_intent: intent });
     await settled(topUp, 'refunded');
@@ -128,7 +132,7 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
 
-  it('is held while it is disputed, lost when that is lost, and shows it to operators', async () => {
+  it('is held while it is disputed, lost when the dispute is lost, and shows it to operators', async () => {
     const { payer, topUp, intent } = await paid(10, 6);
     const dispute = await opened(intent);
     await settled(topUp, 'disputed');
@@ -144,7 +148,7 @@ describe('a credited top-up', () => {
     await until(() => found(topUp, 'TopUpStatus = "charged_back" and WaitingFor is null'));
   });
 
-  it('is as it was before when the dispute is won, also after it was lost', async () => {
+  it('is restored when the dispute is won, also after it was lost', async () => {
     const { payer, topUp, intent } = await paid(10, 6);
     await refund(topUp, 1_000_000);
     await settled(topUp, 'partially_refunded');
@@ -157,7 +161,7 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
 
-  it('is left alone by an inquiry, until that becomes a dispute', async () => {
+  it('is left alone by an inquiry, until it becomes a dispute', async () => {
     const { payer, topUp, intent } = await paid(10);
     const asked = await opened(intent, { inquiry: true });
     await settled(topUp, 'completed');
@@ -167,7 +171,7 @@ describe('a credited top-up', () => {
     assert.equal((await payer.money()).held, 10_000_000);
   });
 
-  it('bears several disputes of one payment, each partial', async () => {
+  it('supports several partial disputes of one payment', async () => {
     const { payer, topUp, intent } = await paid(10);
     const first = await opened(intent, { amount: 300 });
     const second = await opened(intent, { amount: 700 });
@@ -180,7 +184,7 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 3_000_000, held: 0, debt: 0 });
   });
 
-  it('settles a refund that failed while it was disputed', async () => {
+  it('processes a refund that failed while it was disputed', async () => {
     const { payer, topUp, intent } = await paid(10);
     await refund(topUp, 10_000_000);
     await settled(topUp, 'refunded');
@@ -211,7 +215,7 @@ describe('a credited top-up', () => {
     });
   }
 
-  it('is stuck where operators see it while the processor is away, and settles when that is back', async () => {
+  it('is stuck where operators see it while the processor is down, and continues when it is back', async () => {
     const { payer, topUp, intent } = await paid(10);
     const down = { method: 'GET', path: '/v1/disputes', kind: 'error', status: 503, times: 1_000 };
     await harness.control('faults', down);
@@ -258,7 +262,7 @@ describe('a credited top-up', () => {
     return (await harness.stripe.refunds.list({ payment_intent: intent })).data;
   }
 
-  /** The id of a dispute that was opened on a payment last. */
+  /** The id of the dispute that was opened last on a payment. */
   async function opened(intent: string, order: object = {}): Promise<string> {
     await harness.control('disputes', { payment_intent: intent, ...order });
     const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
@@ -275,7 +279,7 @@ describe('a credited top-up', () => {
     for (const id of events) await harness.control(`events/${id}/deliver`);
   }
 
-  /** The status is reached and nothing is under way any more. */
+  /** The status is reached and nothing is in progress any more. */
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
     await harness.statusBecomes(topUp, status);
     await until(async () => {

@@ -1,0 +1,7 @@
+/** How soon workflows look again: at a step that failed, at books that differed. */
+
+/** The first interval of the workflows' retry policies, which the setting `STEP_RETRY_MS` replaces. */
+export const STEP_RETRY_MS = 1_000;
+
+/** A nudged workflow is done within seconds: reconciliation looks again after each of these pauses. */
+export const REVIEW_AFTER_MS: readonly number[] = [2_000, 5_000, 15_000];
