@@ -89,6 +89,47 @@ create table farebox.api_keys (
 create index api_keys_account on farebox.api_keys using btree (account_id);
 create index api_keys_changed on farebox.api_keys using btree (changed_at) where (changed_at is not null);
 
+-- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
+-- charges.
+create table farebox.archived_attribution (
+  developer integer not null,
+  top_up_id uuid not null,
+  micros bigint not null,
+  charges bigint not null,
+  constraint archived_attribution_pkey primary key (developer, top_up_id)
+);
+
+-- The archived charges of a month by consumer, developer and tool, before refunds of charges.
+create table farebox.archived_charges (
+  amount_micros bigint not null,
+  charges bigint not null,
+  consumer_id uuid not null,
+  month date not null,
+  developer integer not null,
+  ledger smallint not null,
+  tool text not null,
+  constraint archived_charges_pkey primary key (ledger, consumer_id, month, developer, tool)
+);
+
+-- All months before the end of the newest one are archived, or had no charges.
+create table farebox.archived_months (
+  month date not null,
+  charges bigint not null,
+  amount_micros bigint not null,
+  archived_at timestamp with time zone not null default now(),
+  constraint archived_months_pkey primary key (month),
+  constraint archived_months_begin check (month = date_trunc('month', month::timestamp with time zone))
+);
+
+create table farebox.archived_spending (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- which parts of the axis of the consumer's spending the archived charges cover. more than one when charges at
+  -- the end of a month lie behind some of the next.
+  stretches int8multirange not null,
+  constraint archived_spending_pkey primary key (ledger, consumer_id)
+);
+
 -- Which stretch of whose money a flush spent on which developer, from which follows which top-up paid. ledgers,
 -- consumers, spent_before: by group, a consumer; null in spent_before: it was not debited. charge_group,
 -- through, developers, amounts: by charge, which covers [spent_before of its group + through - amount,

@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<{ register(program: Comman
   migrate: () => import('./commands/migrate.ts'),
   account: () => import('./commands/account.ts'),
   key: () => import('./commands/key.ts'),
+  archive: () => import('./commands/archive.ts'),
   rollup: () => import('./commands/rollup.ts'),
   refund: () => import('./commands/refund-top-up.ts'),
   doctor: () => import('./commands/doctor.ts'),

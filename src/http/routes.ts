@@ -97,12 +97,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     query: ChargesQuery,
     replies: { 200: ChargesReply },
+    errors: ['charges_archived'],
     handle: listCharges,
   }),
   csv('/v1/charges.csv', {
     operation: 'exportCharges',
     role: 'developer',
     query: ChargesFileQuery,
+    errors: ['charges_archived'],
     handle: exportCharges,
   }),
   get('/v1/charges/:id', {
@@ -110,7 +112,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     params: chargeParams,
     replies: { 200: DeveloperChargeReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'charges_archived'],
     handle: getCharge,
   }),
   post('/v1/charges/:id/refund', {
@@ -120,7 +122,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     params: chargeParams,
     body: RefundBody,
     replies: { 201: RefundReply },
-    errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found'],
+    errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found', 'charges_archived'],
     isIdempotent: true,
     handle: postChargeRefund,
   }),
@@ -195,6 +197,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     body: VerifyBody,
     replies: { 200: VerifyReply },
     reportsOutcome: true,
+    errors: ['charges_archived'],
     handle: verifyReceipt,
   }),
   post('/v1/receipts/public', {
@@ -202,7 +205,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'either',
     body: PublicReceiptBody,
     replies: { 200: PublicReceiptReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'charges_archived'],
     reportsOutcome: true,
     handle: postPublicReceipt,
   }),
@@ -224,6 +227,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'consumer',
     query: UsageQuery,
     replies: { 200: UsageReply },
+    errors: ['charges_archived'],
     handle: getUsage,
   }),
   get('/v1/usage/daily', {
@@ -237,6 +241,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     operation: 'exportUsage',
     role: 'consumer',
     query: UsageFileQuery,
+    errors: ['charges_archived'],
     handle: exportUsage,
   }),
   post('/v1/top-up', {
