@@ -4,10 +4,15 @@
  * later, and again a week later, when Stripe has forgotten the idempotency keys.
  */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
-import { wireId } from '../../src/domain/ids.ts';
+import { uuidFloor, wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { row, sql } from '../../src/store/database.ts';
+import { archiveMonth } from '../../src/store/charges/archive-month.ts';
+import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
+import { rollUp } from '../../src/store/earnings/rollups.ts';
+import { newDraft, post } from '../support/charge-drafts.ts';
 import { setConsentCeiling } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { proveBooks } from '../support/books.ts';
@@ -23,6 +28,7 @@ const balanceRow = row(Type.Object({ dollars: Type.Integer() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 /** Long enough that the moment lies between the row of a top-up and what Stripe answers. */
 const DELAY_MS = 3_000;
+const DAY_MS = 86_400_000;
 
 /** Without the comparison with Stripe, where a person is still to act, and what workers have to deliver. */
 const MONEY_PARTS = ['schema', 'balances', 'top-ups', 'charges', 'earnings'];
@@ -135,6 +141,7 @@ describe('a restored database', function () {
         later: [1400],
         automatic: [2000],
         unknown: [1600],
+        archived: [500],
       });
     });
   }
@@ -162,6 +169,21 @@ describe('a restored database', function () {
     for (const name of ['direct', 'checkout', 'later', 'automatic']) await payDirectly(name, 5);
     for (const name of ['refunded', 'disputed']) await payDirectly(name, 10);
     topUps['open'] = await harness.checkout(consumers['open']!, 11);
+    await archiveAMonth();
+  }
+
+  /** Sums of archived charges are restored like everything else. */
+  async function archiveAMonth(): Promise<void> {
+    const { database } = harness;
+    const madeMs = Date.now() - 200 * DAY_MS;
+    await ensureChargePartitions(postgres.url, madeMs);
+    await newConsumer('archived');
+    await payDirectly('archived', 5);
+    const id = uuidFloor(madeMs).slice(0, 24) + randomUUID().slice(24);
+    await post(database, [{ ...newDraft(consumers['archived']!, 1_000_000), id }]);
+    while ((await rollUp(database)).hasMore);
+    const month = new Date(madeMs).toISOString().slice(0, 7);
+    assert.equal((await archiveMonth(database, month, Date.now())).kind, 'archived');
   }
 
   /** Their rows are there, and what Stripe makes for them is not written down: for the last, not even its customer. */
@@ -271,7 +293,7 @@ describe('a restored database', function () {
   async function balancesNow(): Promise<Record<string, number>> {
     const all = await Promise.all(
       Object.entries(consumers)
-        .filter(([name]) => name !== 'unknown')
+        .filter(([name]) => name !== 'unknown' && name !== 'archived')
         .map(async ([name, { consumerId }]) => {
           const dollars = await harness.database.oneFirst(sql.type(balanceRow)`
             select (credited_micros - spent_micros - held_micros) / 1000000 as dollars

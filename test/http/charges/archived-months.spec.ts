@@ -159,6 +159,62 @@ describe('an archived month', () => {
     assert.deepEqual(await archive(OLD), { kind: 'not_next', next: nameAt(LATER) });
   });
 
+  for (const [what, table, change, undo, check] of [
+    [
+      'a sum that was changed',
+      'archived_charges',
+      'amount_micros = amount_micros + 1',
+      'amount_micros = amount_micros - 1',
+      'spent is the sum of charges',
+    ],
+    [
+      'a number of charges that was changed',
+      'archived_charges',
+      'charges = charges + 1',
+      'charges = charges - 1',
+      'archived charges have the same sums wherever they are kept',
+    ],
+    [
+      'a tool that was changed',
+      'archived_charges',
+      `tool = tool || '!'`,
+      `tool = rtrim(tool, '!')`,
+      'the earnings of archived months equal their charges',
+    ],
+    [
+      'a stretch that was moved',
+      'archived_spending',
+      `stretches = stretches - '{[0,1)}' + '{[99999999,100000000)}'`,
+      `stretches = stretches + '{[0,1)}' - '{[99999999,100000000)}'`,
+      'charges follow each other without gap or overlap',
+    ],
+    [
+      'a payment that was changed',
+      'archived_attribution',
+      'micros = micros + 1',
+      'micros = micros - 1',
+      'the top-up attribution and its tail equal what charges took from lots',
+    ],
+    [
+      'a month that was changed',
+      'archived_months',
+      'charges = charges - 1',
+      'charges = charges + 1',
+      'archived charges have the same sums wherever they are kept',
+    ],
+  ] as const) {
+    it(`lets doctor report ${what}`, async () => {
+      await api.sql.query(`update farebox.${table} set ${change}`);
+      const findings = await auditLedger(harness.database, { parts: ['charges', 'earnings'] });
+      await api.sql.query(`update farebox.${table} set ${undo}`);
+      assert.ok(
+        findings.some((found) => found.check === check),
+        JSON.stringify(findings.map((found) => found.check)),
+      );
+      assert.deepEqual(await auditLedger(harness.database), []);
+    });
+  }
+
   it('keeps its charges in a table of its own', async () => {
     const { rows } = await api.sql.query<{ amount: number }>(
       `select amount_micros::int as amount from farebox_archive.charges_${nameAt(OLDEST).replace('-', '_')} order by 1`,
