@@ -505,6 +505,7 @@ create table farebox.processor_events (
   received_at timestamp with time zone not null default now(),
   constraint processor_events_pkey primary key (id)
 );
+create index processor_events_received on farebox.processor_events using btree (received_at);
 
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (

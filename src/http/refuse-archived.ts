@@ -1,4 +1,4 @@
-/** Refuses to list or look up charges of archived months, of which only sums are left. */
+/** Refuses to list or look up charges of archived months: the ledger has only their sums. */
 import { ApiError } from '../domain/errors.ts';
 import { uuidTimeMs } from '../domain/ids.ts';
 import { readArchivedBefore } from '../store/charges/archived.ts';

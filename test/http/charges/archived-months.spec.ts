@@ -17,7 +17,7 @@ import {
   type Party,
 } from '../../support/earnings-harness.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-import { farebox } from '../../support/stack.ts';
+import { farebox, until } from '../../support/stack.ts';
 
 const NOW = new Date();
 const monthAt = (ahead: number): number =>
@@ -260,5 +260,18 @@ describe('an archived month', () => {
       [5, 4],
     );
     assert.equal(hasMore, false);
+  });
+
+  it('waits for what reads charges, and tries again', async () => {
+    await api.sql.query('begin');
+    await api.sql.query('select from farebox.charges limit 1');
+    const archiving = archive(LATER);
+    const waits = `select from pg_stat_activity where datname = current_database()
+      and wait_event_type = 'Lock' and query like '%detach partition%'`;
+    await until(async () => (await harness.client.query(waits)).rowCount === 1);
+    await until(async () => (await harness.client.query(waits)).rowCount === 0);
+    await api.sql.query('rollback');
+    assert.equal((await archiving).kind, 'archived');
+    assert.deepEqual(await auditLedger(harness.database), []);
   });
 });
