@@ -10,6 +10,7 @@ import { dollarsOf } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
 import type { Database } from '../store/database.ts';
+import { isRelayConnected } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
 import { takeOverSince } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
@@ -66,6 +67,10 @@ async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promi
 async function takeOverNow(dataDir: string) {
   const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), RETRIES_MAX);
   return withDatabase(dataDir, async (database) => {
+    // It would deliver old notices, and have cards charged for balances that are only missing here.
+    if (await isRelayConnected(database)) {
+      throw new CommandError('A worker is running. Stop all workers and API processes first.');
+    }
     const { looked, credited, entered } = await takeOverSince({ database, stripe }, showProgress);
     const topUps = await Promise.all(entered.map((id) => getTopUp(database, id)));
     return {

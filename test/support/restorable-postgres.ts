@@ -52,11 +52,6 @@ export async function startRestorablePostgres() {
     }
   }
 
-  async function valueOf(client: Client, expression: string): Promise<string> {
-    const { rows } = await client.query<{ value: string }>(`select ${expression} as value`);
-    return rows[0]?.value ?? '';
-  }
-
   return {
     url: running.url,
 
@@ -115,4 +110,9 @@ export async function startRestorablePostgres() {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function valueOf(client: Client, expression: string): Promise<string> {
+  const { rows } = await client.query<{ value: string }>(`select ${expression} as value`);
+  return rows[0]?.value ?? '';
 }

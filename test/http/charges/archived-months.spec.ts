@@ -96,15 +96,16 @@ describe('an archived month', () => {
 
   const archive = (month: number) => archiveMonth(harness.database, nameAt(month), Date.now());
 
+  async function read(path: string, by: { readonly key: string }): Promise<unknown> {
+    const { status, body } = await call(api, 'GET', path, by);
+    assert.equal(status, 200, path);
+    return body;
+  }
+
   /** Everything that reads without naming a single old charge. */
   async function figures(): Promise<Record<string, unknown>> {
     const ofConsumer = { key: consumer.consumerKey };
     const ofDeveloper = { key: developer.developerKey };
-    const read = async (path: string, by: { key: string }) => {
-      const { status, body } = await call(api, 'GET', path, by);
-      assert.equal(status, 200, path);
-      return body;
-    };
     const totalOf = async (query: string) =>
       ((await read(`/v1/usage?limit=1&${query}`, ofConsumer)) as { total: number }).total;
     return {

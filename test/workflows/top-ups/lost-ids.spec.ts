@@ -179,8 +179,8 @@ describe('a top-up whose row lost the ids of its payment', () => {
     const closed = await harness.stripe.checkout.sessions.retrieve(second.id);
     assert.equal(closed.status, 'expired');
   });
-
-  function inAnHour(): string {
-    return new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000).toISOString();
-  }
 });
+
+function inAnHour(): string {
+  return new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000).toISOString();
+}
