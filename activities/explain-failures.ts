@@ -1,12 +1,13 @@
 /**
  * Turns the error of a step into one that an operator understands in the Temporal UI, and sets the delay before the
  * next attempt: the one that Stripe asked for, or that of the workflow's retry policy in proportion to STEP_RETRY_MS.
+ * Both with jitter, so that after an outage the steps that failed do not all return at once.
  */
 import { ApplicationFailure, type Context } from '@temporalio/activity';
 import { TemporalFailure } from '@temporalio/common';
 import type { ActivityInterceptors } from '@temporalio/worker';
 import { Stripe } from 'stripe';
-import { STEP_RETRY_MS } from '../src/domain/retries.ts';
+import { jittered, STEP_RETRY_MS } from '../src/domain/retries.ts';
 import { PaymentMismatchError } from '../src/stripe/verdict.ts';
 
 /** The interceptor that every worker installs. */
@@ -15,15 +16,14 @@ export function explainFailures(stepRetryMs: number) {
     inbound: {
       execute: (input, next) =>
         next(input).catch((error: unknown) => {
-          const failure = explain(error);
-          throw stepRetryMs === STEP_RETRY_MS ? failure : paced(failure, context, stepRetryMs);
+          throw delayed(explain(error), context, stepRetryMs);
         }),
     },
   });
 }
 
-/** The failure with its delay in proportion to `stepRetryMs`. One that Stripe asked for stays. */
-function paced(error: unknown, { info }: Context, stepRetryMs: number): unknown {
+/** The failure with the delay before the next attempt, unless it has one that Stripe asked for. */
+function delayed(error: unknown, { info }: Context, stepRetryMs: number): unknown {
   if (error instanceof TemporalFailure && !(error instanceof ApplicationFailure)) return error; // canceled
   const failure = ApplicationFailure.fromError(error);
   const { initialInterval, backoffCoefficient = 2, maximumInterval } = info.retryPolicy ?? {};
@@ -31,7 +31,7 @@ function paced(error: unknown, { info }: Context, stepRetryMs: number): unknown 
   const grownMs = Number(initialInterval) * backoffCoefficient ** (info.attempt - 1);
   const delayMs = Math.min(grownMs, Number(maximumInterval ?? Infinity));
   return ApplicationFailure.fromError(failure, {
-    nextRetryDelay: delayMs * (stepRetryMs / STEP_RETRY_MS),
+    nextRetryDelay: jittered(delayMs * (stepRetryMs / STEP_RETRY_MS), Math.random()),
   });
 }
 
@@ -55,7 +55,7 @@ function explain(error: unknown): unknown {
       details: [{ requestId, status: statusCode, retryAfterMs }],
       // A long wait is left to the workflow, which shows what it waits for and can be canceled.
       nonRetryable: retryAfterMs > RETRY_DELAY_MS_MAX,
-      ...(retryAfterMs > 0 && { nextRetryDelay: Math.min(retryAfterMs, RETRY_DELAY_MS_MAX) }),
+      ...(retryAfterMs > 0 && { nextRetryDelay: notBefore(retryAfterMs) }),
     });
   }
   return error;
@@ -63,6 +63,11 @@ function explain(error: unknown): unknown {
 
 /** Longer waits that Stripe asks for are left to the workflow. */
 const RETRY_DELAY_MS_MAX = 10_000;
+
+/** Up to a quarter longer than Stripe asked for. */
+function notBefore(retryAfterMs: number): number {
+  return Math.min(retryAfterMs, RETRY_DELAY_MS_MAX) * (1 + Math.random() / 4);
+}
 
 /** Stripe's `Retry-After`, or 0. */
 function retryAfterMsOf({ headers }: Stripe.errors.StripeError): number {

@@ -89,7 +89,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
       return examineIds(await listDiffering(database, page));
     },
 
-    /** Records how far the comparison got, at most until now, whatever the caller says. */
+    /** Records how far the comparison got, never later than now, even if the caller says so. */
     async endWalk(until: number): Promise<void> {
       await recordWalk(database, new Date(Math.min(until * 1_000, Date.now())).toISOString());
     },

@@ -210,5 +210,6 @@ async function proveAllThere(ledger: Ledger, rows: readonly RowResult[]): Promis
     .flatMap(({ variants }) => variants.flatMap(({ rounds }) => rounds))
     .reduce((sum, { count }) => sum + count, 0);
   const found = await countCharges(ledger);
-  if (found < answered) throw new Error(`${answered} charges were answered, ${found} are there`);
+  if (found < answered)
+    throw new Error(`${answered} charges were confirmed, ${found} are in the table`);
 }

@@ -90,7 +90,7 @@ export async function addCharges(
       const slots = [turn * consumers + 1, (turn + 1) * consumers];
       const developers = [ledger.developerNumber, rows[0]?.developers];
       await client.query(CHARGE, [...slots, consumers, hotCharges, ...developers]);
-      say(`charges up to day ${((turn + 1) * DAYS) / TURNS} of ${DAYS} are there`);
+      say(`charges up to day ${((turn + 1) * DAYS) / TURNS} of ${DAYS} written`);
     }
     await settle(ledger, client);
   });

@@ -32,7 +32,7 @@ export interface Stack {
 export interface HttpServer {
   readonly url: string;
   stop(): Promise<void>;
-  /** The peak memory of the process, where the system tells. */
+  /** The peak memory of the process, if the system reports it. */
   peakMemoryMiB(): Promise<number | undefined>;
 }
 

@@ -47,3 +47,13 @@ create table farebox.archived_attribution (
 );
 comment on table farebox.archived_attribution is
   'What each top-up paid to each developer in archived charges, before refunds of charges, and in how many charges.';
+
+create table farebox.archived_key_spending (
+  micros bigint not null,
+  consumer_id uuid not null,
+  spend_key int not null,
+  ledger smallint not null,
+  constraint archived_key_spending_pkey primary key (ledger, consumer_id, spend_key)
+);
+comment on table farebox.archived_key_spending is
+  'What each spend key charged in archived charges, less their refunds, which are final: doctor compares budgets with it.';

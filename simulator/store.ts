@@ -119,7 +119,7 @@ export class Store {
     );
   }
 
-  /** Writes the object's new state; without `dueAt`, that time stays as it is. */
+  /** Writes the object's new state; without `dueAt`, that time does not change. */
   update(object: Kinds[Kind], dueAt?: number | null): void {
     this.#run('update objects set body = ? where id = ?', JSON.stringify(object), object.id);
     if (dueAt !== undefined) {

@@ -2,32 +2,97 @@
  * The commands. Each file of commands/ registers one. A command that fails prints only its error message and exits
  * with 1. bin/farebox runs this under Node 24.
  */
+import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { program, type Command } from 'commander';
+import { CommanderError, program, type Command } from 'commander';
 
-/** Only the requested command is loaded: loading all of them takes a second, and a start runs four. */
-const commands: Readonly<Record<string, () => Promise<{ register(program: Command): void }>>> = {
-  start: () => import('./commands/start.ts'),
-  api: () => import('./commands/api.ts'),
-  worker: () => import('./commands/worker.ts'),
-  migrate: () => import('./commands/migrate.ts'),
-  account: () => import('./commands/account.ts'),
-  key: () => import('./commands/key.ts'),
-  archive: () => import('./commands/archive.ts'),
-  rollup: () => import('./commands/rollup.ts'),
-  refund: () => import('./commands/refund-top-up.ts'),
-  doctor: () => import('./commands/doctor.ts'),
-  reconcile: () => import('./commands/reconcile.ts'),
-  env: () => import('./commands/env.ts'),
-  init: () => import('./commands/init.ts'),
+interface Listed {
+  readonly description: string;
+  /** Only the requested command is loaded: loading all of them takes seconds, and a start runs four. */
+  readonly load?: () => Promise<{ register(command: Command): void }>;
+}
+
+const COMMANDS: Readonly<Record<string, Listed>> = {
+  start: {
+    description: 'start PostgreSQL, Temporal, the payment simulator, a worker and the API',
+    load: () => import('./commands/start.ts'),
+  },
+  api: {
+    description: 'run an API process; settings come from the environment',
+    load: () => import('./commands/api.ts'),
+  },
+  worker: {
+    description: 'run a worker process; settings come from the environment',
+    load: () => import('./commands/worker.ts'),
+  },
+  migrate: {
+    description: 'migrate the database and the Temporal namespace to this release',
+    load: () => import('./commands/migrate.ts'),
+  },
+  account: {
+    description: 'list, show, create and change accounts',
+    load: () => import('./commands/account.ts'),
+  },
+  key: {
+    description: 'list, create, roll and revoke keys',
+    load: () => import('./commands/key.ts'),
+  },
+  archive: {
+    description: 'move the charges of the oldest month out of the ledger, and keep their sums',
+    load: () => import('./commands/archive.ts'),
+  },
+  rollup: {
+    description: 'manage the sums of earnings',
+    load: () => import('./commands/rollup.ts'),
+  },
+  refund: {
+    description: 'refund the unspent part of a top-up to the card that paid it',
+    load: () => import('./commands/refund-top-up.ts'),
+  },
+  doctor: {
+    description: 'check the books against every row and against the payment processor',
+    load: () => import('./commands/doctor.ts'),
+  },
+  reconcile: {
+    description:
+      'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
+    load: () => import('./commands/reconcile.ts'),
+  },
+  env: {
+    description: 'print the settings of the running start, and keys for a tool server',
+    load: () => import('./commands/env.ts'),
+  },
+  init: {
+    description: 'write .env for docker-compose.yml, with fresh secrets; never overwrites one',
+    load: () => import('./commands/init.ts'),
+  },
+  // bin/farebox does this itself.
+  exec: { description: 'run a program of node_modules/.bin under Node 24, for development' },
 };
+
+const EXIT_CODES = `
+Exit codes:
+  0  done; doctor and reconcile: nothing is wrong
+  1  refused or failed; doctor and reconcile: something is wrong
+  2  wrong usage; doctor and reconcile: could not look
+`;
+const WRONG_USAGE = 2;
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
-program.name('farebox').description('Prepaid-balance billing for tool servers.');
-const asked = commands[process.argv[2] ?? ''];
-for (const load of asked ? [asked] : Object.values(commands)) (await load()).register(program);
+program
+  .name('farebox')
+  .description('Prepaid-balance billing for tool servers.')
+  .version(readVersion(), '-V, --version', 'print the version')
+  .addHelpText('after', EXIT_CODES)
+  .exitOverride();
+const [first, second] = process.argv.slice(2);
+const asked = first === 'help' ? second : first;
+for (const [name, { description, load }] of Object.entries(COMMANDS)) {
+  const command = program.command(name).description(description);
+  if (name === asked) (await load?.())?.register(command);
+}
 
 // A parent process that opened an IPC channel is expected to stop us. If it is gone, nothing else will.
 if (process.channel) {
@@ -38,6 +103,16 @@ if (process.channel) {
 try {
   await program.parseAsync();
 } catch (error) {
+  if (error instanceof CommanderError) endUsage(error);
+  else endFailed(error);
+}
+
+/** Commander has printed what it has to say. */
+function endUsage({ exitCode }: CommanderError): void {
+  process.exitCode = exitCode === 0 ? 0 : WRONG_USAGE;
+}
+
+function endFailed(error: unknown): void {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);
   process.exitCode = 1;
@@ -45,4 +120,9 @@ try {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function readVersion(): string {
+  const text = readFileSync(join(import.meta.dirname, '../package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -32,6 +32,8 @@ export interface StripeConfig {
   readonly webhookSecrets: readonly string[];
   /** How long one call waits for an answer. */
   readonly timeoutMs: number;
+  /** How many steps that call Stripe may start per second, over all workers. */
+  readonly stepsPerSecond: number;
 }
 
 export interface MailConfig {
@@ -134,7 +136,7 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
 
 export function readScheduleConfig(env: Environment): ScheduleConfig {
   return Object.freeze({
-    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 5, 1, 86_400),
+    rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 60, 1, 86_400),
     reconcileEverySeconds: integer(env, 'RECONCILE_EVERY_SECONDS', 900, 10, 86_400),
   });
 }
@@ -146,6 +148,8 @@ export function readStripeConfig(env: Environment): StripeConfig {
     webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
     // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
+    // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
+    stepsPerSecond: integer(env, 'STRIPE_STEPS_PER_SECOND', 10, 1, 10_000),
   });
 }
 

@@ -14,12 +14,8 @@ import {
 } from '@temporalio/workflow';
 import type { InvocationAttemptActivities } from '../activities/invocation-attempts.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
-import {
-  agentTaskQueue,
-  RETRY_MS_MAX,
-  retryDelayMs,
-  type InvocationView,
-} from '../src/domain/invocation.ts';
+import { RETRY_MS_MAX, retryDelayMs, type InvocationView } from '../src/domain/invocation.ts';
+import { agentTaskQueue } from '../src/domain/task-queues.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
 import type { InvocationInput, InvocationProgress } from './messages.ts';

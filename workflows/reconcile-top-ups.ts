@@ -6,6 +6,7 @@
 import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
 import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
+import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 
 /** The progress of a reconciliation: its result, and what a run passes to the next one. */
 export interface Reconciliation {
@@ -22,17 +23,27 @@ export interface Reconciliation {
   readonly reviewAfterMs?: readonly number[];
 }
 
-const activities = (summary: string) =>
+const STEP = {
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '5s',
+  // A run that gives up shows as failed, and the next scheduled run continues its work.
+  retry: {
+    initialInterval: '1s',
+    backoffCoefficient: 2,
+    maximumInterval: '1m',
+    maximumAttempts: 10,
+  },
+} as const;
+
+const inPostgres = (summary: string) =>
+  proxyActivities<ReconciliationActivities>({ ...STEP, summary });
+
+/** In the paced queue, after the steps of payments that somebody waits for. */
+const atProcessor = (summary: string) =>
   proxyActivities<ReconciliationActivities>({
-    startToCloseTimeout: '2m',
-    heartbeatTimeout: '5s',
-    // A run that gives up shows as failed, and the next scheduled run continues its work.
-    retry: {
-      initialInterval: '1s',
-      backoffCoefficient: 2,
-      maximumInterval: '1m',
-      maximumAttempts: 10,
-    },
+    ...STEP,
+    taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
+    priority: { priorityKey: 5 },
     summary,
   });
 
@@ -41,17 +52,17 @@ type Stage = (progress: Reconciliation) => Promise<Part>;
 const walking =
   (list: 'balanceTransactions' | 'refunds' | 'disputes'): Stage =>
   ({ since, until, after }) =>
-    activities(`Read the processor's ${list}`).walkPage({ list, since, until, after });
+    atProcessor(`Read the processor's ${list}`).walkPage({ list, since, until, after });
 
 const STAGES: readonly Stage[] = [
-  ({ after }) => activities('Check unfinished top-ups').examineUnsettled(after),
+  ({ after }) => atProcessor('Check unfinished top-ups').examineUnsettled(after),
   walking('balanceTransactions'),
   walking('refunds'),
   walking('disputes'),
 ];
 
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
-  const plan = begun ?? (await activities('Plan the comparison').planWalk());
+  const plan = begun ?? (await inPostgres('Plan the comparison').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
   let progress: Reconciliation = begun ?? { ...start, ...plan };
   for (let stage = STAGES[progress.stage]; stage; stage = STAGES[progress.stage]) {
@@ -67,7 +78,7 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
       nudged: progress.nudged + part.nudged,
     };
   }
-  await activities('Record how far the comparison got').endWalk(progress.until);
+  await inPostgres('Record how far the comparison got').endWalk(progress.until);
   return { ...progress, differing: await review(progress) };
 }
 
@@ -86,7 +97,7 @@ async function review({
 }
 
 async function reviewOnce(): Promise<number> {
-  const { reviewDifferences } = activities('Check the differences again');
+  const { reviewDifferences } = atProcessor('Check the differences again');
   let differing = 0;
   let part: Part | undefined;
   do {

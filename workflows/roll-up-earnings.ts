@@ -1,6 +1,6 @@
 /**
  * Moves earnings from the tails that charges append to into the sums that developers read, step by step. A schedule
- * starts it every few seconds. A backlog of days is worked off in a chain of runs with short histories.
+ * starts it every minute. A backlog of days is worked off in a chain of runs with short histories.
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { RollupActivities } from '../activities/rollups.ts';

@@ -9,11 +9,14 @@ import {
   continueAsNew,
   proxyActivities,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { TopUpActivities, ClaimedTopUp } from '../activities/top-ups.ts';
 import type { OpenedCheckout, TopUpPaymentActivities } from '../activities/top-up-payments.ts';
 import type { TopUpReversalActivities } from '../activities/top-up-reversals.ts';
+import { jittered } from '../src/domain/retries.ts';
 import type { AutoTopUpState } from '../src/domain/top-up.ts';
+import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
 import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
@@ -47,18 +50,38 @@ interface Run {
 /** The first wait after a step has used up its attempts. It doubles up to the maximum. */
 const RETRY_MS_MIN = 10_000;
 
-type Activities = TopUpActivities & TopUpPaymentActivities & TopUpReversalActivities;
+const STEP = {
+  startToCloseTimeout: '15s',
+  // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
+  heartbeatTimeout: '5s',
+  // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
+} as const;
 
-function activities(summary: string): Activities {
-  return proxyActivities<Activities>({
-    startToCloseTimeout: '15s',
-    // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
-    heartbeatTimeout: '5s',
-    // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
-    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
+/** Steps that normally need only Postgres. */
+function inPostgres(summary: string): TopUpActivities {
+  return proxyActivities<TopUpActivities>({ ...STEP, summary });
+}
+
+/**
+ * Steps that call the processor, in a separate, paced queue. When it is backed up, steps that finish a payment go before
+ * steps that open another one.
+ */
+function atProcessor(
+  summary: string,
+  priorityKey = FINISHES_PAYMENT,
+): TopUpPaymentActivities & TopUpReversalActivities {
+  return proxyActivities<TopUpPaymentActivities & TopUpReversalActivities>({
+    ...STEP,
+    taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
+    priority: { priorityKey },
     summary,
   });
 }
+
+/** Temporal's priorities: 1 goes first, 3 is the default. */
+const FINISHES_PAYMENT = 1;
+const OPENS_PAYMENT = 3;
 
 export async function topUp(input: TopUpInput): Promise<TopUpView> {
   const run = newRun(input);
@@ -93,7 +116,7 @@ function hasReversals({ reversalReported, status }: Run): boolean {
 
 /** Null: the top-up was withdrawn, and nothing may be done. */
 async function claim(run: Run): Promise<ClaimedTopUp | null> {
-  const opened = await activities('Claim the top-up').openTopUp(run.topUpId);
+  const opened = await inPostgres('Claim the top-up').openTopUp(run.topUpId);
   if (opened === null) {
     run.status = 'withdrawn';
     return null;
@@ -145,8 +168,9 @@ async function answerTo(run: Run, first: Question): Promise<Verdict> {
 
 const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
   async openCheckout(run) {
-    const opened: OpenedCheckout | string = await activities(
+    const opened: OpenedCheckout | string = await atProcessor(
       'Open a checkout session',
+      OPENS_PAYMENT,
     ).openCheckout(run.topUpId);
     // Histories of earlier releases have only the URL.
     run.sessionUrl = typeof opened === 'string' ? opened : opened.sessionUrl;
@@ -154,16 +178,17 @@ const QUESTIONS: Readonly<Record<Question, (run: Run) => Promise<Verdict>>> = {
     return { kind: 'open' };
   },
 
-  chargeCard: ({ topUpId }) => activities('Charge the saved card').chargeSavedCard(topUpId),
+  chargeCard: ({ topUpId }) =>
+    atProcessor('Charge the saved card', OPENS_PAYMENT).chargeSavedCard(topUpId),
 
   ask({ topUpId, steps }) {
     steps.woken = false; // the question below covers everything reported so far
-    return activities('Ask the processor').askProcessor(topUpId);
+    return atProcessor('Ask the processor').askProcessor(topUpId);
   },
 
   cancel({ topUpId, steps }) {
     steps.cancelAsked = false;
-    return activities('Cancel the payment').cancelPayment(topUpId);
+    return atProcessor('Cancel the payment').cancelPayment(topUpId);
   },
 };
 
@@ -183,7 +208,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   if (verdict.kind === 'paid') {
     if (verdict.isReversed) run.reversalReported = true;
     run.paymentIntentId = verdict.paymentIntentId;
-    const crediting = activities(`Credit $${run.amountDollars}`);
+    const crediting = inPostgres(`Credit $${run.amountDollars}`);
     await steps.take('credit', () => crediting.creditTopUp(topUpId));
     run.status = 'completed';
     run.failure = null;
@@ -191,12 +216,12 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
     return;
   } else if (verdict.kind === 'failed') {
     const { failure } = verdict;
-    const failing = activities('Record that it failed');
+    const failing = inPostgres('Record that it failed');
     run.failure = failure;
     run.autoTopUp = await steps.take('fail', () => failing.failTopUp(topUpId, failure));
     run.status = 'failed';
   } else {
-    const expiring = activities('Record that it expired');
+    const expiring = inPostgres('Record that it expired');
     await steps.take('expire', () => expiring.expireTopUp(topUpId));
     run.status = 'expired';
   }
@@ -204,7 +229,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
 
 async function syncReversals(run: Run): Promise<void> {
   const { topUpId, steps } = run;
-  const syncing = activities('Sync refunds and disputes');
+  const syncing = atProcessor('Sync refunds and disputes');
   const synced = await steps.take('syncReversals', () => {
     run.reversalReported = false; // the read below covers everything reported so far
     steps.waitingFor = 'processor';
@@ -223,7 +248,7 @@ async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Pro
     await steps.pause(retryAfterMs, "The processor's Retry-After", () => isCanceling(steps));
   }
   const delayMs = Math.min(RETRY_MS_MIN * 2 ** (steps.failures - 1), RETRY_MS_MAX);
-  await rest(run, delayMs, `Try ${step} again`);
+  await rest(run, jittered(delayMs, Math.random()), `Try ${step} again`);
 }
 
 /** Whether a message ended the pause. Clears the message. */

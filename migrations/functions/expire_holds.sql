@@ -1,4 +1,4 @@
--- Closes the holds that are due and releases the money they reserve, in bulk. Any number of calls may run at once:
+-- Closes the holds that are due and releases the money they reserve, to balances and budgets, in bulk. Any number of calls may run at once:
 -- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
 -- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
@@ -16,14 +16,15 @@ set enable_mergejoin = off
 as $$
 declare
   v_developer int[]; v_id uuid[];
-  e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[];
+  e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[]; e_key int[];
+  e_placed timestamptz[];
 begin
   closed := 0;
   with due as (
     select x.id from farebox.hold_expiries x where x.due_at <= now() order by x.due_at limit p_rows
     for update skip locked
   ), gone as (
-    delete from farebox.hold_expiries x using due where x.id = due.id returning x.developers, x.holds
+    delete from farebox.hold_expiries x using due where x.id = any (array[due.id]) returning x.developers, x.holds
   )
   select (select count(*) from gone), array_agg(a.developer), array_agg(a.id)
   into taken, v_developer, v_id
@@ -42,11 +43,11 @@ begin
 
   perform 1 from unnest(v_developer, v_id) as a(developer, id)
     join farebox.holds h on h.developer = any (array[a.developer]) and h.id = any (array[a.id])
-    order by h.ledger, h.id for update of h;
+    order by h.ledger + 0, h.id for update of h;
   -- A new statement, so it sees what committed while the previous one waited for locks.
   select array_agg(h.ledger), array_agg(h.consumer_id), array_agg(a.developer), array_agg(a.id),
-    array_agg(h.held_micros)
-  into e_ledger, e_consumer, e_developer, e_id, e_micros
+    array_agg(h.held_micros), array_agg(h.spend_key), array_agg(h.placed_at)
+  into e_ledger, e_consumer, e_developer, e_id, e_micros, e_key, e_placed
   from unnest(v_developer, v_id) as a(developer, id)
   cross join lateral (
     select * from farebox.holds where developer = a.developer and id = a.id limit 1
@@ -57,9 +58,9 @@ begin
   update farebox.holds h set state = 3, held_micros = 0
   from unnest(e_developer, e_id) as a(developer, id)
   where h.developer = any (array[a.developer]) and h.id = any (array[a.id]);
-  perform 1 from farebox.consumers c
-    where (c.ledger, c.id) in (select * from unnest(e_ledger, e_consumer))
-    order by c.ledger, c.id for update;
+  perform 1 from unnest(e_ledger, e_consumer) as a(ledger, id)
+    join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
+    order by a.ledger, a.id for update of c;
   with lowered as (
     update farebox.consumers c set held_micros = c.held_micros - g.micros,
       reserved_micros = c.reserved_micros - g.micros
@@ -67,8 +68,12 @@ begin
       select a.ledger, a.consumer, sum(a.micros)::bigint as micros
       from unnest(e_ledger, e_consumer, e_micros) as a(ledger, consumer, micros) group by 1, 2
     ) g
-    where c.ledger = g.ledger and c.id = g.consumer
+    where c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer])
     returning c.ledger, c.id
   )
   select cardinality(e_id), array_agg(l.ledger), array_agg(l.id) into closed, ledgers, consumers from lowered l;
+  if 0 < any (e_key) then
+    perform farebox.give_back_to_budgets(e_ledger, e_consumer, e_key, e_micros, e_placed,
+      array_fill(null::bigint, array[cardinality(e_id)]));
+  end if;
 end $$;

@@ -14,7 +14,10 @@ create or replace function farebox.post_charges(
 )
 language plpgsql volatile
 -- A single plan that only probes indexes, regardless of the statistics when it was made: a process keeps it for days,
--- and a table that was empty at the start does not stay empty.
+-- and a table that was empty at the start does not stay empty. The planner reads a whole index only in an order that it
+-- can use, for a merge join or a sort. So locks and updates, here and in the other functions, join by
+-- `= any (array[...])`, which has no order, and sort by the arguments. Reads are look-ups through `lateral` and
+-- `limit 1`, which does not change the result.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -23,9 +26,9 @@ as $$
 begin
   -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
   -- this one waited; a single statement for both would use an old snapshot and charge twice.
-  perform 1 from farebox.consumers c
-    where (c.ledger, c.id) in (select * from unnest(p_ledger, p_consumer))
-    order by c.ledger, c.id for update;
+  perform 1 from (select distinct q.ledger, q.id from unnest(p_ledger, p_consumer) as q(ledger, id)) a
+    join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
+    order by a.ledger, a.id for update of c;
 
   return query
   with asked as (
@@ -34,9 +37,8 @@ begin
       as r(ledger, consumer, id, developer, tool, amount, idempotency, fingerprint, metadata, ord)
   ),
   -- Charges made earlier with the same key. The hash names consumer and developer too; asking for these again would let
-  -- the planner read all of a consumer's charges instead of probing the hash. `limit 1` does not change the result: it
-  -- keeps the planner, which assumes that a new table is small, from reading all charges of the period at once. The
-  -- bounds on ids exclude the partitions of other times.
+  -- the planner read all of a consumer's charges instead of probing the hash. The bounds on ids exclude the partitions
+  -- of other times.
   prior as (
     select a.ord, a.fingerprint = h.request_fingerprint as same, h.id, h.amount_micros,
       h.balance_micros, h.receipt_key
@@ -51,7 +53,9 @@ begin
   fresh as (
     select a.*, c.credited_micros - c.spent_micros - c.held_micros as available, c.spent_micros as spent,
       c.auto_top_up_below_micros as below
-    from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer
+    from asked a cross join lateral (
+      select * from farebox.consumers where ledger = a.ledger and id = a.consumer limit 1
+    ) c
     where not exists (select from prior p where p.ord = a.ord)
   ),
   -- Running totals decide which charges fit: a charge is accepted where the total grows.
@@ -72,7 +76,7 @@ begin
           or (min(below) is not null and bool_or(not accepted)) as is_low
       from decided group by 1, 2
     ) d
-    where c.ledger = d.ledger and c.id = d.consumer and (d.total > 0 or d.is_low)
+    where c.ledger = any (array[d.ledger]) and c.id = any (array[d.consumer]) and (d.total > 0 or d.is_low)
     returning c.id, d.is_low
   ),
   low as (

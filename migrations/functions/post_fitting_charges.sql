@@ -13,7 +13,8 @@ create or replace function farebox.post_fitting_charges(
   p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid
 ) returns bigint[]
 language plpgsql volatile
--- A single plan of nested loops only: they probe indexes, and lock consumers in the given order.
+-- A single plan of nested loops only: they lock consumers in the given order, and probe indexes for the reasons in
+-- post_charges.sql.
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -33,7 +34,7 @@ begin
     update farebox.consumers c set spent_micros = c.spent_micros + g.total
     from unnest(p_group_ledger, p_group_consumer, p_group_total) with ordinality
       as g(ledger, consumer, total, n)
-    where c.ledger = g.ledger and c.id = g.consumer
+    where c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer])
       and g.total <= c.credited_micros - c.spent_micros - c.held_micros
     returning g.n, c.spent_micros - g.total as spent,
       c.credited_micros - c.spent_micros - c.held_micros + g.total as available,
@@ -93,7 +94,7 @@ begin
     insert into farebox.outbox (topic, subject_id) select 'auto_top_up', unnest(v_low);
     update farebox.consumers c set auto_top_up_below_micros = null
     from unnest(p_group_ledger, p_group_consumer) as g(ledger, consumer)
-    where g.consumer = any (v_low) and c.ledger = g.ledger and c.id = g.consumer;
+    where g.consumer = any (v_low) and c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer]);
   end if;
 
   return array(

@@ -1,10 +1,10 @@
 /** `farebox account adjust`: credits or debits a balance manually, with a reason. For operators. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { asMicros, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { parsePositiveDollars } from './dollars.ts';
+import { parseSignedDollars } from './dollars.ts';
 import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
 const REASON_LENGTH_MAX = 500;
@@ -17,7 +17,9 @@ interface AdjustOptions {
 
 export function registerAdjust(account: Command): void {
   account
-    .command('adjust <account> <dollars>')
+    .command('adjust')
+    .argument('<account>', 'email, acct_…, cns_… or dev_…')
+    .argument('<dollars>', 'credit (5) or debit (-2.50)', parseSignedDollars)
     .description('credit a balance, or debit it (-2.50); never below zero')
     .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
     .option('--json', 'print JSON', false)
@@ -27,10 +29,9 @@ export function registerAdjust(account: Command): void {
 
 async function adjust(
   who: string,
-  dollars: string,
+  amountMicros: Micros,
   { reason, json, dataDir }: AdjustOptions,
 ): Promise<void> {
-  const amountMicros = signedMicrosOf(dollars);
   const adjusted = await withDatabase(dataDir, async (database) => {
     const account = await getAccount(database, who);
     const result = await adjustBalance(database, account, { amountMicros, reason });
@@ -50,12 +51,6 @@ async function adjust(
     };
   });
   process.stdout.write(json ? `${JSON.stringify(adjusted)}\n` : table(adjusted));
-}
-
-function signedMicrosOf(text: string): Micros {
-  const isNegative = text.startsWith('-');
-  const micros = parsePositiveDollars(isNegative ? text.slice(1) : text);
-  return asMicros((isNegative ? -1 : 1) * micros);
 }
 
 function reasonOf(text: string): string {

@@ -3,6 +3,7 @@
  * charge to the saved card. Nothing else changes these limits; a consumer key cannot.
  */
 import type { Command } from 'commander';
+import { wireId } from '../domain/ids.ts';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { setConsentCeiling } from '../store/top-ups/monthly-ceiling.ts';
@@ -24,14 +25,9 @@ export function registerSavedCard(account: Command): void {
     .command('consent <account>')
     .description('set the most that direct top-ups may charge to the saved card in a month')
     .requiredOption('--ceiling <dollars>', 'per UTC month; 0 withdraws the consent', parseDollars)
+    .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
-    .action(async (who: string, options: { ceiling: Micros; dataDir: string }) => {
-      await withDatabase(options.dataDir, async (database) => {
-        const { consumerId } = await getAccount(database, who);
-        const ceiling = options.ceiling === 0 ? null : options.ceiling;
-        await setConsentCeiling(database, consumerId, ceiling);
-      });
-    });
+    .action(consent);
   account
     .command('auto-top-up <account>')
     .description(
@@ -44,6 +40,24 @@ export function registerSavedCard(account: Command): void {
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(autoTopUp);
+}
+
+interface ConsentOptions {
+  readonly ceiling: Micros;
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions): Promise<void> {
+  const shown = await withDatabase(dataDir, async (database) => {
+    const { consumerId } = await getAccount(database, who);
+    await setConsentCeiling(database, consumerId, ceiling === 0 ? null : ceiling);
+    return {
+      consumerId: wireId('consumer', consumerId),
+      consentCeiling: ceiling === 0 ? null : dollarsOf(ceiling),
+    };
+  });
+  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
 }
 
 async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> {

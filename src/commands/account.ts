@@ -4,6 +4,7 @@ import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
+import { registerList } from './account-list.ts';
 import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -20,8 +21,7 @@ interface CreateOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  const account = program.command('account').description('create and change accounts');
+export function register(account: Command): void {
   account
     .command('create')
     .description('create an account: a consumer, a developer and their keys, which are shown once')
@@ -36,6 +36,7 @@ export function register(program: Command): void {
     .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(create);
+  registerList(account);
   registerSavedCard(account);
   registerAdjust(account);
   registerSignInLink(account);
@@ -56,14 +57,16 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
   if (result.kind === 'email_taken') {
     throw new CommandError(`An account with the email ${result.email} already exists.`);
   }
-  for (const account of result.accounts) {
-    const shown = shownOnce(account);
+  for (const [index, account] of result.accounts.entries()) {
+    const shown = shownOnce(account, emails[index] ?? '');
     process.stdout.write(json ? `${JSON.stringify(shown)}\n` : `${table(shown)}\n`);
   }
 }
 
-function shownOnce(account: CreatedAccount): Record<string, string> {
+function shownOnce(account: CreatedAccount, address: string): Record<string, string> {
   return {
+    accountId: wireId('account', account.accountId),
+    email: address.toLowerCase(),
     consumerId: wireId('consumer', account.consumerId),
     consumerKey: account.consumerKey,
     developerId: wireId('developer', account.developerId),

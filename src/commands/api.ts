@@ -5,17 +5,14 @@ import { runApi } from '../processes/api.ts';
 import { createLog } from '../processes/log.ts';
 import { untilStopped } from './until-stopped.ts';
 
-export function register(program: Command): void {
-  program
-    .command('api')
-    .description('run an API process; settings come from the environment')
-    .action(async () => {
-      const config = readConfig(process.env);
-      const log = createLog('api', config.logLevel);
-      const api = await runApi(config, log);
-      log.info({ port: api.port }, 'the API is listening');
-      process.send?.({ ready: true, port: api.port });
-      await untilStopped();
-      await api.stop();
-    });
+export function register(command: Command): void {
+  command.action(async () => {
+    const config = readConfig(process.env);
+    const log = createLog('api', config.logLevel);
+    const api = await runApi(config, log);
+    log.info({ port: api.port }, 'the API is listening');
+    process.send?.({ ready: true, port: api.port });
+    await untilStopped();
+    await api.stop();
+  });
 }

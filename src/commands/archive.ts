@@ -12,10 +12,8 @@ interface ArchiveOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('archive')
-    .description('move the charges of the oldest month out of the ledger, and keep their sums')
+export function register(command: Command): void {
+  command
     .requiredOption('--month <month>', 'for example 2025-01; at least 101 days over', monthOf)
     .addOption(dataDirOption())
     .action(archive);

@@ -18,12 +18,14 @@ import {
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
 import { createTemporalClient } from '../temporal/client.ts';
+import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
 import { CommandError, withDatabase } from './database-command.ts';
 
 const SCHEDULES_CHECK = 'Temporal has the schedules';
+const WORKFLOWS_CHECK = 'no workflow fails in its code';
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -36,7 +38,7 @@ Parts:
   holds      open, captured and expired holds; reads every charge
   charges    reads every charge
   earnings   sums of earnings; reads every charge
-  temporal   schedules
+  temporal   schedules, and workflows that cannot continue
   processor  payments, refunds and disputes at Stripe; lists all of them
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,temporal\` every minute and all parts every night.
@@ -50,10 +52,8 @@ interface DoctorOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('doctor')
-    .description('check the books against every row and against the payment processor')
+export function register(command: Command): void {
+  command
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
     .option('--no-processor', 'skip the payment processor and Temporal')
@@ -102,8 +102,8 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     // Without an address there is no Temporal to ask, so only the ledger is checked.
     if (parts.includes('temporal') && env['TEMPORAL_ADDRESS'] !== undefined) {
       showProgress(SCHEDULES_CHECK);
-      checks.push(SCHEDULES_CHECK);
-      findings.push(...(await auditSchedules(env)));
+      checks.push(SCHEDULES_CHECK, WORKFLOWS_CHECK);
+      findings.push(...(await auditTemporal(env)));
     }
     if (parts.includes('processor')) {
       showProgress(PROCESSOR_CHECK);
@@ -118,21 +118,25 @@ function isOfLedger(part: Part): part is LedgerPart {
   return part !== 'temporal' && part !== 'processor';
 }
 
-/** Workers recreate a missing schedule within a minute. */
-async function auditSchedules(env: Environment): Promise<Finding[]> {
+async function auditTemporal(env: Environment): Promise<Finding[]> {
   const temporal = createTemporalClient(readTemporalConfig(env));
   try {
     if (!(await temporal.isUp())) throw new CommandError('Temporal did not respond.');
+    // Workers recreate a missing schedule within a minute.
     const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
-    const offenders = missing.map((subject) => ({ subject, detail: 'not found' }));
-    return firstOf(offenders).map((each) => ({
-      part: 'temporal',
-      check: SCHEDULES_CHECK,
-      ...each,
-    }));
+    const failing = await listFailingWorkflows(temporal);
+    return [
+      ...findingsOf(SCHEDULES_CHECK, missing, 'not found'),
+      ...findingsOf(WORKFLOWS_CHECK, failing, 'cannot continue; its history shows the error'),
+    ];
   } finally {
     await temporal.close();
   }
+}
+
+function findingsOf(check: string, subjects: readonly string[], detail: string): Finding[] {
+  const offenders = subjects.map((subject) => ({ subject, detail }));
+  return firstOf(offenders).map((each) => ({ part: 'temporal', check, ...each }));
 }
 
 function report(findings: readonly Finding[], checks: readonly string[]): string {

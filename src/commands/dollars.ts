@@ -1,6 +1,12 @@
 /** Parses dollar amounts on the command line. */
 import { InvalidArgumentError } from 'commander';
-import { centsOf, MANUAL_MICROS_MAX, microsOfDollars, type Micros } from '../domain/money.ts';
+import {
+  asMicros,
+  centsOf,
+  MANUAL_MICROS_MAX,
+  microsOfDollars,
+  type Micros,
+} from '../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../domain/top-up.ts';
 
 export function parseDollars(text: string): Micros {
@@ -13,6 +19,18 @@ export function parsePositiveDollars(text: string): Micros {
   const micros = parseDollars(text);
   if (micros > 0) return micros;
   throw new InvalidArgumentError('It must be more than $0.');
+}
+
+/** A credit, or a debit with a minus sign. */
+export function parseSignedDollars(text: string): Micros {
+  const [, minus, digits = ''] = /^(-?)(.*)$/.exec(text) ?? [];
+  const micros = microsOfDollars(digits);
+  if (micros !== undefined && micros > 0 && micros <= MANUAL_MICROS_MAX) {
+    return asMicros((minus ? -1 : 1) * micros);
+  }
+  throw new InvalidArgumentError(
+    'It must be an amount such as 5 or -2.50, at most $10,000,000, with at most six decimals, and not 0.',
+  );
 }
 
 /** An amount that the processor can charge to a card. */

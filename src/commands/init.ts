@@ -13,10 +13,8 @@ const SECRET_BYTES: Readonly<Record<string, number>> = {
   MASTER_SECRET: 32,
 };
 
-export function register(program: Command): void {
-  program
-    .command('init')
-    .description('write .env for docker-compose.yml, with fresh secrets; never overwrites one')
+export function register(command: Command): void {
+  command
     .option('--file <path>', 'where to write it', '.env')
     .action(async ({ file }: { file: string }) => {
       const example = await readFile(EXAMPLE, 'utf8');

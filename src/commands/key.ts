@@ -12,6 +12,7 @@ import {
   type StoredKey,
 } from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
+import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
 
@@ -24,8 +25,7 @@ interface Common {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  const key = program.command('key').description('list, create, roll and revoke keys');
+export function register(key: Command): void {
   common(key.command('list <account>'))
     .description('list all keys of an account (email, acct_…, cns_… or dev_…)')
     .action(list);
@@ -52,7 +52,10 @@ async function list(who: string, { json, dataDir }: Common): Promise<void> {
   const keys = await withDatabase(dataDir, async (database) =>
     listKeys(database, (await getAccount(database, who)).id),
   );
-  for (const key of keys) print(shown(key), json);
+  const listed = keys.map(shown);
+  process.stdout.write(
+    json ? listed.map((key) => `${JSON.stringify(key)}\n`).join('') : columns(listed),
+  );
 }
 
 async function create(

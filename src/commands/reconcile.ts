@@ -34,12 +34,8 @@ interface ReconcileOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('reconcile')
-    .description(
-      'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
-    )
+export function register(command: Command): void {
+  command
     .option('--json', 'print JSON', false)
     .option(
       '--after-restore',

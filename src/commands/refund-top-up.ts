@@ -13,10 +13,9 @@ interface RefundOptions {
   readonly dataDir: string;
 }
 
-export function register(program: Command): void {
-  program
-    .command('refund <top-up>')
-    .description('refund the unspent part of a top-up to the card that paid it')
+export function register(command: Command): void {
+  command
+    .argument('<top-up>')
     .option(
       '--amount <dollars>',
       'whole cents; by default the whole unspent part',

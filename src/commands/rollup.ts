@@ -4,8 +4,7 @@ import { rebuildRollups } from '../store/earnings/rollups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { withDatabase } from './database-command.ts';
 
-export function register(program: Command): void {
-  const rollup = program.command('rollup').description('manage the sums of earnings');
+export function register(rollup: Command): void {
   rollup
     .command('rebuild')
     .description('recalculate them from the charges in one transaction, while charging continues')

@@ -9,10 +9,8 @@ interface StartCommandOptions {
   readonly maintenance: boolean;
 }
 
-export function register(program: Command): void {
-  program
-    .command('start')
-    .description('start PostgreSQL, Temporal, the payment simulator, a worker and the API')
+export function register(command: Command): void {
+  command
     .addOption(
       new Option('--port <number>', 'port of the API').env('PORT').default(8080).argParser(portOf),
     )

@@ -5,27 +5,24 @@ import { runWorker } from '../processes/worker.ts';
 import { createLog } from '../processes/log.ts';
 import { untilStopped } from './until-stopped.ts';
 
-export function register(program: Command): void {
-  program
-    .command('worker')
-    .description('run a worker process; settings come from the environment')
-    .action(async () => {
-      const config = readConfig(process.env);
-      const log = createLog('worker', config.logLevel);
-      const stopped = untilStopped();
-      const starting = new AbortController();
-      void stopped.then(() => starting.abort());
-      const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
-        if (starting.signal.aborted) return undefined;
-        throw error;
-      });
-      if (!worker) return;
-      log.info('the worker is polling');
-      process.send?.({ ready: true });
-      try {
-        await Promise.race([stopped, worker.ended]);
-      } finally {
-        await worker.stop();
-      }
+export function register(command: Command): void {
+  command.action(async () => {
+    const config = readConfig(process.env);
+    const log = createLog('worker', config.logLevel);
+    const stopped = untilStopped();
+    const starting = new AbortController();
+    void stopped.then(() => starting.abort());
+    const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
+      if (starting.signal.aborted) return undefined;
+      throw error;
     });
+    if (!worker) return;
+    log.info('the worker is polling');
+    process.send?.({ ready: true });
+    try {
+      await Promise.race([stopped, worker.ended]);
+    } finally {
+      await worker.stop();
+    }
+  });
 }

@@ -12,6 +12,7 @@ import { findAccount } from '../store/accounts/accounts.ts';
 import { useSignInLink } from '../store/console/sign-in-links.ts';
 import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
+import { withSessionOptions } from '../store/session.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { AUTH_PATH } from './paths.ts';
@@ -35,9 +36,12 @@ export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
   const pool = new Pool({
-    connectionString: config.databaseUrl,
+    connectionString: withSessionOptions(config.databaseUrl, {
+      search_path: 'console',
+      lock_timeout: 5_000,
+      statement_timeout: 10_000,
+    }),
     max: CONNECTIONS,
-    options: '-c search_path=console -c lock_timeout=5000 -c statement_timeout=10000',
   });
   pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
   const send = mailer({ config: config.mail, database, log });

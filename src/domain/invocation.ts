@@ -1,4 +1,5 @@
 /** The life of an invocation (legacy, specification section 4.4): its states, and why one fails. */
+import { jittered } from './retries.ts';
 
 /** `pending`: the workflow has not started on it. `running`: the agent is being called. */
 export const INVOCATION_STATUSES = ['pending', 'running', 'succeeded', 'failed'] as const;
@@ -35,20 +36,14 @@ export interface InvocationView {
 /** An error's text may come from the agent, so it is truncated wherever it is stored. */
 export const ERROR_MESSAGE_MAX = 500;
 
-/** However long an agent was down, it is called within little more than this after it comes back. */
+/** After an outage of any length, an agent is called again within little more than this. */
 export const RETRY_MS_MAX = 60_000;
 const RETRY_MS_MIN = 1_000;
 
 /**
- * The delay between a failed attempt and the next one: 1 s, then doubling. `chance`, from 0 to 1, adds jitter of a
- * quarter to either side, so attempts that failed together do not repeat together.
+ * The delay between a failed attempt and the next one: 1 s, then doubling, with jitter by `chance` from 0 to 1.
  */
 export function retryDelayMs(failures: number, chance: number): number {
   const doubled = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
-  return doubled * (0.75 + chance / 2);
-}
-
-/** Calls to agents have their own task queue, so a hanging agent delays nothing else. */
-export function agentTaskQueue(taskQueue: string): string {
-  return `${taskQueue}-agents`;
+  return jittered(doubled, chance);
 }

@@ -1,5 +1,13 @@
 /** How soon workflows look again: at a step that failed, at books that differed. */
 
+/**
+ * The delay, a quarter shorter to a quarter longer: `chance` is from 0 to 1. So steps that failed together are not
+ * repeated together.
+ */
+export function jittered(delayMs: number, chance: number): number {
+  return delayMs * (0.75 + chance / 2);
+}
+
 /** The first interval of the workflows' retry policies, which the setting `STEP_RETRY_MS` replaces. */
 export const STEP_RETRY_MS = 1_000;
 

@@ -1,6 +1,6 @@
 /**
- * Reversals take the money of a top-up back: refunds and disputes. The status decides the claim: the amount for good,
- * the amount on hold until the decision, or nothing.
+ * Reversals take the money of a top-up back: refunds and disputes. The status decides the claim: the amount
+ * permanently, the amount on hold until the decision, or nothing.
  */
 export type RefundStatus = 'requested' | 'made' | 'failed';
 export type DisputeStatus = 'open' | 'lost' | 'won';

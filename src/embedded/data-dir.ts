@@ -8,6 +8,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { choosePort } from './ports.ts';
 
+/** In the checkout, so that a command finds the start from any directory. */
+export const DEFAULT_DATA_DIR = join(import.meta.dirname, '../../.farebox');
+
 export interface Secrets {
   readonly masterSecret: string;
   readonly simulatorKey: string;

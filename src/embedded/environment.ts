@@ -34,7 +34,11 @@ export function findRun(dataDir: string): Run | undefined {
 export function runningEnvironment(dataDir: string): Readonly<Record<string, string>> {
   const run = findRun(dataDir);
   if (run) return run.environment;
-  throw new Error(
+  throw noRunError(dataDir);
+}
+
+function noRunError(dataDir: string): Error {
+  return new Error(
     `no Farebox is running on ${dataDir}: start one with \`npm start\`, name another directory ` +
       'with --data-dir, or set DATABASE_URL, TEMPORAL_ADDRESS and the rest yourself',
   );
@@ -42,12 +46,14 @@ export function runningEnvironment(dataDir: string): Readonly<Record<string, str
 
 /**
  * The settings for a command beside a start: the caller's own, completed by those of the running start, if any. With
- * real parts there is no start, and the caller sets everything.
+ * real parts there is no start, and the caller sets everything. Throws when there is neither.
  */
 export async function environmentOf(
   dataDir: string,
   env: Environment = process.env,
 ): Promise<Record<string, string>> {
   const set = Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1]));
-  return { ...findRun(dataDir)?.environment, ...Object.fromEntries(set) };
+  const run = findRun(dataDir);
+  if (!run && !env['DATABASE_URL']) throw noRunError(dataDir);
+  return { ...run?.environment, ...Object.fromEntries(set) };
 }

@@ -41,6 +41,18 @@ export async function firstAccountOf(
   return account;
 }
 
+/** What `@farebox/client` reads from the environment. Without a first account, such as with a real database, the URL alone. */
+export function toolServerSettings(dataDir: string, baseUrl: string): Record<string, string> {
+  const account = readJson(dataDir, FILE) as FirstAccount | undefined;
+  return {
+    FAREBOX_URL: baseUrl,
+    ...(account && {
+      FAREBOX_SECRET_KEY: account.developerKey,
+      FAREBOX_CONSUMER_KEY: account.consumerKey,
+    }),
+  };
+}
+
 /** A link that signs its owner in to the console, once: a new one at each start. */
 export async function signInUrlOf(
   { consumerId }: FirstAccount,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
 import { buildConsole } from './console-build.ts';
-import { holdDataDir, portsOf } from './data-dir.ts';
+import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
 import {
   chargeCommand,
@@ -240,8 +240,11 @@ function summary(
     `  Logs         ${join(dataDir, 'logs')}`,
     '',
   ];
+  const option = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;
   if (!account) {
-    return [...lines, 'Make an account: bin/farebox account create --email ...', ''].join('\n');
+    return [...lines, `Make an account: bin/farebox account create --email ...${option}`, ''].join(
+      '\n',
+    );
   }
   return [
     ...lines,
@@ -254,6 +257,11 @@ function summary(
     'Sign in to its console (works once):',
     '',
     `  ${signInUrl ?? ''}`,
+    '',
+    'Look at it, and get the settings of a tool server:',
+    '',
+    `  bin/farebox account show ${account.consumerId}${option}`,
+    `  bin/farebox env${option}`,
     '',
     'Charge it $0.05:',
     '',

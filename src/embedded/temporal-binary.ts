@@ -58,7 +58,7 @@ export async function findTemporal(
     }
   }
   throw new Error(
-    `Temporal's server could not be had:\n${failures.map((line) => `  ${line}`).join('\n')}\n` +
+    `Temporal's server could not be installed:\n${failures.map((line) => `  ${line}`).join('\n')}\n` +
       `Put the \`temporal\` program (${VERSION} or newer, https://docs.temporal.io/cli) on PATH or at ` +
       `${cached}, or set TEMPORAL_ADDRESS to a server of your own.`,
   );

@@ -47,7 +47,8 @@ type ReplyOf<R extends Replies> = {
 /** The parts of a row that the API reference and the tests read. */
 export interface Contract {
   readonly operation: OperationId;
-  readonly role: Role;
+  /** `public`: no key is needed, and none is looked at. */
+  readonly role: Role | 'public';
   /** The schemas of the `:names` in the path. */
   readonly params?: Readonly<Record<string, TSchema>>;
   readonly query?: TObject;
@@ -68,17 +69,26 @@ export interface Endpoint extends Contract {
 }
 
 interface Reading<R extends Replies, Q extends TObject> extends Contract {
+  readonly role: Role;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
 }
 
+interface Publishing<R extends Replies> extends Omit<Contract, 'role' | 'query' | 'body'> {
+  readonly replies: R;
+  /** The same reply for everybody, from memory: nothing limits how often it is read. */
+  readonly handle: (api: Api) => ReplyOf<R>;
+}
+
 interface Exporting<Q extends TObject> extends Omit<Contract, 'replies'> {
+  readonly role: Role;
   readonly query?: Q;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Export;
 }
 
 interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> extends Contract {
+  readonly role: Role;
   readonly body: B;
   /** Checks less than `body`, when the handler checks the rest itself. */
   readonly accepts?: A;
@@ -137,6 +147,24 @@ export function csv<Q extends TObject = typeof NoQuery>(
 }
 
 const readNoQuery = queryReader(NoQuery);
+
+/** A GET that needs no key. */
+export function open<R extends Replies>(
+  path: string,
+  { handle, ...contract }: Publishing<R>,
+): Endpoint {
+  return {
+    ...contract,
+    role: 'public',
+    method: 'get',
+    path,
+    isWrite: false,
+    middleware: (api) => async (ctx) => {
+      readNoQuery(ctx.query);
+      respondJson(ctx, handle(api));
+    },
+  };
+}
 
 export function post<B extends TSchema, R extends Replies, A extends TSchema = B>(
   path: string,

@@ -2,15 +2,16 @@
  * Whether charges can be taken, which needs only Postgres. There is at most one probe a second for any number of
  * callers: an endpoint that is open to everybody must not load the database that charges need.
  */
-import { isDatabaseUp, type Database } from '../store/database.ts';
+import { readServerState, type Database, type ServerState } from '../store/database.ts';
 
 /** A dependency that does not answer in this time counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
 const FRESH_MS = 1_000;
 
 export interface ReadinessReport {
-  readonly isPostgresUp: boolean;
-  readonly isTemporalUp: boolean;
+  /** `down` when it does not answer. Charges can be taken only when it is `up`. */
+  readonly postgres: ServerState | 'down';
+  readonly temporal: 'up' | 'down';
 }
 
 export class Readiness {
@@ -35,21 +36,22 @@ export class Readiness {
   }
 
   async #probe(): Promise<ReadinessReport> {
-    const [isPostgresUp, isTemporalUp] = await Promise.all([
-      inTime(isDatabaseUp(this.#database)),
+    const [postgres, isTemporalUp] = await Promise.all([
+      inTime(readServerState(this.#database)),
       inTime(this.#isTemporalUp()),
     ]);
-    return { isPostgresUp, isTemporalUp };
+    return { postgres: postgres ?? 'down', temporal: isTemporalUp ? 'up' : 'down' };
   }
 }
 
-async function inTime(probe: Promise<boolean>): Promise<boolean> {
+/** Undefined for a probe that fails or takes too long. */
+async function inTime<T>(probe: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), PROBE_TIMEOUT_MS);
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), PROBE_TIMEOUT_MS);
   });
   try {
-    return await Promise.race([probe.catch(() => false), timeout]);
+    return await Promise.race([probe.catch(() => undefined), timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -5,6 +5,9 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
+import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
+import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
+import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
@@ -18,7 +21,7 @@ import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
-import { PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
+import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
@@ -26,7 +29,7 @@ import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
-import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
@@ -39,13 +42,26 @@ import {
   postInvocation,
 } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
+import {
+  getBudget,
+  getBudgets,
+  patchBudget,
+  postBudget,
+  postBudgetClosing,
+} from './handlers/budgets/budgets.ts';
+import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import { getReceiptKeys, postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
+import {
+  getPublicKeys,
+  getReceiptKeys,
+  postPublicReceipt,
+  verifyReceipt,
+} from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -53,6 +69,7 @@ import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
+const budgetParams = { id: Id('budget', 'The id of the budget.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
@@ -74,6 +91,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -138,6 +158,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -167,6 +190,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'invalid_amount',
       'exceeds_hold',
       'insufficient_balance',
+      'spend_limit_reached',
       'hold_not_found',
       'hold_closed',
     ],
@@ -214,6 +238,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     replies: { 200: ReceiptKeysReply },
     handle: getReceiptKeys,
+  }),
+  open('/v1/receipts/public-keys', {
+    operation: 'listPublicReceiptKeys',
+    replies: { 200: PublicKeysReply },
+    handle: getPublicKeys,
   }),
   // Consumers (section 4.1)
   get('/v1/balance', {
@@ -286,6 +315,66 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_amount', 'payment_failed'],
     isIdempotent: true,
     handle: postCheckout,
+  }),
+  // Budgets and their spend keys
+  post('/v1/budgets', {
+    operation: 'createBudget',
+    role: 'payer',
+    body: BudgetBody,
+    replies: { 201: BudgetReply },
+    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: postBudget,
+  }),
+  get('/v1/budgets', {
+    operation: 'listBudgets',
+    role: 'payer',
+    query: BudgetsQuery,
+    replies: { 200: BudgetsReply },
+    errors: ['not_found'],
+    handle: getBudgets,
+  }),
+  get('/v1/budgets/:id', {
+    operation: 'getBudget',
+    role: 'payer',
+    params: budgetParams,
+    replies: { 200: BudgetReply },
+    errors: ['not_found'],
+    handle: getBudget,
+  }),
+  patch('/v1/budgets/:id', {
+    operation: 'updateBudget',
+    role: 'payer',
+    params: budgetParams,
+    body: BudgetChanges,
+    replies: { 200: BudgetReply },
+    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: patchBudget,
+  }),
+  act('/v1/budgets/:id/close', {
+    operation: 'closeBudget',
+    role: 'payer',
+    params: budgetParams,
+    replies: { 200: BudgetReply },
+    errors: ['not_found', 'delegation_not_allowed'],
+    handle: postBudgetClosing,
+  }),
+  post('/v1/budgets/:id/keys', {
+    operation: 'createSpendKey',
+    role: 'payer',
+    params: budgetParams,
+    body: SpendKeyBody,
+    replies: { 201: NewKeyReply },
+    errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: postSpendKey,
+  }),
+  get('/v1/budgets/:id/keys', {
+    operation: 'listSpendKeys',
+    role: 'payer',
+    params: budgetParams,
+    query: PageQuery,
+    replies: { 200: SpendKeysReply },
+    errors: ['not_found', 'delegation_not_allowed'],
+    handle: getSpendKeys,
   }),
   // Developers (section 4.2)
   get('/v1/earnings', {
@@ -393,16 +482,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/keys/:id/roll', {
     operation: 'rollKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     body: RollBody,
     replies: { 201: NewKeyReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'budget_closed'],
     handle: postKeyRoll,
   }),
   act('/v1/keys/:id/revoke', {
     operation: 'revokeKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     replies: { 200: KeyReply },
     errors: ['not_found'],

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import type { Stripe } from 'stripe';
 import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
@@ -19,14 +20,19 @@ import { createReconciliationActivities } from '../../activities/reconciliation.
 import { createRollupActivities } from '../../activities/rollups.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
-import { agentTaskQueue } from '../domain/invocation.ts';
+import { agentTaskQueue, stripeTaskQueue } from '../domain/task-queues.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
-import { createDatabase } from '../store/database.ts';
-import { connectionSecurity, createTemporalClient } from '../temporal/client.ts';
+import { checkServer } from '../store/check-server.ts';
+import { createDatabase, type Database } from '../store/database.ts';
+import {
+  connectionSecurity,
+  createTemporalClient,
+  type TemporalClient,
+} from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
@@ -50,6 +56,11 @@ const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
+/**
+ * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits for a slot
+ * while Stripe hangs.
+ */
+const STEP_SECONDS_MAX = 15;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
 /** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
@@ -68,6 +79,8 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
+  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: DATABASE_CONNECTIONS,
@@ -113,67 +126,41 @@ export async function runWorker(
       whenTemporalIsThere(() => connect(config.temporal), log, signal),
     ]);
     const { namespace, taskQueue } = config.temporal;
-    const stripe = createStripe(config.stripe);
-    const interceptors = { activity: [beatHearts, explainFailures(config.stepRetryMs)] };
-    const worker = await Worker.create({
-      connection,
-      namespace,
-      taskQueue,
-      workflowBundle: workflows,
-      activities: {
-        ...createTopUpActivities({
-          database,
-          stripe,
-          dashboardUrl: dashboardUrlOf(config.stripe),
-          firstAskMs: config.firstAskMs,
-          autoTopUpRetryMs: config.autoTopUpRetryMs,
-        }),
-        ...createTopUpPaymentActivities({
-          database,
-          stripe,
-          baseUrl: config.baseUrl,
-          checkoutMinutes: config.checkoutMinutes,
-          savesTestCard: config.savesTestCard,
-        }),
-        ...createTopUpReversalActivities({ database, stripe }),
-        ...createRollupActivities({ database }),
-        ...createHoldActivities({ database }),
-        ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
-        ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
-        ...createReconciliationActivities({
-          database,
-          stripe,
-          reviewAfterMs: config.reconcileReviewMs,
-          nudges: {
-            payment: (topUp) => reportPayment(temporal, topUp),
-            reversal: (topUp) => reportReversal(temporal, topUp),
-          },
-        }),
-        ...createGrantActivities({ database }),
-        ...createInvocationActivities({
-          database,
-          deadlineMs: config.invocationDeadlineMs,
-          attemptTimeoutMs: config.agentTimeoutMs,
-        }),
-      },
+    const everyWorker = {
       ...EVERY_WORKER,
-      interceptors,
-      stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
-    });
-    const agentWorker = await Worker.create({
       connection,
       namespace,
-      taskQueue: agentTaskQueue(taskQueue),
-      activities: createInvocationAttemptActivities({
-        database,
-        allowPrivate: config.allowPrivateEndpoints,
-        timeoutMs: config.agentTimeoutMs,
+      interceptors: { activity: [beatHearts, explainFailures(config.stepRetryMs)] },
+    };
+    const deps = { config, database, stripe: createStripe(config.stripe), temporal };
+    const stripeActivities = createStripeActivities(deps);
+    const workers = await Promise.all([
+      Worker.create({
+        ...everyWorker,
+        taskQueue,
+        workflowBundle: workflows,
+        // Runs of earlier releases have scheduled their calls of Stripe here.
+        activities: { ...createLedgerActivities(deps), ...stripeActivities },
+        stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
       }),
-      maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
-      ...EVERY_WORKER,
-      interceptors,
-    });
-    const workers = [worker, agentWorker];
+      Worker.create({
+        ...everyWorker,
+        taskQueue: stripeTaskQueue(taskQueue),
+        activities: stripeActivities,
+        maxTaskQueueActivitiesPerSecond: config.stripe.stepsPerSecond,
+        maxConcurrentActivityTaskExecutions: config.stripe.stepsPerSecond * STEP_SECONDS_MAX,
+      }),
+      Worker.create({
+        ...everyWorker,
+        taskQueue: agentTaskQueue(taskQueue),
+        activities: createInvocationAttemptActivities({
+          database,
+          allowPrivate: config.allowPrivateEndpoints,
+          timeoutMs: config.agentTimeoutMs,
+        }),
+        maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+      }),
+    ]);
     const runs = workers.map((each) => each.run());
     relay.start();
     // In parallel with the work: payments must not wait for schedules.
@@ -191,6 +178,59 @@ export async function runWorker(
     await release();
     throw error;
   }
+}
+
+interface ActivityDeps {
+  readonly config: Config;
+  readonly database: Database;
+  readonly stripe: Stripe;
+  readonly temporal: TemporalClient;
+}
+
+/** Steps that normally need only Postgres. */
+function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
+  return {
+    ...createTopUpActivities({
+      database,
+      stripe,
+      dashboardUrl: dashboardUrlOf(config.stripe),
+      firstAskMs: config.firstAskMs,
+      autoTopUpRetryMs: config.autoTopUpRetryMs,
+    }),
+    ...createRollupActivities({ database }),
+    ...createHoldActivities({ database }),
+    ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
+    ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
+    ...createGrantActivities({ database }),
+    ...createInvocationActivities({
+      database,
+      deadlineMs: config.invocationDeadlineMs,
+      attemptTimeoutMs: config.agentTimeoutMs,
+    }),
+  };
+}
+
+/** Steps that call Stripe. */
+function createStripeActivities({ config, database, stripe, temporal }: ActivityDeps) {
+  return {
+    ...createTopUpPaymentActivities({
+      database,
+      stripe,
+      baseUrl: config.baseUrl,
+      checkoutMinutes: config.checkoutMinutes,
+      savesTestCard: config.savesTestCard,
+    }),
+    ...createTopUpReversalActivities({ database, stripe }),
+    ...createReconciliationActivities({
+      database,
+      stripe,
+      reviewAfterMs: config.reconcileReviewMs,
+      nudges: {
+        payment: (topUp) => reportPayment(temporal, topUp),
+        reversal: (topUp) => reportReversal(temporal, topUp),
+      },
+    }),
+  };
 }
 
 function connect(config: Config['temporal']): Promise<NativeConnection> {

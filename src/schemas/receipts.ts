@@ -83,3 +83,4 @@ export const PublicKeysReply = Closed({
     }),
   ),
 });
+export type PublicKeysReply = Static<typeof PublicKeysReply>;

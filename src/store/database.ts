@@ -17,6 +17,7 @@ import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv } from 'ajv';
 import type { Micros } from '../domain/money.ts';
 import { boundWaiting } from './bounded-pool.ts';
+import { explainConnectFailure, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
@@ -42,13 +43,15 @@ export interface DatabaseOptions {
 }
 
 const STATEMENT_TIMEOUT_MS = 10_000;
+const LOCK_TIMEOUT_MS = 5_000;
 /** A caller behind this many others would not get its turn in time. */
 const WAITING_MAX = 1_000;
 
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax } = options;
   const driver = createPgDriverFactory();
-  const pool = await createPool(withSessionOptions(url, options.lockTimeoutMs), {
+  const lockTimeout = { lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS };
+  const pool = await createPool(withSessionOptions(url, lockTimeout), {
     driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,
@@ -72,33 +75,12 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
       { name: 'timestamptz', parse: isoTimestamp },
       { name: 'numeric', parse: safeInteger },
     ],
+  }).catch((error: unknown) => {
+    throw explainConnectFailure(error);
   });
   pool.on('error', options.onError);
   if (waitMsMax === undefined) return pool;
   return boundWaiting(pool, { maxPoolSize, waitMsMax, waitingMax: WAITING_MAX });
-}
-
-const LOCK_TIMEOUT_MS = 5_000;
-
-/**
- * The server probes idle connections, so that firewalls keep them open, and closes those that do not answer, which
- * releases their locks.
- */
-const SESSION_OPTIONS = {
-  tcp_keepalives_idle: 10,
-  tcp_keepalives_interval: 5,
-  tcp_keepalives_count: 3,
-  tcp_user_timeout: 15_000,
-};
-
-function withSessionOptions(text: string, lockTimeoutMs = LOCK_TIMEOUT_MS): string {
-  const url = new URL(text);
-  const options = { ...SESSION_OPTIONS, lock_timeout: lockTimeoutMs };
-  const settings = Object.entries(options).map(([name, value]) => `-c ${name}=${value}`);
-  const given = url.searchParams.get('options');
-  // The operator's options in the URL come last, so they win.
-  url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
-  return url.href;
 }
 
 /** Null only inside an array: Slonik parses array members one by one, nulls included. */
@@ -167,12 +149,23 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
-const oneRow = row(Type.Object({ one: Type.Integer() }));
+/** How a Postgres that answers can take charges. */
+export const SERVER_STATES = ['up', 'read_only', 'not_durable'] as const;
+export type ServerState = (typeof SERVER_STATES)[number];
 
-/** Resolves to true once Postgres answers; rejects when it cannot. */
-export async function isDatabaseUp(connection: Connection): Promise<boolean> {
-  await connection.one(sql.type(oneRow)`select 1 as one`);
-  return true;
+const stateRow = row(Type.Object({ state: Type.Enum(SERVER_STATES) }));
+
+/**
+ * Rejects when Postgres does not answer. `not_durable` with synchronous_commit off, when a crash of Postgres would lose
+ * what was confirmed.
+ */
+export function readServerState(connection: Connection): Promise<ServerState> {
+  return connection.oneFirst(sql.type(stateRow)`
+    select case
+      when pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' then 'read_only'
+      when current_setting('synchronous_commit') = 'off' then 'not_durable'
+      else 'up' end as state
+  `);
 }
 
 const timeRow = row(Type.Object({ timeMs: Type.Integer() }));

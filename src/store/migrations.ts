@@ -7,6 +7,7 @@ import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { withSessionOptions } from './session.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../migrations');
 /** A migration that cannot get its locks gives up and can be run again; it must not queue behind traffic. */
@@ -36,7 +37,10 @@ type Applied = Pick<SqlFile, 'name' | 'hash'>;
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
   const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
   const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({
+    connectionString: withSessionOptions(databaseUrl, {}),
+    connectionTimeoutMillis: 5_000,
+  });
   await client.connect();
   try {
     await client.query('begin');

@@ -41,7 +41,7 @@ const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
   'payment_intent.succeeded',
 ]);
 
-/** Events that are delivered however long ago the top-up was credited. */
+/** Events that are delivered no matter how long ago the top-up was credited. */
 const REVERSAL_EVENTS = ['refund.', 'charge.refund', 'charge.dispute.'];
 
 function topicOf(type: string): ProcessorEvent['topic'] {

@@ -60,6 +60,23 @@ describe('GET /openapi.json', () => {
     assert.deepEqual(body, JSON.parse(read('docs/openapi.json')));
   });
 
+  it('takes an amount as a decimal string wherever it takes one as a number', () => {
+    const amounts = ENDPOINTS.flatMap(({ path, body }) =>
+      fractions(body, path).map(([where, types]) => `${where}: ${types.toSorted().join(', ')}`),
+    );
+    assert.deepEqual(amounts.toSorted(), [
+      '/v1/charges.amount: number, string',
+      '/v1/charges/:id/refund.amount: number, string',
+      '/v1/charges/batch.charges[].amount: number, string',
+      '/v1/checkout.amount: number, string',
+      '/v1/holds.amount: number, string',
+      '/v1/holds/:id/capture.amount: number, string',
+      '/v1/tools.price: null, number, string',
+      '/v1/tools/:id.price: null, number, string',
+      '/v1/top-up.amount: number, string',
+    ]);
+  });
+
   it('lists every path that the server has for programs', async () => {
     const paths = Object.keys((JSON.parse(read('docs/openapi.json')) as { paths: object }).paths);
     for (const path of paths) {
@@ -87,6 +104,29 @@ describe('GET /llms.txt', () => {
     }
   });
 });
+
+interface Part {
+  readonly type?: string;
+  readonly anyOf?: readonly Part[];
+  readonly properties?: Readonly<Record<string, Part>>;
+  readonly items?: Part;
+}
+
+const typesOf = ({ type = '', anyOf }: Part): string[] => anyOf?.flatMap(typesOf) ?? [type];
+
+/** The members of a body that may be fractions, each with the types that it may have. */
+function fractions(part: Part | undefined, where: string): (readonly [string, string[]])[] {
+  if (!part) return [];
+  const types = typesOf(part);
+  // Metadata may be of any type, and is no amount.
+  if (types.includes('number') && !types.includes('boolean')) return [[where, types]];
+  return [
+    ...Object.entries(part.properties ?? {}).flatMap(([name, each]) =>
+      fractions(each, `${where}.${name}`),
+    ),
+    ...fractions(part.items, `${where}[]`),
+  ];
+}
 
 /** Objects that have members and allow others. */
 function openParts(value: unknown): unknown[] {

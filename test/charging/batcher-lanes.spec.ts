@@ -46,7 +46,7 @@ describe('the lanes of ChargeBatcher', () => {
     await Promise.all(answers);
   });
 
-  it('goes on charging others while one charge is decided alone, and keeps its consumer’s order', async () => {
+  it('keeps charging others while one charge is decided alone, and keeps its consumer’s order', async () => {
     const decided: string[] = [];
     const waiting = Promise.withResolvers<void>();
     const sent: string[][] = [];

@@ -247,7 +247,7 @@ describe('ChargeBatcher', () => {
     );
   });
 
-  it('goes on after a failure', async () => {
+  it('continues after a failure', async () => {
     const { post, flush } = openBatcher();
     const refused = assertFails(post(newDraft('failed')), 'not_made');
     const one = await flush(0);

@@ -40,12 +40,15 @@ describe('farebox account and key', () => {
       '2.5',
     );
     assert.deepEqual(Object.keys(made ?? {}), [
+      'accountId',
+      'email',
       'consumerId',
       'consumerKey',
       'developerId',
       'developerKey',
       'legacyKey',
     ]);
+    assert.equal(made?.['email'], 'one@example.com');
     assert.equal(kindOfKey('fare', made?.['consumerKey'] ?? ''), 'consumer');
     assert.equal(kindOfKey('fare', made?.['developerKey'] ?? ''), 'developer');
     assert.equal(kindOfKey('fare', made?.['legacyKey'] ?? ''), 'legacy');
@@ -53,7 +56,11 @@ describe('farebox account and key', () => {
 
   it('creates many, one line each, and none when an address is taken', async () => {
     assert.equal(
-      (await json('account', 'create', '--email', 'n@example.com', '--count', '25')).length,
+      new Set(
+        (await json('account', 'create', '--email', 'n@example.com', '--count', '25')).map(
+          ({ email }) => email,
+        ),
+      ).size,
       25,
     );
     await assertRefused(
@@ -82,12 +89,86 @@ describe('farebox account and key', () => {
     assert.equal(byId.get(extra?.['id'] ?? '')?.['lastFour'], extra?.['key']?.slice(-4));
   });
 
+  it('lists accounts in pages, newest first, and finds some by a part of their email', async () => {
+    const made = [];
+    for (const name of ['ann', 'bob', 'cat']) {
+      made.push(
+        ...(await json('account', 'create', '--email', `${name}@list.example`, '--balance', '1.5')),
+      );
+    }
+    const [, bob, cat] = made;
+    const newest = await json('account', 'list', '--limit', '2');
+    assert.deepEqual(
+      newest.map(({ email, balance }) => [email, balance]),
+      [
+        ['cat@list.example', 1.5],
+        ['bob@list.example', 1.5],
+      ],
+    );
+    assert.equal(newest[0]?.['accountId'], cat?.['accountId']);
+    const [next] = await json(
+      'account',
+      'list',
+      '--limit',
+      '1',
+      '--after',
+      bob?.['accountId'] ?? '',
+    );
+    assert.equal(next?.['email'], 'ann@list.example');
+    const found = await farebox(['account', 'list', '--search', 'LIST.example'], env);
+    assert.deepEqual(
+      found.split('\n').map((line) => line.split(/\s+/)[1]),
+      ['email', 'cat@list.example', 'bob@list.example', 'ann@list.example', undefined],
+    );
+    await assertRefused(
+      /--after must be the id of an account/,
+      'account',
+      'list',
+      '--after',
+      'bob',
+    );
+  });
+
+  it('shows one account by any of its names, and the effect of a consent', async () => {
+    const [made] = await json('account', 'create', '--email', 'show@example.com', '--balance', '3');
+    const [consented] = await json('account', 'consent', 'show@example.com', '--ceiling', '20.5');
+    assert.deepEqual(consented, { consumerId: made?.['consumerId'], consentCeiling: 20.5 });
+    await json('key', 'revoke', (await json('key', 'list', 'show@example.com'))[0]?.['id'] ?? '');
+    const wanted = {
+      accountId: made?.['accountId'],
+      email: 'show@example.com',
+      consumerId: made?.['consumerId'],
+      developerId: made?.['developerId'],
+      balance: 3,
+      debt: 0,
+      spent: 0,
+      refunded: 0,
+      consentCeiling: 20.5,
+      autoTopUp: 'off',
+      keys: 2,
+    };
+    for (const name of ['accountId', 'email', 'consumerId', 'developerId']) {
+      assert.deepEqual(await json('account', 'show', made?.[name] ?? ''), [wanted]);
+    }
+    const [withdrawn] = await json('account', 'consent', 'show@example.com', '--ceiling', '0');
+    assert.equal(withdrawn?.['consentCeiling'], null);
+  });
+
+  it('lists keys as a table with a line each', async () => {
+    await json('account', 'create', '--email', 'table@example.com');
+    const lines = (await farebox(['key', 'list', 'table@example.com'], env)).trim().split('\n');
+    assert.match(lines[0] ?? '', /^id +kind +name +lastFour +createdAt/);
+    const kinds = new Set(lines.slice(1).map((line) => line.split(/\s+/)[1]));
+    assert.deepEqual(kinds, new Set(['consumer', 'developer', 'legacy']));
+    assert.equal(lines.length, 4);
+  });
+
   it('refuses invalid input with one sentence', async () => {
     await assertRefused(/Account nobody@.* not found/, 'key', 'list', 'nobody@example.com');
     await assertRefused(/No active key key_0/, 'key', 'revoke', 'key_0');
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');
     await assertRefused(
-      /up to six decimals/,
+      /option '--balance <dollars>' .* at most six decimals/,
       'account',
       'create',
       '--email',

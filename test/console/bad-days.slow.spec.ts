@@ -91,7 +91,7 @@ describe('the console on bad days', function () {
     });
   }
 
-  it('shows names as text, whatever they contain', async () => {
+  it('shows names as text, with any content', async () => {
     const account = await harness.newAccount(100);
     for (const tool of NASTY) await charge(harness.stack.api, account, { tool, amount: 0.000001 });
     await window.enter(account);

@@ -51,7 +51,7 @@ describe('a top-up link', function () {
     await page.waitForURL(`${stack.simulator.url}/**`);
     await page.click('button');
     await page.waitForURL(`${stack.api.url}/top-up**`);
-    await page.getByRole('heading', { name: 'You can go on' }).waitFor();
+    await page.getByRole('heading', { name: 'You can continue' }).waitFor();
   }
 
   async function balance(): Promise<number> {

@@ -118,7 +118,7 @@ describe('errors', () => {
 
   const malformed: Readonly<Record<string, string>> = {
     'is no HTTP': 'hello\r\n\r\n',
-    'has a method that there is not': 'CHARGE / HTTP/1.1\r\nHost: farebox\r\n\r\n',
+    'has an unknown method': 'CHARGE / HTTP/1.1\r\nHost: farebox\r\n\r\n',
     'has a NUL in a header': 'GET / HTTP/1.1\r\nHost: farebox\r\nX: a\0b\r\n\r\n',
     'has two lengths':
       'POST /v1/charges HTTP/1.1\r\nHost: f\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
@@ -158,5 +158,18 @@ describe('errors', () => {
     for (const code of Object.keys(ERRORS)) {
       assert.ok(String(answer.body).includes(`id="${code}"`), code);
     }
+  });
+
+  it('has a page for each code, with its effect and the endpoints that return it', async () => {
+    for (const [code, [status]] of Object.entries(ERRORS)) {
+      const { status: answered, body } = await call(api, 'GET', `/docs/errors/${code}`);
+      assert.equal(answered, 200, code);
+      assert.match(String(body), new RegExp(`<h1><code>${code}</code></h1>.*<dd>${status}</dd>`));
+    }
+    const page = await call(api, 'GET', '/docs/errors/exceeds_hold');
+    assert.match(String(page.body), /Nothing happened.*POST \/v1\/holds\/:id\/capture/);
+    const unknown = await call(api, 'GET', '/docs/errors/outcome_unknown');
+    assert.match(String(unknown.body), /Unknown\. Repeat the request with the same/);
+    assertError(await call(api, 'GET', '/docs/errors/toString'), 404, 'not_found');
   });
 });

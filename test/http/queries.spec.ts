@@ -25,9 +25,10 @@ describe('a query string', () => {
     const headers = {
       legacy: { 'x-service-key': account.legacyKey },
       session: { cookie, origin: api.url },
+      public: {},
     };
     return call(api, method.toUpperCase(), url, {
-      ...(role === 'legacy' || role === 'session' ? { headers: headers[role] } : { key }),
+      ...(role in headers ? { headers: headers[role as keyof typeof headers] } : { key }),
       ...(body && { body: {} }),
     });
   };

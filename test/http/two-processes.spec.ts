@@ -1,4 +1,4 @@
-/** A change through one API process takes effect in the other: clients do not notice that there are two. */
+/** A change through one API process takes effect in the other: clients do not notice the difference. */
 import assert from 'node:assert/strict';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';

@@ -127,7 +127,7 @@ describe('migrate', () => {
       assert.ok(error instanceof UnreleasedDatabaseError);
       assert.match(
         error.message,
-        /before its first release.*0001_accounts.*remove the data directory/,
+        /before the first release.*0001_accounts.*Remove the data directory/,
       );
       return true;
     });

@@ -1,23 +1,17 @@
 /** The simulator's API as the stripe package sees it: keys, errors, idempotency, injected faults. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
-import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';
+import { openSimulator, type SimulatorProcess } from './simulator-process.ts';
 
 describe("the simulator's API", () => {
-  let receiver: WebhookReceiver;
   let simulator: SimulatorProcess;
   let stripe: Stripe;
+  let close: () => Promise<void>;
 
   before(async () => {
-    receiver = await WebhookReceiver.listen();
-    simulator = await SimulatorProcess.start(receiver.url);
-    stripe = simulator.stripe;
+    ({ simulator, stripe, close } = await openSimulator());
   });
-
-  after(async () => {
-    await simulator.remove();
-    receiver.close();
-  });
+  after(() => close());
 
   afterEach(() => simulator.control('DELETE', 'faults'));
 

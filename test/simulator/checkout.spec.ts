@@ -1,7 +1,7 @@
 /** The hosted page, from an open session to paid, declined or expired. */
 import assert from 'node:assert/strict';
 import type Stripe from 'stripe';
-import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';
+import { openSimulator, type SimulatorProcess, type WebhookReceiver } from './simulator-process.ts';
 
 function buying(unit_amount: number, name = 'Balance') {
   const price_data = { currency: 'usd', unit_amount, product_data: { name } };
@@ -17,17 +17,12 @@ describe('the simulated checkout', () => {
   let receiver: WebhookReceiver;
   let simulator: SimulatorProcess;
   let stripe: Stripe;
+  let close: () => Promise<void>;
 
   before(async () => {
-    receiver = await WebhookReceiver.listen();
-    simulator = await SimulatorProcess.start(receiver.url);
-    stripe = simulator.stripe;
+    ({ receiver, simulator, stripe, close } = await openSimulator());
   });
-
-  after(async () => {
-    await simulator.remove();
-    receiver.close();
-  });
+  after(() => close());
 
   async function open(more: Partial<Stripe.Checkout.SessionCreateParams> = {}) {
     const session = await stripe.checkout.sessions.create({

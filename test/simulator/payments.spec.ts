@@ -1,7 +1,7 @@
 /** Customers, saved cards, payment intents, refunds and disputes, through the stripe package. */
 import assert from 'node:assert/strict';
 import { Stripe } from 'stripe';
-import { SimulatorProcess, WebhookReceiver } from './simulator-process.ts';
+import { openSimulator, type SimulatorProcess, type WebhookReceiver } from './simulator-process.ts';
 
 async function cardErrorOf(call: Promise<unknown>): Promise<Stripe.errors.StripeCardError> {
   const error = await call.then(
@@ -22,17 +22,12 @@ describe('simulated payments', () => {
   let receiver: WebhookReceiver;
   let simulator: SimulatorProcess;
   let stripe: Stripe;
+  let close: () => Promise<void>;
 
   before(async () => {
-    receiver = await WebhookReceiver.listen();
-    simulator = await SimulatorProcess.start(receiver.url);
-    stripe = simulator.stripe;
+    ({ receiver, simulator, stripe, close } = await openSimulator());
   });
-
-  after(async () => {
-    await simulator.remove();
-    receiver.close();
-  });
+  after(() => close());
 
   async function customerWith(testCard: string) {
     const customer = await stripe.customers.create({ email: 'ada@example.com' });

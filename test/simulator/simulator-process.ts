@@ -165,3 +165,14 @@ function clientOf(port: number, secretKey = SECRET_KEY): Stripe {
     telemetry: false,
   });
 }
+
+/** A simulator and the receiver of its webhooks. `close` stops both. */
+export async function openSimulator() {
+  const receiver = await WebhookReceiver.listen();
+  const simulator = await SimulatorProcess.start(receiver.url);
+  const close = async () => {
+    await simulator.remove();
+    receiver.close();
+  };
+  return { receiver, simulator, stripe: simulator.stripe, close };
+}

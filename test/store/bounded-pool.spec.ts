@@ -1,7 +1,7 @@
 /** A pool whose connections are all busy: callers wait for a limited time, and learn that nothing happened. */
 import assert from 'node:assert/strict';
 import { PoolBusyError } from '../../src/store/bounded-pool.ts';
-import { createDatabase, isDatabaseUp, type Database } from '../../src/store/database.ts';
+import { createDatabase, readServerState, type Database } from '../../src/store/database.ts';
 import { isDatabaseUnavailable } from '../../src/store/failures.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
@@ -25,18 +25,18 @@ describe('a bounded pool', () => {
   it('refuses a caller that would wait too long, and serves the next one when there is room', async () => {
     const held = Promise.withResolvers<void>();
     const holder = database.connect(() => held.promise);
-    await assert.rejects(isDatabaseUp(database), (error) => {
+    await assert.rejects(readServerState(database), (error) => {
       assert.ok(error instanceof PoolBusyError);
       return isDatabaseUnavailable(error);
     });
-    const waiting = isDatabaseUp(database);
+    const waiting = readServerState(database);
     held.resolve();
     await holder;
-    assert.equal(await waiting, true);
+    assert.equal(await waiting, 'up');
     await assert.rejects(
       database.connect(() => Promise.reject(new Error('broken'))),
       /broken/,
     );
-    assert.equal(await isDatabaseUp(database), true);
+    assert.equal(await readServerState(database), 'up');
   });
 });

@@ -6,6 +6,7 @@ export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -14,7 +15,7 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-interface Query {
+export interface Query {
   readonly sql: string;
   readonly values: readonly unknown[];
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { dashboardUrlOf } from '../../src/stripe/dashboard.ts';
 
 const url = (secretKey: string, apiBase?: URL) =>
-  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000 });
+  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000, stepsPerSecond: 10 });
 
 describe('the dashboard of the processor', () => {
   it('matches the mode of the key', () => {

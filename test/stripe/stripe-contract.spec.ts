@@ -74,6 +74,7 @@ describe('according to Stripe’s OpenAPI document, Stripe accepts', () => {
       apiBase,
       webhookSecrets: [],
       timeoutMs: 10_000,
+      stepsPerSecond: 10,
     });
     stripe.on('response', (response: Stripe.ResponseEvent) => {
       if (response.status >= 400) refusals.push(response);

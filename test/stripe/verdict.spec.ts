@@ -115,7 +115,7 @@ describe('the verdict on a checkout session', () => {
       IS_PAID,
     ],
     [
-      'complete, its debit under way',
+      'complete, its debit in progress',
       { status: 'complete', payment_intent: intent({ status: 'processing' }) },
       OPEN,
     ],

@@ -38,6 +38,7 @@ describe('the webhook of the payment processor', () => {
         apiBase: undefined,
         webhookSecrets: [],
         timeoutMs: 10_000,
+        stepsPerSecond: 10,
       }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
       isLive: false,
@@ -48,7 +49,7 @@ describe('the webhook of the payment processor', () => {
     await ledger.drop();
   });
 
-  it('stores an event once, however often it is sent', async () => {
+  it('stores an event once, though it is sent repeatedly', async () => {
     const body = event('evt_1', 'payment_intent.succeeded', {
       id: 'pi_1',
       object: 'payment_intent',

@@ -21,8 +21,10 @@ export interface OwnServer {
   remove(): Promise<void>;
 }
 
-/** At the newest schema, with its own database. */
-export async function startOwnPostgres(): Promise<OwnServer & { readonly url: string }> {
+/** At the newest schema, with its own database. `more` are settings of the server. */
+export async function startOwnPostgres(
+  more: Readonly<Record<string, string>> = {},
+): Promise<OwnServer & { readonly url: string; readonly superuserUrl: string }> {
   const folder = await newFolder();
   const options = {
     dataDir: join(folder, 'postgres'),
@@ -31,11 +33,12 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     port: await choosePort(),
     passwords: randomPasswords(),
     // Processes are killed here, not the machine: what they wrote survives without fsync.
-    settings: { fsync: 'off' },
+    settings: { fsync: 'off', ...more },
   };
   const first = await startPostgres(options);
   await migrate(first.url);
-  return { url: first.url, ...ownServer(folder, first, () => startPostgres(options)) };
+  const { url, superuserUrl } = first;
+  return { url, superuserUrl, ...ownServer(folder, first, () => startPostgres(options)) };
 }
 
 /** Its `default` namespace has our search attributes. */

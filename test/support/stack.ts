@@ -169,6 +169,8 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
     SAVE_TEST_CARD: 'true',
     // A schedule outlives its stack, and Temporal would be busy with the schedules of all stacks.
     ROLL_UP_EVERY_SECONDS: '3600',
+    // The simulator has no rate limits.
+    STRIPE_STEPS_PER_SECOND: '1000',
     // At midnight: otherwise only the tests of reconciliation run it.
     RECONCILE_EVERY_SECONDS: '86400',
     ...WITHOUT_RATE_LIMITS,

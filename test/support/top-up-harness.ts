@@ -205,8 +205,8 @@ export async function openTopUpHarness(
     },
 
     /** Those that charges requested, oldest first. */
-    async automaticTopUps({ consumerId }: Consumer): Promise<readonly TopUp[]> {
-      const topUps = await listTopUpsOf(database, consumerId, { limit: 100 });
+    async automaticTopUps(consumer: Consumer): Promise<readonly TopUp[]> {
+      const topUps = await this.topUpsOf(consumer);
       return topUps.filter((topUp) => topUp.automatic).toReversed();
     },
 
@@ -216,6 +216,15 @@ export async function openTopUpHarness(
     },
 
     forgetFaults: () => forgetFaults(simulator),
+
+    /** The faults that no request has used up, oldest first. */
+    async faults(): Promise<readonly { readonly times: number }[]> {
+      const answer = await control(simulator, 'faults');
+      return (answer as { faults: { times: number }[] }).faults;
+    },
+
+    /** Newest first. */
+    topUpsOf: ({ consumerId }: Consumer) => listTopUpsOf(database, consumerId, { limit: 100 }),
 
     /** The payments that the processor took: the books must agree with them. */
     async paymentsOf(topUp: Pick<TopUp, 'id'>): Promise<Stripe.PaymentIntent[]> {

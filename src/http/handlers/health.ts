@@ -10,16 +10,12 @@ export const getHealth: Middleware = async (ctx) => {
 /** 200 when charges can be taken; Temporal's state is informational. */
 export function getReadiness(api: Api): Middleware {
   return async (ctx) => {
-    const { isPostgresUp, isTemporalUp } = await api.readiness.check();
+    const dependencies = await api.readiness.check();
+    const isReady = dependencies.postgres === 'up';
     respondJson(ctx, {
-      status: isPostgresUp ? 200 : 503,
-      body: {
-        status: isPostgresUp ? 'ready' : 'unavailable',
-        dependencies: { postgres: stateOf(isPostgresUp), temporal: stateOf(isTemporalUp) },
-      },
-      ...(isPostgresUp ? {} : { headers: { 'Retry-After': '1' } }),
+      status: isReady ? 200 : 503,
+      body: { status: isReady ? 'ready' : 'unavailable', dependencies },
+      ...(isReady ? {} : { headers: { 'Retry-After': '1' } }),
     });
   };
 }
-
-const stateOf = (isUp: boolean) => (isUp ? 'up' : 'down');

@@ -8,6 +8,7 @@ const OF_ROLE: Readonly<Record<Role, ErrorCode>> = {
   consumer: 'invalid_api_key',
   either: 'invalid_api_key',
   developer: 'invalid_secret_key',
+  payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
 };
@@ -23,6 +24,7 @@ export function errorCodesOf(
   endpoint: Contract & Pick<Endpoint, 'isWrite'>,
 ): ReadonlySet<ErrorCode> {
   const { query, body, errors = [], isIdempotent, isWrite, role } = endpoint;
+  if (role === 'public') return new Set(['invalid_request', 'internal_error', ...errors]);
   return new Set<ErrorCode>([
     'invalid_request',
     'invalid_idempotency_key',

@@ -3,12 +3,14 @@ import type { Endpoint } from '../endpoint.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
 
-const KEYS: Readonly<Record<Role, string>> = {
+const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
+  payer: 'consumer key or spend key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
+  public: 'no key',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

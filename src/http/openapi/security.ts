@@ -21,11 +21,16 @@ export const SECURITY_SCHEMES = {
 } as const;
 
 export const SECURITY: Readonly<
-  Record<Role, readonly Readonly<Partial<Record<keyof typeof SECURITY_SCHEMES, readonly []>>>[]>
+  Record<
+    Role | 'public',
+    readonly Readonly<Partial<Record<keyof typeof SECURITY_SCHEMES, readonly []>>>[]
+  >
 > = {
   consumer: [{ consumerKey: [] }],
   developer: [{ developerKey: [] }],
+  payer: [{ consumerKey: [] }],
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
   session: [{ session: [] }],
+  public: [],
 };

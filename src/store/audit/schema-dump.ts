@@ -22,7 +22,7 @@ const Table = Type.Object({
   suffix: Type.String(),
   /** A partition has the columns and constraints of its parent, so only its bounds are shown. */
   partition: nullable(Type.String()),
-  /** Triggers, rules, row security, and indexes that do not belong to a constraint. */
+  /** Triggers, rules, row security, replica identities, and indexes that do not belong to a constraint. */
   statements: Type.Array(Type.String()),
 });
 type Table = Static<typeof Table>;
@@ -133,7 +133,10 @@ const TABLES = sql.fragment`
       from pg_trigger where tgrelid = c.oid and not tgisinternal order by tgname collate "C"
     ) || array(
       select regexp_replace(rtrim(pg_get_ruledef(oid), ';'), '\\s+', ' ', 'g') from pg_rewrite where ev_class = c.oid order by rulename
-    ) || case when c.relrowsecurity then array['enable row level security'] else '{}' end as statements
+    ) || case when c.relrowsecurity then array['enable row level security'] else '{}' end
+    || case c.relreplident when 'd' then '{}'
+      else array[format('alter table %s replica identity %s', c.oid::regclass,
+        case c.relreplident when 'f' then 'full' when 'n' then 'nothing' else 'using index' end)] end as statements
   from pg_class c
   where relnamespace in ('farebox'::regnamespace, 'console'::regnamespace) and relkind in ('r', 'p')
   order by relnamespace = 'console'::regnamespace, relname collate "C"

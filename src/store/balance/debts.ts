@@ -36,7 +36,7 @@ export async function repayDebts(
   for (const debt of debts) await cover(tx, debt, debt.id);
 }
 
-/** Covers a reversal's claim as far as the balance goes, by a hold or for good. */
+/** Covers a reversal's claim as far as the balance goes, temporarily (a hold) or permanently. */
 export async function cover(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,

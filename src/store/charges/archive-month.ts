@@ -110,6 +110,17 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
     on conflict on constraint archived_attribution_pkey do update
       set micros = a.micros + excluded.micros, charges = a.charges + excluded.charges
   `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_key_spending as a (ledger, consumer_id, spend_key, micros)
+    select c.ledger, c.consumer_id, substr(c.origin, 1, 4)::int4, sum(c.amount_micros - coalesce(r.micros, 0))
+    from ${charges} c left join (
+      select ledger, consumer_id, charge_id, sum(amount_micros) as micros
+      from farebox.charge_refunds group by 1, 2, 3
+    ) r on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
+    where c.origin <> '' and substr(c.origin, 1, 4)::int4 > 0
+    group by 1, 2, 3
+    on conflict on constraint archived_key_spending_pkey do update set micros = a.micros + excluded.micros
+  `);
   // The minutes by which lists find the charges of a tool.
   await tx.query(sql.typeAlias('nothing')`
     update farebox.earnings set charged_minutes = 0

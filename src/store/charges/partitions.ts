@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { uuidFloor } from '../../domain/ids.ts';
+import { withSessionOptions } from '../session.ts';
 
 /** Holds change once or twice, soon after they are placed. The free space keeps the new version on the same page. */
 const TABLES = { charges: '', holds: 'with (fillfactor = 55)' } as const;
@@ -13,6 +14,8 @@ const MONTHS_AHEAD = 3;
 /** Waiting for a lock blocks every later request for it, so the wait is short and is retried. */
 const LOCK_TIMEOUT_MS = 500;
 const ATTEMPTS = 4;
+/** Another process is making them. */
+const TURN_TIMEOUT_MS = 10_000;
 /** For moving rows out of the default partition, while no more can arrive there. */
 const STATEMENT_TIMEOUT_MS = 3_000;
 const RETRY_MS = 200;
@@ -36,7 +39,10 @@ export async function ensureChargePartitions(
   databaseUrl: string,
   nowMs: number,
 ): Promise<EnsuredPartitions> {
-  const client = new Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 });
+  const client = new Client({
+    connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
+    connectionTimeoutMillis: 5_000,
+  });
   await client.connect();
   try {
     const months = monthsFrom(nowMs);

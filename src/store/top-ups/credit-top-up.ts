@@ -1,6 +1,6 @@
 /**
- * Credits a top-up to a balance, exactly once: the unique index `movements_top_up_once` guarantees it, whatever is
- * delivered, retried or restarted.
+ * Credits a top-up to a balance, exactly once: the unique index `movements_top_up_once` guarantees it, despite
+ * any redelivery, retry or restart.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
@@ -41,7 +41,7 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 export type CreditResult = 'credited' | 'credited_before' | 'not_paid';
 
 /**
- * Credits a top-up whose row has evidence of its payment (payment-evidence.ts), whatever its status: an expired top-up
+ * Credits a top-up whose row has evidence of its payment (payment-evidence.ts), in any status: an expired top-up
  * may turn out to be paid. Does not trust its caller.
  */
 export async function creditTopUp(database: Database, topUpId: string): Promise<CreditResult> {

@@ -13,7 +13,7 @@ export type Seen =
   | { readonly kind: 'failed'; readonly code: string };
 
 /**
- * Records the verdict that was just read. A recorded payment stays, whatever is read later, and belongs to the row's one
+ * Records the verdict that was just read. A later read never replaces a recorded payment, which belongs to the row's one
  * payment intent; a payment of a different amount violates a constraint. False: the row has a different intent.
  */
 export async function recordSeen(

@@ -1,6 +1,6 @@
 /**
  * Refunds and disputes of top-ups: the amounts that each has taken, holds and is owed. The processor's latest state
- * counts, however often and in whatever order it is recorded. Every change is one transaction under the consumer's lock,
+ * counts, no matter how often or in which order it is recorded. Every change is one transaction under the consumer's lock,
  * and derives the top-up's status from its reversals.
  */
 import { randomUUIDv7 } from 'node:crypto';

@@ -97,8 +97,8 @@ const columns = sql.fragment`
 const IN_HAND_MS = 5_000;
 
 /**
- * Writes the row of a new top-up, `pending` and unclaimed, and the notice that starts its workflow whatever happens to the
- * request; or refuses. A direct top-up needs the owner's consent, whose ceiling per UTC month holds across all processes.
+ * Writes the row of a new top-up, `pending` and unclaimed, and the notice that starts its workflow even if the request
+ * dies; or refuses. A direct top-up needs the owner's consent, whose ceiling per UTC month holds across all processes.
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {

@@ -69,7 +69,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'two adjustments that add up to nothing, made up',
+    what: 'two invented adjustments that add up to zero',
     statements: [
       move('firstCharge', 'adjustment', 1, 'null', `'a test'`),
       move('lastCharge', 'adjustment', -1, 'null', `'a test'`),
@@ -153,7 +153,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[SIZE, `top-up ${checkout}`]],
   },
   {
-    what: 'lots after a refund, as they are to be',
+    what: 'correct lots after a refund',
     statements: [
       move('firstCharge', 'refund', -3_000_000, `':checkout'`, 'null'),
       setConsumer('credited_micros = 32000000'),

@@ -47,7 +47,7 @@ const hexOf = (uuid: string) => uuid.replaceAll('-', '');
 const PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
   {
-    what: 'a counter of what was spent that was lowered',
+    what: 'a lowered counter of spent money',
     statements: [setConsumer('spent_micros = 1000000')],
     finds: ({ consumer }) => [[SUM, `consumer ${consumer}`]],
   },
@@ -68,7 +68,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'the last charge, lost together with its part of the counter: nothing to see here, but in earnings',
+    what: 'the last charge, lost together with its part of the counter: visible only in earnings',
     statements: [
       `delete from farebox.charges where id = ':lastCharge'`,
       setConsumer('spent_micros = 1000000'),
@@ -109,7 +109,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'a charge that begins below nothing',
+    what: 'a charge that begins below zero',
     statements: [setCharge('firstCharge', 'spent_micros = 999999')],
     finds: ({ firstCharge, lastCharge }) => [
       [FOLLOW, `charge ${firstCharge}`],
@@ -183,17 +183,17 @@ const PLANTS: readonly Plant[] = [
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
   {
-    what: 'a key that was used again after 63 days, as it may be',
+    what: 'a key that was used again after 63 days, which is allowed',
     statements: [keyed(4, 1), setCharge('firstCharge', `id = uuidv7('-63 days'::interval)`)],
     finds: () => [],
   },
   {
-    what: 'two keys of one hash, as there may be',
+    what: 'two keys with the same hash, which is allowed',
     statements: [keyed(5, 1), setCharge('lastCharge', 'request_fingerprint = 1::int8 << 40')],
     finds: () => [],
   },
   {
-    what: 'two refunds of a charge, as they are to be',
+    what: 'two correct refunds of a charge',
     statements: [
       ...refund(AN_HOUR_AGO, 400_000),
       ...refund(AN_HOUR_AGO, 600_000, { refundedMicros: 1_000_000 }),
@@ -221,7 +221,7 @@ const PLANTS: readonly Plant[] = [
     finds: ({ adjustment }) => [[REFUNDS, `charge ${adjustment}`]],
   },
   {
-    what: 'a refund that nobody was credited',
+    what: 'a refund that credited nobody',
     statements: [
       ...refund(AN_HOUR_AGO, 1_000_000),
       `delete from farebox.movements where consumer_id = ':consumer' and kind = 'charge_refund'`,
@@ -232,7 +232,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'a counter of what went back that was raised',
+    what: 'a raised counter of refunded money',
     statements: [setConsumer('refunded_micros = 1')],
     finds: ({ consumer }) => [[CREDITED, `consumer ${consumer}`]],
   },

@@ -1,9 +1,9 @@
 /** Doctor reports work that is late or was never started. */
 import assert from 'node:assert/strict';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
-import { createTemporalClient } from '../../../src/temporal/client.ts';
+import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { ensureSchedules, schedulesOf } from '../../../src/temporal/schedules.ts';
-import { createTestNamespace } from '../../support/stack.ts';
+import { createTestNamespace, until } from '../../support/stack.ts';
 import {
   expectFindings,
   openPlantedBooks,
@@ -114,4 +114,34 @@ describe('farebox doctor --only temporal', () => {
     await temporal.close();
     assert.deepEqual(await missing(), []);
   });
+
+  it('reports workflows that cannot continue because their code fails', async () => {
+    const temporal = createTemporalClient(readTemporalConfig(books.env));
+    const workflowId = 'top-up/tu_failing';
+    const { taskQueue } = temporal;
+    await temporal.client.workflow.start('topUp', { workflowId, taskQueue, args: [] });
+    for (let task = 0; task < 5; task += 1) await failTask(temporal);
+    await until(async () => {
+      const { findings } = await books.examine('--only', 'temporal');
+      return findings.some(({ check, subject }) => {
+        return check === 'no workflow fails in its code' && subject === workflowId;
+      });
+    });
+    await temporal.close();
+  });
 });
+
+/** Like a worker whose code does not replay the history. */
+async function failTask({ client, taskQueue }: TemporalClient): Promise<void> {
+  const { namespace } = client.options;
+  const poll = { namespace, identity: 'test', taskQueue: { name: taskQueue } };
+  const { taskToken } = await client.withDeadline(Date.now() + 60_000, () =>
+    client.workflowService.pollWorkflowTaskQueue(poll),
+  );
+  const failure = { message: 'TMPRL1100' };
+  const failed = { namespace, identity: 'test', taskToken, failure };
+  await client.workflowService.respondWorkflowTaskFailed({ ...failed, cause: NONDETERMINISM });
+}
+
+/** `WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR` of `temporal.api.enums.v1`. */
+const NONDETERMINISM = 24;

@@ -37,7 +37,7 @@ const FAULTS: readonly Fault[] = [
     ] as const,
   })),
   {
-    what: 'a mark of a minute that was lost',
+    what: 'a minute whose mark was lost',
     statements: [
       `update farebox.earnings set charged_minutes = 0 where span = 'hour'
         and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
@@ -45,7 +45,7 @@ const FAULTS: readonly Fault[] = [
     finds: [[HOURS, 'developer']],
   },
   {
-    what: 'a minute that is marked in vain',
+    what: 'a minute that is marked without a reason',
     statements: [
       `update farebox.earnings set charged_minutes = ~(-1::int8 << 60) where span = 'hour'
         and begins_at = (select max(begins_at) from farebox.earnings where span = 'hour')`,
@@ -61,24 +61,24 @@ const FAULTS: readonly Fault[] = [
     finds: [[BEGINS, 'developer']],
   },
   {
-    what: 'the sum of all time that was changed',
+    what: 'a changed sum of all time',
     statements: [
       `update farebox.earnings set amount_micros = amount_micros + 1 where span = 'all'`,
     ],
     finds: [[DAYS, 'developer']],
   },
   {
-    what: 'the sum of all time that was lost',
+    what: 'a lost sum of all time',
     statements: [`delete from farebox.earnings where span = 'all'`],
     finds: [[DAYS, 'developer']],
   },
   {
-    what: 'the marks of minutes on a sum that has none',
+    what: 'minute marks on a sum without any',
     statements: [`update farebox.earnings set charged_minutes = 1 where span = 'all'`],
     finds: [[BEGINS, 'developer']],
   },
   {
-    what: 'a sum that is there twice, in two halves',
+    what: 'a sum that exists twice, in two halves',
     statements: [
       `alter table farebox.earnings drop constraint earnings_pkey`,
       `update farebox.earnings set amount_micros = amount_micros / 2, charges = 1 where span = 'all'`,
@@ -87,7 +87,7 @@ const FAULTS: readonly Fault[] = [
     finds: [[ONE_ROW, 'developer']],
   },
   {
-    what: 'a row of the tail that was made up',
+    what: 'an invented row of the tail',
     statements: [
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
         select 0, 1, date_trunc('hour', now()), 'fetch', 1, 0`,
@@ -95,12 +95,12 @@ const FAULTS: readonly Fault[] = [
     finds: [[HOURS, 'developer']],
   },
   {
-    what: 'what a top-up paid that was changed',
+    what: 'a changed sum of a top-up’s payments',
     statements: [`update farebox.top_up_earnings set charged_micros = charged_micros + 1`],
     finds: [[PAID_BY, 'topUp']],
   },
   {
-    what: 'what a top-up paid that was lost',
+    what: 'a lost sum of a top-up’s payments',
     statements: [`delete from farebox.top_up_earnings`],
     finds: [[PAID_BY, 'topUp']],
   },

@@ -20,14 +20,14 @@ const ID = `':adjustment'::uuid`;
 const PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
   {
-    what: 'money that is reserved for no hold',
+    what: 'reserved money without a hold',
     statements: [
       `update farebox.consumers set held_micros = 1, reserved_micros = 1 where id = ':consumer'`,
     ],
     finds: ({ consumer }) => [[RESERVED, `consumer ${consumer}`]],
   },
   {
-    what: 'an open hold that nothing is reserved for and no sweep looks at',
+    what: 'an open hold without reserved money, which no sweep looks at',
     statements: [hold(ID, '0, 1000000, 0, 0, null')],
     finds: ({ consumer, adjustment }) => [
       [RESERVED, `consumer ${consumer}`],
@@ -35,7 +35,7 @@ const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    what: 'a hold that captured what nobody was charged',
+    what: 'a hold with a capture that nobody was charged for',
     statements: [hold(ID, '1, 0, 1000000, 1, null')],
     finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
   },

@@ -48,7 +48,7 @@ const CHANGES: readonly Change[] = [
     ],
   },
   {
-    what: 'a column that may be empty now',
+    what: 'a column that lost its not-null constraint',
     statement: 'alter table farebox.top_ups alter column account_id drop not null',
     subject: 'table farebox.top_ups',
     details: [/^missing: account_id uuid not null$/, /^not in this release: account_id uuid$/],
@@ -69,7 +69,7 @@ const CHANGES: readonly Change[] = [
     ],
   },
   {
-    what: 'a trigger of somebody else',
+    what: 'a foreign trigger',
     statement: `create trigger api_keys_other before update on farebox.api_keys
       for each row execute function suppress_redundant_updates_trigger()`,
     subject: 'table farebox.api_keys',
@@ -88,7 +88,7 @@ const CHANGES: readonly Change[] = [
     details: [/^not in this release: enable row level security/],
   },
   {
-    what: 'a table of somebody else',
+    what: 'a foreign table',
     statement: 'create table farebox.notes (note text)',
     subject: 'table farebox.notes',
     details: [/^not in this release$/],
@@ -107,7 +107,7 @@ const CHANGES: readonly Change[] = [
     details: [/^its body differs from that of this release$/],
   },
   {
-    what: 'a function that plans as it likes',
+    what: 'a function without its planner settings',
     statement: (() => {
       const types =
         'smallint[], uuid[], uuid[], int[], text[], bigint[], bigint[], bigint[], text[]';

@@ -196,12 +196,12 @@ const PLANTS: readonly Plant[] = [
     finds: ({ firstCharge }) => [[ENDED, `top-up ${firstCharge}`]],
   },
   {
-    what: 'money that is held for nothing',
+    what: 'held money without a dispute',
     statements: [setConsumer('held_micros = 1')],
     finds: ({ consumer }) => [[HELD, `consumer ${consumer}`]],
   },
   {
-    what: 'a lost dispute that took nothing of what it says',
+    what: 'a lost dispute that took less than its amount',
     statements: [
       reversal('dispute', 'lost', 1_000_000, 1_000_000),
       setTopUp(`status = 'charged_back'`),
@@ -300,13 +300,13 @@ const PLANTS: readonly Plant[] = [
     finds: ({ consumer }) => [[ASKS, `consumer ${consumer}`]],
   },
   {
-    what: 'automatic top-ups that are on, asked for, off, and under way, as they are to be',
+    what: 'correct automatic top-ups: on, requested, off, and in progress',
     statements: [automatic('on'), setConsumer('auto_top_up_below_micros = 1000000')],
     finds: () => [],
   },
   { what: 'automatic top-ups that are off', statements: [automatic('off')], finds: () => [] },
   {
-    what: 'an automatic top-up under way',
+    what: 'an automatic top-up in progress',
     statements: [
       automatic('on'),
       ...direct('uuidv7()', 'automatic = true, automatic_ceiling_micros = 5000000'),

@@ -7,7 +7,7 @@ import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { until } from '../../support/stack.ts';
+import { createTestDatabase, farebox, startApi, startWorker, until } from '../../support/stack.ts';
 
 describe('POST /v1/charges when the database fails', () => {
   let api: TestApi;
@@ -96,6 +96,62 @@ describe('POST /v1/charges when the database fails', () => {
     }
     await until(async () => (await charge(api, account)).status === 201);
     await until(async () => (await call(api, 'GET', '/readyz')).status === 200);
+  });
+
+  it('answers service_unavailable while Postgres is read-only, and is not ready then', async () => {
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    const name = new URL(api.databaseUrl).pathname.slice(1);
+    // Settings of a database hold for new connections.
+    const set = async (setting: string) => {
+      await admin.query(`alter database ${name} ${setting}`);
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2`,
+        [name, await ownBackend()],
+      );
+    };
+    const readiness = async (status: number, postgres: string) => {
+      const answer = await until(async () => {
+        const each = await call(api, 'GET', '/readyz');
+        return (
+          (each.body as { dependencies: { postgres: string } }).dependencies.postgres ===
+            postgres && each
+        );
+      });
+      assert.equal(answer.status, status);
+    };
+    try {
+      await set('set default_transaction_read_only = on');
+      await api.changingNothing(async () => {
+        await readiness(503, 'read_only');
+        assertError(await charge(api, account), 503, 'service_unavailable');
+      });
+      await set('reset default_transaction_read_only');
+      await set('set synchronous_commit = off');
+      await readiness(503, 'not_durable');
+    } finally {
+      await set('reset all');
+      await admin.end();
+    }
+    await readiness(200, 'up');
+    bodyOf(await charge(api, account), 201, ChargeReply);
+  });
+
+  it('is not started on a PostgreSQL that is read-only', async () => {
+    const database = await createTestDatabase();
+    const name = new URL(database.url).pathname.slice(1);
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    try {
+      await admin.query(`alter database ${name} set default_transaction_read_only = on`);
+      const env = { ...api.env, DATABASE_URL: database.url };
+      await assert.rejects(startApi({ env }), /Postgres is read-only/);
+      await assert.rejects(startWorker({ env }), /Postgres is read-only/);
+      await assert.rejects(farebox(['migrate'], { env }), /Postgres is read-only/);
+    } finally {
+      await admin.end();
+      await database.drop();
+    }
   });
 
   function adminUrl(): string {

@@ -61,6 +61,29 @@ describe('holds', () => {
     );
 
   describe('POST /v1/holds', () => {
+    it('takes amounts as decimal strings, here and in a capture', async () => {
+      const { id, amount } = await place(api, account, { amount: '0.210001' });
+      assert.equal(amount, 0.210001);
+      const captured = await capture(api, account, id, { amount: '0.000001', final: false });
+      assert.deepEqual([captured.amount, captured.hold.remaining], [0.000001, 0.21]);
+      for (const wrong of ['0.0000001', '1e-2', '-1', 'NaN', ' 1', '']) {
+        await api.changingNothing(async () => {
+          assertError(
+            await askHold(api, account, { amount: wrong }),
+            400,
+            'invalid_amount',
+            'amount',
+          );
+          assertError(
+            await askCapture(api, account, id, { amount: wrong }),
+            400,
+            'invalid_amount',
+            'amount',
+          );
+        });
+      }
+    });
+
     it('reserves the amount, so that nothing else can spend it', async () => {
       const hold = await place(api, account, { amount: 4 });
       const { id, createdAt, expiresAt, ...rest } = hold;

@@ -76,7 +76,7 @@ describe('the partitions of charges', () => {
     assert.equal(rows[0]?.bound, `FOR VALUES FROM ('${from}') TO ('${to}')`);
   });
 
-  it('are made once, by however many at once', async () => {
+  it('are created once, under concurrent attempts', async () => {
     const results = await Promise.all(Array.from({ length: 6 }, () => ensure()));
     assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), BOTH.toSorted());
     assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
@@ -180,7 +180,7 @@ describe('the partitions of charges', () => {
       assert.deepEqual(partitionsRead(plan), ['charges_2026_11', 'charges_2026_12']);
     });
 
-    it('cost a dormant consumer’s first page a probe each, whatever the others did', async () => {
+    it('cost a dormant consumer’s first page one probe each, under any traffic of others', async () => {
       const [plan] = await plansOf(database, client, (connection) =>
         listConsumerCharges(connection, dormant, {}, { limit: 51 }),
       );

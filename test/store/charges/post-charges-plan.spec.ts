@@ -3,19 +3,24 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
 import { uuidTimeMs } from '../../../src/domain/ids.ts';
-import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
+import {
+  postCharges,
+  postFittingCharges,
+  type ChargeDraft,
+} from '../../../src/store/charges/post-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { asSuperuser } from '../../support/stack.ts';
 import {
   newConsumers,
   newDraft,
   newKey,
   post,
+  RECEIPT_KEY,
   replayWindow,
   type Consumer,
 } from '../../support/charge-drafts.ts';
+import { startExplaining, type Explaining } from '../nested-plans.ts';
 import { nodesOf, type PlanNode } from '../query-plans.ts';
 
 const DAY_MS = 86_400_000;
@@ -51,9 +56,9 @@ describe('the charge statements: their plans', () => {
       ...newKey(),
     });
     const made = keyed();
-    // One consumer in two groups, which the batcher never sends: the reads are the same.
     const asked = () => [{ ...made, id: randomUUIDv7() }, keyed()];
-    const [early, late] = [await explainingClient(), await explainingClient()];
+    const early = await startExplaining(ledger.url, database);
+    const late = await startExplaining(ledger.url, database);
     try {
       await plansOf(early, [keyed()]);
       await post(database, [made]);
@@ -64,70 +69,18 @@ describe('the charge statements: their plans', () => {
       await client.query('analyze farebox.charges');
       assertProbes(await plansOf(late, asked()));
     } finally {
-      await early.end();
-      await late.end();
+      await early.stop();
+      await late.stop();
     }
   });
-
-  async function explainingClient(): Promise<Client> {
-    const explaining = new Client({ connectionString: asSuperuser(ledger.url) });
-    await explaining.connect();
-    await explaining.query(`
-      load 'auto_explain';
-      set auto_explain.log_min_duration = 0;
-      set auto_explain.log_nested_statements = on;
-      set auto_explain.log_analyze = on;
-      set auto_explain.log_format = json;
-      set client_min_messages = log;
-    `);
-    return explaining;
-  }
 });
 
-function int64(hex: string | undefined): string {
-  return BigInt.asIntN(64, BigInt(`0x${hex}`)).toString();
-}
-
-/** The statements inside both functions as they ran, from auto_explain. */
-async function plansOf(explaining: Client, drafts: readonly ChargeDraft[]): Promise<PlanNode[]> {
-  const plans: PlanNode[] = [];
-  const onNotice = ({ message }: { message: string | undefined }) => {
-    const json = /plan:\n([^]*)$/.exec(message ?? '')?.[1];
-    if (json !== undefined) plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
-  };
-  explaining.on('notice', onNotice);
-  const column = (name: keyof ChargeDraft) => drafts.map((draft) => draft[name]);
-  const charges = ['id', 'developerNumber', 'tool', 'amountMicros'] as const;
-  const hashes = drafts.map(({ idempotencyHash }) => int64(idempotencyHash?.slice(0, 16)));
-  const fingerprints = drafts.map(({ idempotencyHash, fingerprint }) =>
-    int64(`${idempotencyHash?.slice(16)}${fingerprint}`),
-  );
-  const sent = [...charges.map(column), hashes, fingerprints, column('metadata')];
-  const { fromId, toId } = replayWindow();
-  await explaining.query('begin');
-  await explaining.query(
-    `select farebox.post_fitting_charges($1::int2[], $2::uuid[], $3::int8[], $4::int4[], $5::int8[],
-       $6::uuid[], $7::int4[], $8::text[], $9::int8[], $10::int8[], $11::int8[], $12::text[], 1::int2,
-       $13::uuid, $14::uuid)`,
-    [
-      column('ledger'),
-      column('consumerId'),
-      column('amountMicros'),
-      drafts.map((_, index) => index + 1),
-      column('amountMicros'),
-      ...sent,
-      fromId,
-      toId,
-    ],
-  );
-  await explaining.query('rollback');
-  await explaining.query(
-    `select * from farebox.post_charges($1::int2[], $2::uuid[], $3::uuid[], $4::int4[],
-       $5::text[], $6::int8[], $7::int8[], $8::int8[], $9::text[], 1::int2, $10::uuid, $11::uuid)`,
-    [column('ledger'), column('consumerId'), ...sent, fromId, toId],
-  );
-  explaining.off('notice', onNotice);
-  return plans;
+/** Both functions on the same drafts. */
+function plansOf(session: Explaining, drafts: readonly ChargeDraft[]): Promise<PlanNode[]> {
+  return session.plansOf(async (connection) => {
+    await postFittingCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+    await postCharges(connection, drafts, RECEIPT_KEY, replayWindow());
+  });
 }
 
 /** Every read of charges goes through the hash index of a relevant month, and finds at most one. */

@@ -166,7 +166,7 @@ describe('post_charges', () => {
     ]);
   });
 
-  it('decides a consumer by the order of its charges, whoever else is in between', async () => {
+  it('decides a consumer’s charges in order, with others in between', async () => {
     const [first, second] = (await newConsumers(client, 2, 10)) as [Consumer, Consumer];
     const outcomes = await post(database, [
       newDraft(second, 10),

@@ -1,7 +1,7 @@
 /** The steps of grants and invocations, started by hand: the rows decide, for any caller. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { agentTaskQueue } from '../../../src/domain/invocation.ts';
+import { agentTaskQueue } from '../../../src/domain/task-queues.ts';
 import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 

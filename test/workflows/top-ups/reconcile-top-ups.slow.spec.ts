@@ -137,7 +137,7 @@ describe('reconciliation', () => {
   it('leaves an open checkout alone, and payments that are not ours', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await payElsewhere(4_200, {});
-    await payElsewhere(4_200, { top_up_id: 'somebody else calls his so' });
+    await payElsewhere(4_200, { top_up_id: 'an id of somebody else' });
     const { nudged, differing } = await reconcile();
     assert.deepEqual([nudged, differing], [0, 0]);
     assert.equal((await harness.topUp(topUp.id)).status, 'pending');

@@ -2,8 +2,13 @@
 import assert from 'node:assert/strict';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { ASK_FACTOR } from '../../../workflows/top-up-intervals.ts';
 import { until } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+
+const DAY_MS = 86_400_000;
+/** The setting's default. */
+const FIRST_ASK_MS = 15_000;
 
 /** One action each. A signal more or less: the processor reports twice, and may be handed over once. */
 const BILLED = new Set([
@@ -15,7 +20,7 @@ const BILLED = new Set([
   'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',
 ]);
 
-describe('a top-up that goes well costs', () => {
+describe('a top-up costs', () => {
   let harness: TopUpHarness;
 
   before(async () => {
@@ -30,6 +35,13 @@ describe('a top-up that goes well costs', () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await harness.pay(topUp.sessionUrl);
     assert.ok((await actionsOf(topUp)) <= 11);
+  });
+
+  it('at most 20 actions through a checkout that is never paid', async () => {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control(`sessions/${topUp.sessionId}/expire-now`);
+    // In this test only the report of the end makes the workflow ask. In a day, each timer before it costs a question.
+    assert.ok((await actionsOf(topUp)) + 2 * questionsInADay() <= 20);
   });
 
   it('at most 7 actions from the saved card', async () => {
@@ -56,3 +68,12 @@ describe('a top-up that goes well costs', () => {
     return events.filter(({ eventType }) => BILLED.has(eventType)).length;
   }
 });
+
+/** The questions of an open checkout before it expires, each with its timer. */
+function questionsInADay(): number {
+  let questions = 0;
+  let afterMs = 0;
+  for (let waitMs = FIRST_ASK_MS; (afterMs += waitMs) < DAY_MS; waitMs *= ASK_FACTOR)
+    questions += 1;
+  return questions;
+}

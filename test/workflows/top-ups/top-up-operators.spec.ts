@@ -30,7 +30,7 @@ describe('operators and a top-up', () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await until(() => found(topUp, 'WaitingFor = "payment" and AmountDollars = 25'));
     const { staticSummary } = await harness.workflow(topUp.id).describe();
-    assert.equal(await staticSummary(), 'Top-up of 25 dollars, checkout');
+    assert.equal(await staticSummary(), 'Top-up of $25, checkout');
     const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /Waiting for the \*\*payment\*\*/);
     assert.match(JSON.stringify(metadata), /For operators/);

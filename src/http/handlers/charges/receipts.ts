@@ -1,7 +1,7 @@
 /** Verifies receipts, signs public ones, and serves the keys to verify them with. */
-import type { Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
 import type {
+  PublicKeysReply,
   PublicReceiptBody,
   PublicReceiptReply,
   ReceiptKeysReply,
@@ -9,7 +9,6 @@ import type {
   VerifyReply,
 } from '../../../schemas/receipts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { respondJson } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { checkReceipt } from './recorded-receipts.ts';
 
@@ -59,7 +58,6 @@ export async function getReceiptKeys(
 const CACHED = { 'Cache-Control': 'public, max-age=3600', 'Access-Control-Allow-Origin': '*' };
 
 /** Public, as a JSON Web Key Set (RFC 7517). */
-export function getPublicKeys(api: Api): Middleware {
-  const { keys } = api.publicReceipts;
-  return async (ctx) => respondJson(ctx, { status: 200, body: { keys }, headers: CACHED });
+export function getPublicKeys(api: Api): Reply<PublicKeysReply> {
+  return { status: 200, body: { keys: [...api.publicReceipts.keys] }, headers: CACHED };
 }

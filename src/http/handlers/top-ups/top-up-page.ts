@@ -220,10 +220,10 @@ function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
     ? `${usd(topUp.amountMicros)} was added to your balance.`
     : 'Your payment is on its way.';
   return {
-    title: 'You can go on',
+    title: 'You can continue',
     isCard: true,
     body:
-      `${BRAND}<h1>You can go on</h1><p role="status">${added} ` +
+      `${BRAND}<h1>You can continue</h1><p role="status">${added} ` +
       `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
   };
 }

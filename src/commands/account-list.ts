@@ -1,0 +1,104 @@
+/** `farebox account list` and `farebox account show`: accounts and what they have. For operators. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { uuidOf, wireId } from '../domain/ids.ts';
+import { asMicros, dollarsOf } from '../domain/money.ts';
+import { listKeys } from '../store/accounts/api-keys.ts';
+import { listAccounts, type ListedAccount } from '../store/accounts/list-accounts.ts';
+import { getCounters } from '../store/balance/consumers.ts';
+import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
+import { columns } from './columns.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+
+const LIMIT_MAX = 1_000;
+
+interface Common {
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+interface ListOptions extends Common {
+  readonly limit: number;
+  readonly after?: string;
+  readonly search?: string;
+}
+
+export function registerList(account: Command): void {
+  account
+    .command('list')
+    .description('list accounts with their balances, newest first')
+    .option('--limit <n>', `at most this many, up to ${LIMIT_MAX}`, limitOf, 50)
+    .option('--after <account>', 'continue after this account (acct_…)')
+    .option('--search <text>', 'only emails that contain this')
+    .option('--json', 'print one JSON object per line', false)
+    .addOption(dataDirOption())
+    .action(list);
+  account
+    .command('show')
+    .argument('<account>', 'email, acct_…, cns_… or dev_…')
+    .description('show an account: ids, balance, limits and number of keys')
+    .option('--json', 'print JSON', false)
+    .addOption(dataDirOption())
+    .action(show);
+}
+
+async function list({ limit, after, search, json, dataDir }: ListOptions): Promise<void> {
+  const afterId = after === undefined ? undefined : uuidOf('account', after);
+  if (after !== undefined && afterId === undefined) {
+    throw new CommandError(`--after must be the id of an account (acct_…), not ${after}.`);
+  }
+  const accounts = await withDatabase(dataDir, (database) =>
+    listAccounts(database, {
+      limit,
+      ...(afterId === undefined ? {} : { after: afterId }),
+      ...(search === undefined ? {} : { search }),
+    }),
+  );
+  const shown = accounts.map(listed);
+  process.stdout.write(
+    json ? shown.map((each) => `${JSON.stringify(each)}\n`).join('') : columns(shown),
+  );
+}
+
+function listed(account: ListedAccount) {
+  return {
+    accountId: wireId('account', account.id),
+    email: account.email,
+    consumerId: wireId('consumer', account.consumerId),
+    developerId: wireId('developer', account.developerId),
+    balance: dollarsOf(account.balanceMicros),
+    createdAt: account.createdAt,
+  };
+}
+
+async function show(who: string, { json, dataDir }: Common): Promise<void> {
+  const shown = await withDatabase(dataDir, async (database) => {
+    const account = await getAccount(database, who);
+    const { balance, debt, spent, refunded } = await getCounters(database, account);
+    const autoTopUp = await findAutoTopUp(database, account);
+    const keys = await listKeys(database, account.id);
+    const { consentCeilingMicros: ceiling } = account;
+    return {
+      accountId: wireId('account', account.id),
+      email: account.email,
+      consumerId: wireId('consumer', account.consumerId),
+      developerId: wireId('developer', account.developerId),
+      balance: dollarsOf(balance),
+      debt: dollarsOf(debt),
+      spent: dollarsOf(spent),
+      refunded: dollarsOf(refunded),
+      consentCeiling: ceiling === null ? null : dollarsOf(asMicros(ceiling)),
+      autoTopUp: autoTopUp?.status ?? 'off',
+      keys: keys.filter(({ revokedAt, expiresAt }) => !revokedAt && !isPast(expiresAt)).length,
+    };
+  });
+  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+}
+
+const isPast = (time: string | null) => time !== null && Date.parse(time) <= Date.now();
+
+function limitOf(text: string): number {
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
+  throw new InvalidArgumentError(`It must be a number from 1 to ${LIMIT_MAX}.`);
+}

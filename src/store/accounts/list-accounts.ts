@@ -1,0 +1,40 @@
+/** Accounts with their balances, for operators. */
+import { Type, type Static } from 'typebox';
+import { micros, row, sql, type Connection } from '../database.ts';
+
+const ListedAccount = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  consumerId: Type.String(),
+  developerId: Type.String(),
+  balanceMicros: micros,
+  createdAt: Type.String(),
+});
+
+export type ListedAccount = Static<typeof ListedAccount>;
+
+const accountRow = row(ListedAccount);
+
+export interface AccountPage {
+  readonly limit: number;
+  /** The UUID of the last account of the page before. */
+  readonly after?: string;
+  /** A part of the email address. */
+  readonly search?: string;
+}
+
+/** Newest first. */
+export function listAccounts(
+  connection: Connection,
+  { limit, after, search = '' }: AccountPage,
+): Promise<readonly ListedAccount[]> {
+  return connection.any(sql.type(accountRow)`
+    select a.id, a.email, a.consumer_id as "consumerId", a.developer_id as "developerId",
+      c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros", a.created_at as "createdAt"
+    from farebox.accounts a
+    join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
+    where ${after === undefined ? sql.fragment`true` : sql.fragment`a.id < ${after}`}
+      and strpos(a.email, ${search.toLowerCase()}) > 0
+    order by a.id desc limit ${limit}
+  `);
+}

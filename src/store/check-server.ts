@@ -1,0 +1,97 @@
+/**
+ * Whether a PostgreSQL can keep the promises of this service. It is asked at each start, because what a server, a
+ * database or a role has as its default can break them silently.
+ */
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { explainConnectFailure, PoolerError, withSessionOptions } from './session.ts';
+
+/** The first version whose `uuid_extract_timestamp` reads the time of our ids. */
+const VERSION_MIN = 180_000;
+
+/** Farebox does not start on this server. */
+export class UnsuitableServerError extends Error {
+  override readonly name = 'UnsuitableServerError';
+}
+
+export interface Session {
+  /** It has the settings that we asked for. */
+  readonly isOurs: boolean;
+  /** As in `server_version_num`. */
+  readonly versionNumber: number;
+  readonly version: string;
+  readonly isReadOnly: boolean;
+  readonly isDurable: boolean;
+  readonly isSyncing: boolean;
+  readonly isOrderChanged: boolean;
+}
+
+/**
+ * Throws a PoolerError or an UnsuitableServerError. Returns what is dangerous and may be meant, as sentences for the
+ * log.
+ */
+export async function checkServer(databaseUrl: string): Promise<string[]> {
+  // A pooler gives its sessions to one client after the other, so it cannot pass on what only this one asks for.
+  const mark = randomUUID();
+  const client = new Client({
+    connectionString: withSessionOptions(databaseUrl, { 'farebox.mark': mark }),
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 10_000,
+  });
+  // A connection that breaks fails its query too.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return judgeServer(await readSession(client, mark));
+  } catch (error) {
+    throw explainConnectFailure(error);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function readSession(client: Client, mark: string): Promise<Session> {
+  const { rows } = await client.query<Session>(
+    `select coalesce(current_setting('farebox.mark', true) = $1, false) as "isOurs",
+      current_setting('server_version_num')::int as "versionNumber",
+      current_setting('server_version') as version,
+      pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly",
+      current_setting('synchronous_commit') <> 'off' as "isDurable",
+      current_setting('fsync') = 'on' as "isSyncing",
+      (select datcollversion <> pg_database_collation_actual_version(oid) from pg_database
+        where datname = current_database()) is true as "isOrderChanged"`,
+    [mark],
+  );
+  return rows[0] as Session;
+}
+
+export function judgeServer(session: Session): string[] {
+  if (!session.isOurs) throw new PoolerError();
+  if (session.versionNumber < VERSION_MIN) {
+    throw new UnsuitableServerError(
+      `This is PostgreSQL ${session.version}, and Farebox needs PostgreSQL 18 or newer.`,
+    );
+  }
+  if (session.isReadOnly) {
+    throw new UnsuitableServerError(
+      'Postgres is read-only: it is a standby, its disk is full, or default_transaction_read_only is on.',
+    );
+  }
+  if (!session.isDurable) {
+    throw new UnsuitableServerError(
+      'synchronous_commit is off, so a crash of Postgres would lose charges that were confirmed: ' +
+        'set it to on for this role and database.',
+    );
+  }
+  return [
+    ...(session.isSyncing
+      ? []
+      : ['fsync is off: a crash of this machine can destroy the database']),
+    ...(session.isOrderChanged
+      ? [
+          'the operating system sorts text differently than when this database was created, so its indexes may ' +
+            'miss rows: run reindex database, then alter database ... refresh collation version',
+        ]
+      : []),
+  ];
+}

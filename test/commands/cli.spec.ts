@@ -1,0 +1,88 @@
+/** The command line itself: help, version, exit codes, and what is said when nothing is running. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { farebox } from '../support/stack.ts';
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const NOWHERE = '/tmp/farebox-no-such-directory';
+
+async function ended(...args: readonly string[]): Promise<Ended> {
+  try {
+    return { code: 0, stdout: await farebox(args, { env: {} }), stderr: '' };
+  } catch (error) {
+    return error as Ended;
+  }
+}
+
+describe('farebox', () => {
+  it('lists every command and the exit codes, without loading any of them', async () => {
+    const { stdout } = await ended('--help');
+    const folder = join(import.meta.dirname, '../../src/cli.ts');
+    const loaded = [...(await readFile(folder, 'utf8')).matchAll(/commands\/([\w-]+)\.ts/g)];
+    assert.equal(loaded.length, 12);
+    for (const name of ['start', 'account', 'key', 'doctor', 'reconcile', 'env', 'exec']) {
+      assert.match(stdout, new RegExp(`^  ${name} `, 'm'));
+    }
+    assert.match(stdout, /Exit codes:\n +0 +done/);
+  });
+
+  it('prints its version', async () => {
+    const text = await readFile(join(import.meta.dirname, '../../package.json'), 'utf8');
+    const { version } = JSON.parse(text) as { version: string };
+    assert.equal((await ended('--version')).stdout, `${version}\n`);
+  });
+
+  it('explains a command with its arguments', async () => {
+    assert.match((await ended('help', 'refund')).stdout, /^Usage: farebox refund .*<top-up>/);
+  });
+
+  it('exits with 2 for wrong usage, and names the argument', async () => {
+    const cases: readonly (readonly [RegExp, ...string[]])[] = [
+      [/unknown command 'acount'\n\(Did you mean account\?\)/, 'acount'],
+      [/unknown option '--jsn'/, 'doctor', '--jsn'],
+      [
+        /'abc' is invalid for argument 'dollars'\. It must be an amount such as 5 or -2\.50/,
+        'account',
+        'adjust',
+        'a@example.com',
+        'abc',
+        '--reason',
+        'none',
+      ],
+      [
+        /argument 'dollars'.* not 0/,
+        'account',
+        'adjust',
+        'a@example.com',
+        '-0',
+        '--reason',
+        'none',
+      ],
+    ];
+    for (const [said, ...args] of cases) {
+      const { code, stderr } = await ended(...args);
+      assert.equal(code, 2, args.join(' '));
+      assert.match(stderr, said);
+    }
+  });
+
+  it('says what is missing when nothing runs on the data directory', async () => {
+    for (const command of [['env'], ['key', 'list', 'a@example.com'], ['migrate']]) {
+      const { code, stderr } = await ended(...command, '--data-dir', NOWHERE);
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /^farebox: no Farebox is running on .*: start one with `npm start`, name/,
+      );
+    }
+    const doctor = await ended('doctor', '--json', '--data-dir', NOWHERE);
+    assert.equal(doctor.code, 2);
+    assert.match(doctor.stdout, /"ok":null.*no Farebox is running/);
+  });
+});

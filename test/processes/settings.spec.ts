@@ -1,0 +1,47 @@
+/** Intervals from the environment: their defaults, and one clear error for an invalid value. */
+import assert from 'node:assert/strict';
+import { ConfigError, readConfig } from '../../src/config.ts';
+
+const REQUIRED = {
+  DATABASE_URL: 'postgres://postgres/farebox',
+  TEMPORAL_ADDRESS: 'temporal:7233',
+  MASTER_SECRET: '0123456789abcdef0123456789abcdef',
+  STRIPE_SECRET_KEY: 'sk_test_1',
+  STRIPE_WEBHOOK_SECRET: 'whsec_1',
+};
+
+const INVALID: readonly (readonly [string, string, RegExp])[] = [
+  ['STEP_RETRY_MS', '9', /integer from 10 to 60000/],
+  ['TOP_UP_ANSWER_MS', '1e3', /integer from 100 to 60000/],
+  ['STRIPE_TIMEOUT_MS', '15000', /integer from 100 to 12000/],
+  ['RELAY_LEASE_MS', '-1', /integer from 1000 to 600000/],
+  ['RECONCILE_REVIEW_MS', '2000, 5000', /integers from 1 to 999999 with commas/],
+  ['RECONCILE_REVIEW_MS', '0', /integers from 1 to 999999 with commas/],
+  ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
+];
+
+describe('the intervals of a process', () => {
+  it('have defaults', () => {
+    const { stepRetryMs, topUpAnswerMs, relayLeaseMs, reconcileReviewMs, stripe } =
+      readConfig(REQUIRED);
+    assert.deepEqual(
+      [stepRetryMs, topUpAnswerMs, relayLeaseMs, stripe.timeoutMs, reconcileReviewMs],
+      [1_000, 10_000, 15_000, 10_000, [2_000, 5_000, 15_000]],
+    );
+  });
+
+  it('can be a list of pauses', () => {
+    const { reconcileReviewMs } = readConfig({ ...REQUIRED, RECONCILE_REVIEW_MS: '300,1000' });
+    assert.deepEqual(reconcileReviewMs, [300, 1_000]);
+  });
+
+  for (const [name, value, range] of INVALID) {
+    it(`are refused as ${name}=${value}`, () => {
+      assert.throws(
+        () => readConfig({ ...REQUIRED, [name]: value }),
+        (error: Error) =>
+          error instanceof ConfigError && error.message.includes(name) && range.test(error.message),
+      );
+    });
+  }
+});
