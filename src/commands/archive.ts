@@ -22,7 +22,7 @@ export function register(command: Command): void {
 async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
   const result = await withDatabase(dataDir, async (database) => {
     // A fault would be summed up with the rest, and could never be traced to its charge.
-    const parts = ['charges', 'earnings'] as const;
+    const parts = ['budgets', 'charges', 'earnings'] as const;
     const [fault] = await auditLedger(database, { parts, report: showProgress });
     if (fault)
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);

@@ -16,6 +16,7 @@ import {
   type EarningsHarness,
   type Party,
 } from '../../support/earnings-harness.ts';
+import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, until } from '../../support/stack.ts';
 
@@ -62,6 +63,7 @@ describe('an archived month', () => {
       `select id from farebox.charges where amount_micros = 1000000`,
     );
     chargeId = wireId('charge', (oldest.rows[0] ?? assert.fail()).id);
+    await chargedByASpendKey();
     const shown = await call(api, 'GET', `/v1/charges/${chargeId}`, {
       key: developer.developerKey,
     });
@@ -81,6 +83,16 @@ describe('an archived month', () => {
       key: developer.developerKey,
       body: { amount },
     });
+
+  /** As if a spend key had made the oldest charge. */
+  async function chargedByASpendKey(): Promise<void> {
+    const budget = await makeBudget(api, consumer.consumerKey, { limit: 9 });
+    await makeKey(api, consumer.consumerKey, budget.id);
+    await api.sql.query(`
+      update farebox.charges set origin = int4send(1) where amount_micros = 1000000
+    `);
+    await api.sql.query('update farebox.budgets set used_micros = 1000000');
+  }
 
   /** Their ids say so too. */
   async function movementsHappenedAt(timeMs: number): Promise<void> {
@@ -197,6 +209,13 @@ describe('an archived month', () => {
       'the top-up attribution and its tail equal what charges took from lots',
     ],
     [
+      'an amount of a spend key that was changed',
+      'archived_key_spending',
+      'micros = micros + 1',
+      'micros = micros - 1',
+      'a budget used what its keys charged, less refunds, and what their holds hold',
+    ],
+    [
       'a month that was changed',
       'archived_months',
       'charges = charges - 1',
@@ -206,7 +225,9 @@ describe('an archived month', () => {
   ] as const) {
     it(`lets doctor report ${what}`, async () => {
       await api.sql.query(`update farebox.${table} set ${change}`);
-      const findings = await auditLedger(harness.database, { parts: ['charges', 'earnings'] });
+      const findings = await auditLedger(harness.database, {
+        parts: ['budgets', 'charges', 'earnings'],
+      });
       await api.sql.query(`update farebox.${table} set ${undo}`);
       assert.ok(
         findings.some((found) => found.check === check),
