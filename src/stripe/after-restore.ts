@@ -56,7 +56,7 @@ export async function takeOverSince(books: Books, say: (what: string) => void): 
 
   say('Customers');
   await adoptCustomers(run, since);
-  say('Top-ups that were under way');
+  say('Pending top-ups');
   await forEachPage(
     (page) => listUnsettled(database, page),
     (topUpId) => takeOver(run, { topUpId }),

@@ -1,4 +1,4 @@
-/** After a restore: has every top-up that is under way looked at by its workflow, which may be gone or further on. */
+/** After a restore, tells the workflow of every pending top-up to ask Stripe, and starts it again if it is gone. */
 import { sql, type Connection } from '../database.ts';
 
 export async function notePendingTopUps(connection: Connection): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * An archived month: its charges are out of the ledger, and statements, totals, earnings and doctor go on as before. What
- * asks for a single one of its charges is told where they went.
+ * An archived month: its charges are out of the ledger, and statements, totals, earnings and doctor work as before.
+ * A request for one of its charges gets an error that says so.
  */
 import assert from 'node:assert/strict';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';

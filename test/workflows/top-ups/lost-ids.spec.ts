@@ -41,7 +41,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
   });
   after(() => harness?.close());
 
-  /** Taken up, and nothing else written down: whatever its workflow did next is known to Stripe alone. */
+  /** The row records nothing of what its workflow did next: only Stripe knows. */
   async function takenUp(method: TopUp['method']): Promise<TopUp> {
     assert.ok(method !== 'manual');
     const admitted = await admitTopUp(harness.database, {
