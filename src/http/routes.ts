@@ -5,9 +5,6 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
-import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
-import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
@@ -29,6 +26,7 @@ import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
@@ -42,14 +40,6 @@ import {
   postInvocation,
 } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
-import {
-  getBudget,
-  getBudgets,
-  patchBudget,
-  postBudget,
-  postBudgetClosing,
-} from './handlers/budgets/budgets.ts';
-import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
@@ -69,7 +59,6 @@ import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
-const budgetParams = { id: Id('budget', 'The id of the budget.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
@@ -316,66 +305,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     isIdempotent: true,
     handle: postCheckout,
   }),
-  // Budgets and their spend keys
-  post('/v1/budgets', {
-    operation: 'createBudget',
-    role: 'payer',
-    body: BudgetBody,
-    replies: { 201: BudgetReply },
-    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: postBudget,
-  }),
-  get('/v1/budgets', {
-    operation: 'listBudgets',
-    role: 'payer',
-    query: BudgetsQuery,
-    replies: { 200: BudgetsReply },
-    errors: ['not_found'],
-    handle: getBudgets,
-  }),
-  get('/v1/budgets/:id', {
-    operation: 'getBudget',
-    role: 'payer',
-    params: budgetParams,
-    replies: { 200: BudgetReply },
-    errors: ['not_found'],
-    handle: getBudget,
-  }),
-  patch('/v1/budgets/:id', {
-    operation: 'updateBudget',
-    role: 'payer',
-    params: budgetParams,
-    body: BudgetChanges,
-    replies: { 200: BudgetReply },
-    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: patchBudget,
-  }),
-  act('/v1/budgets/:id/close', {
-    operation: 'closeBudget',
-    role: 'payer',
-    params: budgetParams,
-    replies: { 200: BudgetReply },
-    errors: ['not_found', 'delegation_not_allowed'],
-    handle: postBudgetClosing,
-  }),
-  post('/v1/budgets/:id/keys', {
-    operation: 'createSpendKey',
-    role: 'payer',
-    params: budgetParams,
-    body: SpendKeyBody,
-    replies: { 201: NewKeyReply },
-    errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: postSpendKey,
-  }),
-  get('/v1/budgets/:id/keys', {
-    operation: 'listSpendKeys',
-    role: 'payer',
-    params: budgetParams,
-    query: PageQuery,
-    replies: { 200: SpendKeysReply },
-    errors: ['not_found', 'delegation_not_allowed'],
-    handle: getSpendKeys,
-  }),
+  ...BUDGET_ENDPOINTS,
+
   // Developers (section 4.2)
   get('/v1/earnings', {
     operation: 'getEarnings',
