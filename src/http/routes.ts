@@ -18,8 +18,6 @@ import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
-import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
-import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
@@ -27,6 +25,7 @@ import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
@@ -46,12 +45,6 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import {
-  getPublicKeys,
-  getReceiptKeys,
-  postPublicReceipt,
-  verifyReceipt,
-} from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -204,35 +197,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['hold_not_found', 'hold_closed'],
     handle: postRelease,
   }),
-  post('/v1/receipts/verify', {
-    operation: 'verifyReceipt',
-    role: 'either',
-    body: VerifyBody,
-    replies: { 200: VerifyReply },
-    reportsOutcome: true,
-    errors: ['charges_archived'],
-    handle: verifyReceipt,
-  }),
-  post('/v1/receipts/public', {
-    operation: 'createPublicReceipt',
-    role: 'either',
-    body: PublicReceiptBody,
-    replies: { 200: PublicReceiptReply },
-    errors: ['not_found', 'charges_archived'],
-    reportsOutcome: true,
-    handle: postPublicReceipt,
-  }),
-  get('/v1/receipts/keys', {
-    operation: 'listReceiptKeys',
-    role: 'developer',
-    replies: { 200: ReceiptKeysReply },
-    handle: getReceiptKeys,
-  }),
-  open('/v1/receipts/public-keys', {
-    operation: 'listPublicReceiptKeys',
-    replies: { 200: PublicKeysReply },
-    handle: getPublicKeys,
-  }),
+  ...RECEIPT_ENDPOINTS,
   // Consumers (section 4.1)
   get('/v1/balance', {
     operation: 'getBalance',
