@@ -89,6 +89,8 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly reconcileReviewMs: readonly number[];
   /** How long automatic top-ups wait after the card was declined once. */
   readonly autoTopUpRetryMs: number;
+  /** The most connections of one address to an API process; 0 for no cap, for a process behind a proxy. */
+  readonly connectionsPerAddress: number;
   /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
@@ -188,6 +190,7 @@ export function readConfig(env: Environment): Config {
       refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
       failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
     },
+    connectionsPerAddress: integer(env, 'CONNECTIONS_PER_ADDRESS', 1_000, 0, 10_000),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     ...readScheduleConfig(env),
     // Stripe lists its events for 30 days.

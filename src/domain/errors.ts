@@ -22,6 +22,7 @@ export const ERRORS = {
     400,
     'The tool is archived, so it has no price. Send an amount, or unarchive it.',
   ],
+  too_many_tools: [400, 'The account has registered as many tools as it can.'],
   invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],
   invalid_secret_key: [401, "The developer's secret key is missing, invalid or revoked."],
   session_required: [401, 'The session has ended, or there is none. Sign in to the console.'],

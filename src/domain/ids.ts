@@ -62,6 +62,21 @@ export function uuidFloor(timeMs: number): string {
   return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
 }
 
+/** Of a UUIDv7, how many can be stamped with one millisecond and keep their order. */
+const STAMPS_MAX = 4_096;
+
+/**
+ * The same UUIDv7 with another time, and after the others that were stamped with that millisecond and a lower `index`.
+ * 62 bits stay random.
+ */
+export function stampedUuid(uuid: string, timeMs: number, index: number): string {
+  const time = Math.floor(timeMs).toString(16).padStart(12, '0');
+  const order = Math.min(index, STAMPS_MAX - 1)
+    .toString(16)
+    .padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${order}${uuid.slice(18)}`;
+}
+
 /** Writes a UUID as its 16 bytes. */
 export function writeUuid(into: Uint8Array, at: number, uuid: string): void {
   const hex = hexOf(uuid);

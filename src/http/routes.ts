@@ -33,11 +33,8 @@ import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
-import {
-  getInvocation,
-  INVOCATION_BYTES_MAX,
-  postInvocation,
-} from './handlers/agents/invocations.ts';
+import { getInvocation, postInvocation } from './handlers/agents/invocations.ts';
+import { INVOCATION_BYTES_MAX } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
@@ -291,7 +288,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: ToolBody,
     replies: { 201: ToolReply },
-    errors: ['invalid_amount', 'tool_exists'],
+    errors: ['invalid_amount', 'tool_exists', 'too_many_tools'],
     handle: postTool,
   }),
   get('/v1/tools', {

@@ -68,7 +68,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
   for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
-  const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
+  const { putOff, kept } = await ensureChargePartitions(config.databaseUrl, Date.now());
+  if (kept.length > 0) log.warn({ kept }, 'the default partitions keep these months');
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));

@@ -55,7 +55,7 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Close a budget',
     description:
-      'Ends the budget, all budgets below it and all their keys, for good. What open holds reserve can still be ' +
+      'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
       'captured. Closing it again changes nothing.',
   },
   createSpendKey: {
