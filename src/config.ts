@@ -22,6 +22,8 @@ export interface TemporalConfig {
   readonly taskQueue: string;
   readonly tls: boolean;
   readonly apiKey: string | undefined;
+  /** Where operators look at workflows; undefined: links name ids alone. */
+  readonly uiUrl: string | undefined;
 }
 
 export interface StripeConfig {
@@ -133,6 +135,9 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
     taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
     tls: env['TEMPORAL_TLS'] === 'true' || env['TEMPORAL_API_KEY'] !== undefined,
     apiKey: env['TEMPORAL_API_KEY'],
+    uiUrl: env['TEMPORAL_UI_URL']
+      ? url(env, 'TEMPORAL_UI_URL', '').href.replace(/\/$/, '')
+      : undefined,
   });
 }
 

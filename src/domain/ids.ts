@@ -14,6 +14,7 @@ const PREFIXES = {
   topUp: 'tu',
   topUpRefund: 'tur',
   key: 'key',
+  movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
 } as const;

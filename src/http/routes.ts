@@ -16,8 +16,8 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
-import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
-import { SessionReply } from '../schemas/keys.ts';
+import { NewKeyReply } from '../schemas/keys.ts';
+import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
@@ -26,10 +26,8 @@ import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-u
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
-import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
+import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
-import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
-import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
@@ -45,14 +43,15 @@ import { postCapture, postExtension, postHold, postRelease } from './handlers/ho
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
+import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
-const keyParams = { id: Id('key', 'The id of the key.') };
 const toolParams = { id: Id('tool', 'The id of the tool.') };
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
 const monthParams = { month: Month };
@@ -322,6 +321,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
   }),
+  get('/v1/refusals', {
+    operation: 'listRefusals',
+    role: 'developer',
+    query: RefusalsQuery,
+    replies: { 200: RefusalsReply },
+    handle: getRefusals,
+  }),
   get('/v1/developer', {
     operation: 'getDeveloper',
     role: 'developer',
@@ -353,43 +359,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_request'],
     handle: getStatement,
   }),
-  // The owner, signed in to the console
-  get('/v1/session', {
-    operation: 'getSession',
-    role: 'session',
-    replies: { 200: SessionReply },
-    handle: getSession,
-  }),
-  get('/v1/keys', {
-    operation: 'listKeys',
-    role: 'session',
-    replies: { 200: KeysReply },
-    handle: getKeys,
-  }),
-  post('/v1/keys', {
-    operation: 'createKey',
-    role: 'session',
-    body: KeyBody,
-    replies: { 201: NewKeyReply },
-    handle: postKey,
-  }),
-  post('/v1/keys/:id/roll', {
-    operation: 'rollKey',
-    role: 'payer',
-    params: keyParams,
-    body: RollBody,
-    replies: { 201: NewKeyReply },
-    errors: ['not_found', 'budget_closed'],
-    handle: postKeyRoll,
-  }),
-  act('/v1/keys/:id/revoke', {
-    operation: 'revokeKey',
-    role: 'payer',
-    params: keyParams,
-    replies: { 200: KeyReply },
-    errors: ['not_found'],
-    handle: postKeyRevocation,
-  }),
+  ...CONSOLE_ENDPOINTS,
   // Agents, legacy (section 4.4)
   post('/register', {
     operation: 'registerAgent',
