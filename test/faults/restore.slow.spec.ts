@@ -13,7 +13,7 @@ import { archiveMonth } from '../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import { newDraft, post } from '../support/charge-drafts.ts';
-import { setConsentCeiling } from '../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { isRelayConnected } from '../../src/store/outbox.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { proveBooks } from '../support/books.ts';
@@ -253,7 +253,10 @@ describe('a restored database', function () {
   async function newConsumer(name: string): Promise<void> {
     const consumer = await harness.newConsumer();
     consumers[name] = consumer;
-    await setConsentCeiling(harness.database, consumer.consumerId, asMicros(1_000_000_000));
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: asMicros(1_000_000_000),
+      givenBy: 'operator',
+    });
   }
 
   async function payDirectly(name: string, dollars: number): Promise<void> {

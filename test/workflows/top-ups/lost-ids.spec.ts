@@ -11,7 +11,7 @@ import { asMicros } from '../../../src/domain/money.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { control } from '../../support/payments.ts';
 import {
   openTopUpHarness,
@@ -35,7 +35,10 @@ describe('a top-up whose row lost the ids of its payment', () => {
   });
   beforeEach(async () => {
     consumer = await harness.newConsumer();
-    await setConsentCeiling(harness.database, consumer.consumerId, asMicros(1_000_000_000));
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: asMicros(1_000_000_000),
+      givenBy: 'operator',
+    });
     customerId = await calls.createCustomer(harness.stripe, consumer.accountId);
     await recordProcessorCustomer(harness.database, consumer.accountId, customerId);
   });
