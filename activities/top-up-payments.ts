@@ -18,9 +18,10 @@ import {
   recordSession,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
+import { ask, seen } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
+import { recall } from '../src/stripe/recall.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
-import { ask, seen } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpPaymentDeps {
@@ -54,10 +55,13 @@ export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
   };
 }
 
-async function openCheckout(deps: TopUpPaymentDeps, topUp: TopUp): Promise<OpenedCheckout> {
-  if (topUp.sessionUrl !== null) return checkoutOf(topUp);
-  demand(topUp, 'checkout');
-  if (topUp.status !== 'pending') return checkoutOf(topUp);
+async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<OpenedCheckout> {
+  if (asked.sessionUrl !== null) return checkoutOf(asked);
+  demand(asked, 'checkout');
+  if (asked.status !== 'pending') return checkoutOf(asked);
+  const topUp = await recall(deps, asked);
+  // A session that is paid or over has no URL. The next step reads which it is.
+  if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
   const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
   const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
@@ -74,10 +78,11 @@ function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
  */
 const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
-async function chargeSavedCard(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verdict> {
+async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
   const { stripe, database } = deps;
-  demand(topUp, 'direct');
-  if (topUp.status !== 'pending') return ask(deps, topUp);
+  demand(asked, 'direct');
+  if (asked.status !== 'pending') return ask(deps, asked);
+  const topUp = await recall(deps, asked);
   let earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
   const isLate =
     !topUp.automatic && Date.parse(topUp.createdAt) + DIRECT_TRIED_WITHIN_MS < Date.now();
@@ -109,7 +114,8 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Ve
   return seen(deps, topUp, verdictOfIntent(confirmed, topUp));
 }
 
-async function cancelPayment(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verdict> {
+async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
+  const topUp = await recall(deps, asked);
   if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);

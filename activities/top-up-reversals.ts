@@ -5,15 +5,9 @@
 import type { Stripe } from 'stripe';
 import { dollarsOf } from '../src/domain/money.ts';
 import type { TopUpStatus } from '../src/domain/top-up.ts';
-import { makeRefund, readReversals } from '../src/stripe/reversals.ts';
+import { syncReversals } from '../src/stripe/sync-reversals.ts';
 import type { Database } from '../src/store/database.ts';
-import { failRefund, listRequestedRefunds } from '../src/store/top-ups/request-refund.ts';
-import {
-  getClaims,
-  getReversalsVersion,
-  recordReversals,
-  type ReportedReversal,
-} from '../src/store/top-ups/reversals.ts';
+import { getClaims } from '../src/store/top-ups/reversals.ts';
 import { getTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
 
@@ -47,33 +41,4 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
       return { status, heldDollars: dollarsOf(heldMicros), debtDollars: dollarsOf(debtMicros) };
     },
   };
-}
-
-async function syncReversals(
-  deps: TopUpReversalDeps,
-  topUpId: string,
-  paymentIntentId: string,
-): Promise<void> {
-  const { database, stripe } = deps;
-  await record(database, topUpId, () => readReversals(stripe, paymentIntentId));
-  for (const refund of await listRequestedRefunds(database, topUpId)) {
-    await record(database, topUpId, async () => {
-      const made = await makeRefund(stripe, paymentIntentId, refund);
-      if (made.kind === 'made') return [made.reported];
-      await failRefund(database, topUpId, refund.id, made.message);
-      return [];
-    });
-  }
-}
-
-async function record(
-  database: Database,
-  topUpId: string,
-  read: () => Promise<readonly ReportedReversal[]>,
-): Promise<void> {
-  const version = await getReversalsVersion(database, topUpId);
-  if (await recordReversals(database, topUpId, version, await read())) return;
-  throw new Error(
-    'The top-up changed while its reversals were read; the next attempt reads them again',
-  );
 }

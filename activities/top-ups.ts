@@ -19,8 +19,8 @@ import {
   claimTopUp,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
+import { ask, type AskDeps } from '../src/stripe/ask-processor.ts';
 import { storedFailureOf } from '../src/stripe/verdict.ts';
-import { ask, type AskDeps } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpDeps extends AskDeps {

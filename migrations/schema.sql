@@ -97,6 +97,57 @@ create constraint trigger api_keys_audit_expiry after update of expires_at on fa
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
 
+-- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
+-- charges.
+create table farebox.archived_attribution (
+  developer integer not null,
+  top_up_id uuid not null,
+  micros bigint not null,
+  charges bigint not null,
+  constraint archived_attribution_pkey primary key (developer, top_up_id)
+);
+
+-- The archived charges of a month by consumer, developer and tool, before refunds of charges.
+create table farebox.archived_charges (
+  amount_micros bigint not null,
+  charges bigint not null,
+  consumer_id uuid not null,
+  month date not null,
+  developer integer not null,
+  ledger smallint not null,
+  tool text not null,
+  constraint archived_charges_pkey primary key (ledger, consumer_id, month, developer, tool)
+);
+
+-- What each spend key charged in archived charges, less their refunds, which are final: doctor compares budgets
+-- with it.
+create table farebox.archived_key_spending (
+  micros bigint not null,
+  consumer_id uuid not null,
+  spend_key integer not null,
+  ledger smallint not null,
+  constraint archived_key_spending_pkey primary key (ledger, consumer_id, spend_key)
+);
+
+-- All months before the end of the newest one are archived, or had no charges.
+create table farebox.archived_months (
+  month date not null,
+  charges bigint not null,
+  amount_micros bigint not null,
+  archived_at timestamp with time zone not null default now(),
+  constraint archived_months_pkey primary key (month),
+  constraint archived_months_begin check (month = date_trunc('month', month::timestamp with time zone))
+);
+
+create table farebox.archived_spending (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- which parts of the axis of the consumer's spending the archived charges cover. more than one when charges at
+  -- the end of a month lie behind some of the next.
+  stretches int8multirange not null,
+  constraint archived_spending_pkey primary key (ledger, consumer_id)
+);
+
 -- Which stretch of whose money a flush spent on which developer, from which follows which top-up paid. ledgers,
 -- consumers, spent_before: by group, a consumer; null in spent_before: it was not debited. charge_group,
 -- through, developers, amounts: by charge, which covers [spent_before of its group + through - amount,
@@ -613,6 +664,7 @@ create table farebox.processor_events (
   received_at timestamp with time zone not null default now(),
   constraint processor_events_pkey primary key (id)
 );
+create index processor_events_received on farebox.processor_events using btree (received_at);
 
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (

@@ -39,6 +39,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     description: 'list, create, roll and revoke keys',
     load: () => import('./commands/key.ts'),
   },
+  archive: {
+    description: 'move the charges of the oldest month out of the ledger, and keep their sums',
+    load: () => import('./commands/archive.ts'),
+  },
   rollup: {
     description: 'manage the sums of earnings',
     load: () => import('./commands/rollup.ts'),

@@ -60,6 +60,8 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly port: number;
   /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
+  /** How long Stripe's events are kept. */
+  readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
   /** The address that clients use to reach the API. Links in replies are built from it, never from a Host header. */
@@ -196,6 +198,8 @@ export function readConfig(env: Environment): Config {
     connectionsPerAddress: integer(env, 'CONNECTIONS_PER_ADDRESS', 1_000, 0, 10_000),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     ...readScheduleConfig(env),
+    // Stripe lists its events for 30 days.
+    logRetentionDays: integer(env, 'LOG_RETENTION_DAYS', 90, 31, 3_650),
     agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });

@@ -16,6 +16,7 @@
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
  *   POST   /sessions/:id/expire-now  expires an open session, as its time would
+ *   DELETE /idempotency-keys         forgets all idempotency keys, as Stripe does after a day
  *
  * Faults and webhook settings are kept in memory: a restart clears them, and what was held goes out.
  */
@@ -59,6 +60,10 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     const event = simulation.store.find('event', id);
     if (!event) throw noSuch('event', id);
     return { status: (await simulation.webhooks.send(JSON.stringify(event))) ?? null };
+  },
+  'DELETE idempotency-keys': ({ simulation }) => {
+    simulation.store.forgetAnswersBefore(Number.MAX_SAFE_INTEGER);
+    return { forgotten: true };
   },
   'GET payments': ({ simulation }) => run(simulation, null, payments),
   'POST disputes': ({ simulation, body }) =>

@@ -1,14 +1,19 @@
 /**
  * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
- * not check.
+ * not check. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
  */
 import type { Command } from 'commander';
-import { readTemporalConfig } from '../config.ts';
+import { readStripeConfig, readTemporalConfig } from '../config.ts';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
+import type { Database } from '../store/database.ts';
+import { isRelayConnected } from '../store/outbox.ts';
+import { getTopUp } from '../store/top-ups/top-ups.ts';
+import { takeOverSince } from '../stripe/after-restore.ts';
+import { createStripe } from '../stripe/calls.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
@@ -20,14 +25,81 @@ import { CommandError, withDatabase } from './database-command.ts';
 const TIMEOUT_MS = 600_000;
 /** A process that has just started must connect first, which takes seconds on a busy machine. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/** No workflow repeats what --after-restore asks of Stripe. */
+const RETRIES_MAX = 5;
 
 interface ReconcileOptions {
   readonly json: boolean;
+  readonly afterRestore: boolean;
   readonly dataDir: string;
 }
 
 export function register(command: Command): void {
-  command.option('--json', 'print JSON', false).addOption(dataDirOption()).action(reconcile);
+  command
+    .option('--json', 'print JSON', false)
+    .option(
+      '--after-restore',
+      'the database was restored from a backup: credit, refund and enter what Stripe has since, without a worker',
+      false,
+    )
+    .addOption(dataDirOption())
+    .action((options: ReconcileOptions) =>
+      options.afterRestore ? reconcileAfterRestore(options) : reconcile(options),
+    );
+}
+
+async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promise<void> {
+  await inspect(
+    { json },
+    () => takeOverNow(dataDir).finally(endProgress),
+    (found) => {
+      const ok = found.differences.length === 0;
+      process.stdout.write(json ? `${JSON.stringify({ ok, ...found })}\n` : reportRestored(found));
+      return ok;
+    },
+  );
+}
+
+async function takeOverNow(dataDir: string) {
+  const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), RETRIES_MAX);
+  return withDatabase(dataDir, async (database) => {
+    // It would deliver old notices, and have cards charged for balances that are only missing here.
+    if (await isRelayConnected(database)) {
+      throw new CommandError('A worker is running. Stop all workers and API processes first.');
+    }
+    const { looked, credited, entered } = await takeOverSince({ database, stripe }, showProgress);
+    const topUps = await Promise.all(entered.map((id) => getTopUp(database, id)));
+    return {
+      looked,
+      credited: credited.map((id) => wireId('topUp', id)),
+      entered: topUps.map(({ id, accountId, amountMicros, method, status }) => ({
+        topUpId: wireId('topUp', id),
+        accountId: wireId('account', accountId),
+        amount: dollarsOf(amountMicros),
+        method,
+        status,
+      })),
+      differences: await readDifferences(database),
+    };
+  });
+}
+
+function reportRestored({
+  looked,
+  credited,
+  entered,
+  differences,
+}: Awaited<ReturnType<typeof takeOverNow>>): string {
+  const lines = entered.map(
+    ({ topUpId, accountId, amount, method, status }) =>
+      `  ${topUpId}: $${amount}, ${method}, ${status}, account ${accountId}\n`,
+  );
+  return (
+    `Checked ${count(looked, 'top-up')} with the processor, credited ${credited.length}. ` +
+    `Entered ${count(entered.length, 'top-up')} that the restored database did not have${
+      lines.length === 0 ? '.' : `:\n${lines.join('')}`
+    }\n${report(differences)}`
+  );
 }
 
 async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {
@@ -52,14 +124,17 @@ type Comparison = Awaited<ReturnType<typeof compareNow>>;
 
 async function compareNow(dataDir: string) {
   const { looked, nudged } = await runNow(dataDir);
-  const found = await withDatabase(dataDir, (database) => listDifferences(database));
-  const differences = found.map(({ topUpId, processorMicros, ledgerMicros, ...rest }) => ({
+  return { looked, nudged, differences: await withDatabase(dataDir, readDifferences) };
+}
+
+async function readDifferences(database: Database) {
+  const found = await listDifferences(database);
+  return found.map(({ topUpId, processorMicros, ledgerMicros, ...rest }) => ({
     topUpId: wireId('topUp', topUpId),
     processor: dollarsOf(processorMicros),
     ledger: dollarsOf(ledgerMicros),
     ...rest,
   }));
-  return { looked, nudged, differences };
 }
 
 function report(differences: Comparison['differences']): string {

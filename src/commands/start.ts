@@ -3,14 +3,25 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { start } from '../embedded/start.ts';
 import { dataDirOption } from './data-dir-option.ts';
 
+interface StartCommandOptions {
+  readonly port: number;
+  readonly dataDir: string;
+  readonly maintenance: boolean;
+}
+
 export function register(command: Command): void {
   command
     .addOption(
       new Option('--port <number>', 'port of the API').env('PORT').default(8080).argParser(portOf),
     )
     .addOption(dataDirOption())
-    .action(async ({ port, dataDir }: { port: number; dataDir: string }) => {
-      await start({ port, dataDir, env: process.env });
+    .option(
+      '--maintenance',
+      'start PostgreSQL and the payment simulator only, as for a restore: no API and no worker',
+      false,
+    )
+    .action(async ({ port, dataDir, maintenance }: StartCommandOptions) => {
+      await start({ port, dataDir, maintenance, env: process.env });
     });
 }
 

@@ -59,6 +59,10 @@ export const ERRORS = {
   tool_exists: [409, 'A tool with this name is already registered.'],
   agent_exists: [409, 'Another account has registered this agent id. Choose another id.'],
   grant_not_active: [409, 'The grant is used up, revoked, expired or for another agent.'],
+  charges_archived: [
+    410,
+    'The charges of that time are archived. Statements and earnings have their sums.',
+  ],
   payload_too_large: [413, 'The request body is too large.'],
   unsupported_media_type: [415, 'The body must be application/json, not encoded.'],
   idempotency_key_reused: [422, 'This key was used with a different body. Use a new key.'],

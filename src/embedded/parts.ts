@@ -23,6 +23,8 @@ export interface StartOptions {
   readonly port: number;
   readonly dataDir: string;
   readonly env: Environment;
+  /** The database and the processor only, so that nothing charges or tops up. */
+  readonly maintenance?: boolean;
 }
 
 /** The context that every part starts in. */

@@ -48,6 +48,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_wal_size: '2GB',
   // All our statements are short: JIT compilation costs more than it saves.
   jit: 'off',
+  // A start after a restore waits for the end of the recovery: before it, nothing can be written.
+  hot_standby: 'off',
 };
 
 const INITDB_OPTIONS = [

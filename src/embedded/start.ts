@@ -69,6 +69,17 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
 
   const shared = sharedSettings(options);
   const processor = startProcessor(servers);
+  if (options.maintenance) {
+    const settings = {
+      ...shared,
+      ...(await migrateDatabase(servers, shared)),
+      ...(await processor),
+    };
+    progress.end();
+    announceRun(dataDir, settings);
+    progress.line('\nReady for maintenance: no API and no worker is running');
+    return;
+  }
   const built = prepareConsole(progress);
   const [database, temporal, payments] = await Promise.all([
     prepareDatabase(servers, shared, processor),
@@ -92,22 +103,28 @@ interface Prepared {
   readonly signInUrl?: string;
 }
 
-/** Migrates the database to this release's schema and, when it is embedded, creates a first account. */
+/** The migrated database and, when it is embedded, a first account. */
 async function prepareDatabase(
   context: Context,
   shared: Settings,
   processor: Promise<Settings>,
 ): Promise<Prepared> {
-  const { dataDir, env, progress } = context;
-  const settings = await startDatabase(context);
-  progress.say('Schema', 'migrating');
-  await farebox(context, { ...shared, ...settings }, 'migrate');
-  progress.say('Schema', 'up to date', 'done');
+  const { dataDir, env } = context;
+  const settings = await migrateDatabase(context, shared);
   if (env['DATABASE_URL'] || env['STRIPE_SECRET_KEY']) return { settings };
   const all = { ...shared, ...settings, ...(await processor) };
   const run = (...args: readonly string[]) => farebox(context, all, ...args);
   const account = await firstAccountOf(dataDir, run);
   return { settings, account, signInUrl: await signInUrlOf(account, run) };
+}
+
+async function migrateDatabase(context: Context, shared: Settings): Promise<Settings> {
+  const { progress } = context;
+  const settings = await startDatabase(context);
+  progress.say('Schema', 'migrating');
+  await farebox(context, { ...shared, ...settings }, 'migrate');
+  progress.say('Schema', 'up to date', 'done');
+  return settings;
 }
 
 /** A machine that cannot build it, such as one with the production packages alone, still takes charges. */

@@ -16,8 +16,6 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
-import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
-import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
@@ -26,7 +24,8 @@ import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
-import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
+import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
+import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
@@ -40,8 +39,6 @@ import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import { getPublicKeys, getReceiptKeys } from './handlers/charges/receipts.ts';
-import { postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
@@ -97,12 +94,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     query: ChargesQuery,
     replies: { 200: ChargesReply },
+    errors: ['charges_archived'],
     handle: listCharges,
   }),
   csv('/v1/charges.csv', {
     operation: 'exportCharges',
     role: 'developer',
     query: ChargesFileQuery,
+    errors: ['charges_archived'],
     handle: exportCharges,
   }),
   get('/v1/charges/:id', {
@@ -110,7 +109,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     params: chargeParams,
     replies: { 200: DeveloperChargeReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'charges_archived'],
     handle: getCharge,
   }),
   post('/v1/charges/:id/refund', {
@@ -120,7 +119,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     params: chargeParams,
     body: RefundBody,
     replies: { 201: RefundReply },
-    errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found'],
+    errors: ['invalid_amount', 'refund_exceeds_charge', 'not_found', 'charges_archived'],
     isIdempotent: true,
     handle: postChargeRefund,
   }),
@@ -193,34 +192,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['hold_not_found', 'hold_closed'],
     handle: postRelease,
   }),
-  post('/v1/receipts/verify', {
-    operation: 'verifyReceipt',
-    role: 'either',
-    body: VerifyBody,
-    replies: { 200: VerifyReply },
-    reportsOutcome: true,
-    handle: verifyReceipt,
-  }),
-  post('/v1/receipts/public', {
-    operation: 'createPublicReceipt',
-    role: 'either',
-    body: PublicReceiptBody,
-    replies: { 200: PublicReceiptReply },
-    errors: ['not_found'],
-    reportsOutcome: true,
-    handle: postPublicReceipt,
-  }),
-  get('/v1/receipts/keys', {
-    operation: 'listReceiptKeys',
-    role: 'developer',
-    replies: { 200: ReceiptKeysReply },
-    handle: getReceiptKeys,
-  }),
-  open('/v1/receipts/public-keys', {
-    operation: 'listPublicReceiptKeys',
-    replies: { 200: PublicKeysReply },
-    handle: getPublicKeys,
-  }),
+  ...RECEIPT_ENDPOINTS,
   // Consumers (section 4.1)
   get('/v1/balance', {
     operation: 'getBalance',
@@ -233,6 +205,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'consumer',
     query: UsageQuery,
     replies: { 200: UsageReply },
+    errors: ['charges_archived'],
     handle: getUsage,
   }),
   get('/v1/usage/daily', {
@@ -246,6 +219,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     operation: 'exportUsage',
     role: 'consumer',
     query: UsageFileQuery,
+    errors: ['charges_archived'],
     handle: exportUsage,
   }),
   post('/v1/top-up', {

@@ -12,6 +12,7 @@ import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
 import { createTopUpActivities } from '../../activities/top-ups.ts';
+import { createLogActivities } from '../../activities/logs.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
 import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
 import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
@@ -198,6 +199,7 @@ function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
     }),
     ...createRollupActivities({ database }),
     ...createHoldActivities({ database }),
+    ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
     ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
     ...createGrantActivities({ database }),
     ...createInvocationActivities({

@@ -32,6 +32,7 @@ const Notice = Type.Object({
 export type Notice = Static<typeof Notice>;
 
 const noticeRow = row(Notice);
+const connectedRow = row(Type.Object({ isConnected: Type.Boolean() }));
 const idRow = row(Type.Pick(Notice, ['id']));
 
 /** Wakes the relays when the transaction commits. They do not deliver the notice during the first `delayMs`. */
@@ -105,5 +106,15 @@ export async function postponeNotice(
   await connection.query(sql.typeAlias('nothing')`
     update farebox.outbox set next_attempt_at = now() + ${delayMs}::int8 * interval '1 ms'
     where id = ${id}
+  `);
+}
+
+/** Whether a worker is connected: its relay waits for notices on a connection of its own. */
+export async function isRelayConnected(connection: Connection): Promise<boolean> {
+  return connection.oneFirst(sql.type(connectedRow)`
+    select exists (
+      select from pg_stat_activity
+      where datname = current_database() and query = ${`listen ${OUTBOX_CHANNEL}`}
+    ) as "isConnected"
   `);
 }

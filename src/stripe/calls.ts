@@ -17,7 +17,8 @@ export interface Payable {
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
-export function createStripe(config: Config['stripe']): Stripe {
+/** `maxNetworkRetries` for callers that Temporal does not repeat. */
+export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): Stripe {
   const { secretKey, apiBase, timeoutMs } = config;
   return new Stripe(secretKey, {
     ...(apiBase && {
@@ -26,7 +27,7 @@ export function createStripe(config: Config['stripe']): Stripe {
       port: apiBase.port || (apiBase.protocol === 'http:' ? 80 : 443),
     }),
     timeout: timeoutMs,
-    maxNetworkRetries: 0,
+    maxNetworkRetries,
     telemetry: false,
   });
 }

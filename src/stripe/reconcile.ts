@@ -14,11 +14,12 @@ import {
   type Booked,
   type Claim,
 } from '../store/audit/reconciliation.ts';
+import { recordSeen } from '../store/top-ups/payment-evidence.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { readIntent, readSession } from './calls.ts';
-import { claimOf, compareTopUp, isSameClaim, type Found } from './compare.ts';
+import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
 import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
-import { idOf } from './verdict.ts';
+import { idOf, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
   readonly database: Database;
@@ -149,6 +150,7 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
   const recorded = await listClaims(database, [topUpId]);
   const shown = await readClaims(stripe, booked);
   const differences = compareTopUp({ booked, intents, recorded, shown });
+  if (topUp) await recordFound(database, topUp, intents);
   const paymentIntentIds = intents.map(({ id }) => id);
   await recordDifferences(
     database,
@@ -156,6 +158,20 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
     differences.map((found) => ({ ...found, paymentIntentIds })),
   );
   return { differences, nudge: topUp ? nudgeOf(topUp, payments, differences) : undefined };
+}
+
+/** Its workflow asks about what the row names, so a payment that was found is named there first. */
+async function recordFound(
+  database: Database,
+  topUp: TopUp,
+  intents: readonly Stripe.PaymentIntent[],
+): Promise<void> {
+  const { id, amountMicros, paymentIntentId } = topUp;
+  if (paymentIntentId !== null) return;
+  const found = intents.find((intent) => isPaymentOf(intent, { topUpId: id, amountMicros }));
+  if (!found) return;
+  const verdict = verdictOfIntent(found, topUp);
+  if (verdict.kind === 'paid') await recordSeen(database, id, verdict);
 }
 
 function nudgeOf(

@@ -57,6 +57,13 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
       summary: 'Charges and holds: create the partitions of the coming months',
     },
     {
+      workflow: 'pruneLogs',
+      everySeconds: DAY,
+      catchUpSeconds: DAY,
+      timeoutSeconds: HOUR,
+      summary: 'Logs: delete old rows',
+    },
+    {
       workflow: 'reconcileTopUps',
       everySeconds: config.reconcileEverySeconds,
       // One late run covers all the time missed.

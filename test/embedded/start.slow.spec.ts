@@ -51,10 +51,14 @@ describe('farebox start', function () {
     await rm(folder, { recursive: true, force: true });
   });
 
-  function launch({ dataDir, port }: Place, env: NodeJS.ProcessEnv = {}): Launched {
+  function launch(
+    { dataDir, port }: Place,
+    env: NodeJS.ProcessEnv = {},
+    ...options: readonly string[]
+  ): Launched {
     const child = spawn(
       process.execPath,
-      [COMMAND, 'start', '--port', String(port), '--data-dir', dataDir],
+      [COMMAND, 'start', '--port', String(port), '--data-dir', dataDir, ...options],
       { env: { ...cleanEnv(), ...env }, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     let output = '';
@@ -185,6 +189,18 @@ describe('farebox start', function () {
     assert.equal(await running.exited, 0);
     await untilNothingIsLeft(place.dataDir);
     await assert.rejects(environmentOf(place), /no Farebox is running/);
+  });
+
+  it('starts without an API and a worker for maintenance, and takes over what Stripe has', async () => {
+    const maintained = launch(place, {}, '--maintenance');
+    await until(() => maintained.output().includes('Ready for maintenance'), {
+      timeoutMs: START_TIMEOUT_MS,
+    });
+    assert.match(await run('reconcile', '--after-restore', place), /No differences\.\n$/);
+    assert.match(await run('doctor', place), /All checks passed/);
+    await assert.rejects(fetch(`${maintained.baseUrl}/healthz`));
+    maintained.process.kill('SIGTERM');
+    assert.equal(await maintained.exited, 0);
   });
 
   it('refuses data of a newer release, and does not change it', async () => {

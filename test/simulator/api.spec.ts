@@ -166,6 +166,12 @@ describe("the simulator's API", () => {
       assert.equal(good.status, 200);
     });
 
+    it('are forgotten on command', async () => {
+      const first = await post('/v1/customers', 'name=x', 'key-10');
+      await simulator.control('DELETE', 'idempotency-keys');
+      assert.notEqual((await post('/v1/customers', 'name=x', 'key-10')).text, first.text);
+    });
+
     it('answer 409 while the first request is in progress', async () => {
       await simulator.control('POST', 'faults', { path: '/v1/customers', kind: 'delay', ms: 300 });
       const statuses = await Promise.all(

@@ -6,13 +6,18 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { join } from 'node:path';
 import type { Stripe } from 'stripe';
-import type { Micros } from '../../src/domain/money.ts';
+import { asMicros, type Micros } from '../../src/domain/money.ts';
 import { startChild, type Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { auditProcessor } from '../../src/stripe/audit-processor.ts';
+import { takeOverSince } from '../../src/stripe/after-restore.ts';
+import { recall } from '../../src/stripe/recall.ts';
 import { readPage } from '../../src/stripe/reconcile.ts';
 import { makeRefund, readReversals } from '../../src/stripe/reversals.ts';
 import * as calls from '../../src/stripe/calls.ts';
+import { recordProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
+import { admitTopUp } from '../../src/store/top-ups/top-ups.ts';
+import { newPayer } from '../support/payer.ts';
 import { openTestLedger } from '../support/ledger.ts';
 import { BUILD_TIMEOUT_MS, findStripeMock } from '../support/stripe-mock.ts';
 
@@ -103,6 +108,16 @@ describe('according to Stripe’s OpenAPI document, Stripe accepts', () => {
         }
       }
       await auditProcessor(database, stripe);
+      await takeOverSince({ database, stripe }, () => {});
+      const payer = await newPayer(database);
+      const order = { ...payer, method: 'checkout', amountMicros: asMicros(25_000_000) } as const;
+      const admitted = await admitTopUp(database, order);
+      assert.ok(admitted.kind === 'admitted');
+      const waiting = { ...admitted.topUp, isClaimed: true, createdAt: '2026-01-01T00:00:00.000Z' };
+      await recall({ database, stripe }, waiting);
+      await recordProcessorCustomer(database, payer.accountId, 'cus_1');
+      await recall({ database, stripe }, waiting);
+      await recall({ database, stripe }, { ...waiting, method: 'direct' });
       assert.deepEqual(refusals, []);
     } finally {
       await ledger.drop();

@@ -38,6 +38,7 @@ import {
   until,
   type Environment,
   type Server,
+  type TestDatabase,
 } from './stack.ts';
 import { control, forgetFaults } from './payments.ts';
 
@@ -59,12 +60,16 @@ const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
 /** For tests of failures that outlast a step's attempts: five of them take 1.5 s in place of 15 s. */
 export const QUICK_RETRIES: Environment = { STEP_RETRY_MS: '100', TOP_UP_ANSWER_MS: '1000' };
 
-/** Webhooks for which `isLost` returns true are acknowledged and dropped, as if they had never come. */
+/**
+ * Webhooks for which `isLost` returns true are acknowledged and dropped, as if they had never come. Uses a database of
+ * its own, unless one is `given`.
+ */
 export async function openTopUpHarness(
   extra: Environment = {},
   isLost: (webhook: string) => boolean = () => false,
+  given?: TestDatabase,
 ) {
-  const testDatabase = await createTestDatabase();
+  const testDatabase = given ?? (await createTestDatabase());
   const port = await choosePort();
   const simulator = await startSimulator({ apiPort: port });
   const env: Environment = {
@@ -88,6 +93,7 @@ export async function openTopUpHarness(
         const { kind } = await recordWebhook(webhooks, body, signature);
         return kind === 'stored' ? 200 : 400;
       })
+      .catch(() => 503) // the database is away
       .then((status) => response.writeHead(status).end());
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));

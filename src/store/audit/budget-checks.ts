@@ -1,4 +1,5 @@
 /** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
+import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 
 /** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
@@ -36,6 +37,8 @@ const counted = sql.fragment`
     union all
     select ledger, consumer_id, spend_key, placed_at, null, held_micros from farebox.holds
     where state = 0 and spend_key > 0
+    union all
+    select ledger, consumer_id, spend_key, null, null, micros from farebox.archived_key_spending
   ), sums as (
     select b.ledger, b.consumer_id, b.number, sum(a.micros) as micros,
       sum(a.micros) filter (where b.window_unit > 0
@@ -63,7 +66,9 @@ export const BUDGET_CHECKS = {
     from farebox.budgets b
     left join farebox.budget_details d using (ledger, consumer_id, number)
     left join sums s using (ledger, consumer_id, number)
-    where b.window_used_micros <> coalesce(s.in_window, 0)`,
+    where b.window_used_micros <> coalesce(s.in_window, 0)
+      -- Nothing was charged since an older window began, and what it counted is archived.
+      and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'`,
 
   // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
   'every budget is within the limits that applied': sql.fragment`

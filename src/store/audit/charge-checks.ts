@@ -1,4 +1,5 @@
 /** The part of the audit that reads every charge: the amounts spent, the charges that spent them, and their refunds. */
+import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { DISORDER_MS_MAX } from '../balance/spent.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
@@ -13,17 +14,47 @@ export const CHARGE_CHECKS = {
   'spent is the sum of charges': sql.fragment`
     select 'consumer ' || c.id, 'spent ' || c.spent_micros || ', charges ' || coalesce(h.micros, 0)
     from farebox.consumers c left join (
-      select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2
+      select ledger, consumer_id, sum(amount_micros) as micros from (
+        select ledger, consumer_id, amount_micros from farebox.charges
+        union all
+        select ledger, consumer_id, amount_micros from farebox.archived_charges
+      ) all_charges group by 1, 2
     ) h on h.ledger = c.ledger and h.consumer_id = c.id
     where c.spent_micros <> coalesce(h.micros, 0)`,
 
   'charges follow each other without gap or overlap': sql.fragment`
-    select 'charge ' || id, 'begins at ' || spent_micros - amount_micros || ', the one before ends at ' || before
+    select coalesce('charge ' || id, 'the archived charges of consumer ' || consumer_id),
+      'begins at ' || begins || ', the one before ends at ' || before
     from (
-      select id, spent_micros, amount_micros, coalesce(lag(spent_micros) over (
-        partition by ledger, consumer_id order by spent_micros, id), 0) as before
-      from farebox.charges
-    ) c where spent_micros - amount_micros <> before`,
+      select consumer_id, id, begins, coalesce(lag(ends) over (
+        partition by ledger, consumer_id order by ends, id), 0) as before
+      from (
+        select ledger, consumer_id, id, spent_micros - amount_micros as begins, spent_micros as ends
+        from farebox.charges
+        union all
+        select ledger, consumer_id, null, lower(stretch), upper(stretch)
+        from farebox.archived_spending cross join lateral unnest(stretches) as stretch
+      ) c
+    ) c where begins <> before`,
+
+  'archived charges have the same sums wherever they are kept': sql.fragment`
+    select 'consumer ' || coalesce(s.consumer_id, c.consumer_id), 'covered ' || coalesce(s.micros, 0)
+      || ', charges ' || coalesce(c.micros, 0)
+    from (
+      select ledger, consumer_id, sum(upper(stretch) - lower(stretch)) as micros
+      from farebox.archived_spending cross join lateral unnest(stretches) as stretch group by 1, 2
+    ) s full join (
+      select ledger, consumer_id, sum(amount_micros) as micros from farebox.archived_charges group by 1, 2
+    ) c on c.ledger = s.ledger and c.consumer_id = s.consumer_id
+    where s.micros is distinct from c.micros
+    union all
+    select 'month ' || coalesce(m.month, c.month)::text, coalesce(m.charges, 0) || ' charges of '
+      || coalesce(m.amount_micros, 0) || ', by consumer ' || coalesce(c.charges, 0) || ' of ' || coalesce(c.micros, 0)
+    from (select * from farebox.archived_months where charges > 0) m full join (
+      select month, sum(charges) as charges, sum(amount_micros) as micros
+      from farebox.archived_charges group by 1
+    ) c on c.month = m.month
+    where (m.charges = c.charges and m.amount_micros = c.micros) is not true`,
 
   // A key is honored for 62 days; after that it makes a new charge, as documented. One day allows for differing clocks.
   'an idempotency key made at most one charge': sql.fragment`
@@ -47,9 +78,10 @@ export const CHARGE_CHECKS = {
       from farebox.charge_refunds
     ) r left join farebox.charges c
       on c.ledger = r.ledger and c.consumer_id = r.consumer_id and c.id = r.charge_id
-    where (r.refunded_micros <= c.amount_micros and r.refunded_micros - r.amount_micros = r.before
-      and (r.charge_micros, r.spent_micros, r.developer, r.tool)
-        = (c.amount_micros, c.spent_micros - r.before, c.developer, c.tool)) is not true`,
+    where (r.refunded_micros <= r.charge_micros and r.refunded_micros - r.amount_micros = r.before
+      and (uuid_extract_timestamp(r.charge_id) < ${ARCHIVED_BEFORE}
+        or (r.charge_micros, r.spent_micros, r.developer, r.tool)
+          = (c.amount_micros, c.spent_micros - r.before, c.developer, c.tool))) is not true`,
 
   'charge refunds equal their credits': sql.fragment`
     select 'consumer ' || c.id, 'refunded ' || c.refunded_micros || ', refunds '

@@ -62,6 +62,20 @@ export async function getWalkStart(connection: Connection): Promise<string> {
   return since ?? new Date().toISOString();
 }
 
+/**
+ * From when on a restored ledger may lack what the processor has: three days before its last walk, since the walk of
+ * its last moments is what is missing, or before its oldest account.
+ */
+export async function getRestoreStart(connection: Connection): Promise<string> {
+  const since = await connection.oneFirst(sql.type(sinceRow)`
+    select coalesce(
+      (select walked_until from farebox.reconciliation),
+      (select min(created_at) from farebox.accounts)
+    ) - interval '3 days' as since
+  `);
+  return since ?? new Date().toISOString();
+}
+
 export async function recordWalk(connection: Connection, walkedUntil: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     insert into farebox.reconciliation (walked_until) values (${walkedUntil}::timestamptz)

@@ -9,6 +9,7 @@
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { readArchivedBefore, sumArchivedCharges } from '../charges/archived.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, type Connection } from '../database.ts';
 
@@ -20,12 +21,15 @@ export const DISORDER_MS_MAX = 60_000;
 
 const spentRow = row(Type.Object({ spent: Type.Integer() }));
 
-/** The sum of all charges with ids from before that time. */
+/** The sum of all charges with ids from before that time. In the archived time, it must be the beginning of a month. */
 export async function spentBefore(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   timeMs: number,
 ): Promise<Micros> {
+  if (timeMs < (await readArchivedBefore(connection))) {
+    return sumArchivedCharges(connection, { ledger, consumerId }, { timeMs });
+  }
   const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
   const spent = await connection.oneFirst(sql.type(spentRow)`
     with next as materialized (
@@ -45,6 +49,12 @@ export async function spentBefore(
       select sum(amount_micros) from farebox.charges
       where ${own} and id >= ${uuidFloor(Math.max(timeMs - DISORDER_MS_MAX, 0))}
         and id < ${uuidFloor(timeMs)} and spent_micros > begins
+    ), 0) + coalesce((
+      -- Archived charges were made earlier, and at the end of a month a few may lie behind later ones.
+      select sum(upper(beyond) - lower(beyond))
+      from farebox.archived_spending cross join lateral
+        unnest(stretches * int8multirange(int8range(begins, null))) as beyond
+      where ${own}
     ), 0))::int8 as spent from later
   `);
   return asMicros(spent);

@@ -16,6 +16,7 @@ import {
   type DeveloperRef,
 } from '../database.ts';
 import { spentBefore } from '../balance/spent.ts';
+import { sumArchivedCharges } from './archived.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -108,7 +109,11 @@ async function sumConsumerCharges(
   filter: ChargeFilter,
 ): Promise<number> {
   const { fromId, toId, tool } = filter;
-  if (tool !== undefined) return sumMatching(connection, 'charges', consumer, filter);
+  if (tool !== undefined) {
+    const archived =
+      fromId === undefined ? await sumArchivedCharges(connection, consumer, { tool }) : 0;
+    return archived + (await sumMatching(connection, 'charges', consumer, filter));
+  }
   const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
   const from = fromId === undefined ? 0 : await by(fromId);
   const to = toId === undefined ? (await getCounters(connection, consumer)).spent : await by(toId);

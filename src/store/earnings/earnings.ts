@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
+import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import {
   micros,
   nullable,
@@ -38,14 +39,17 @@ export interface IntervalEarnings {
 
 const DAY_MS = 86_400_000;
 
-/** Earnings computed from the charges and their refunds. The sums and the tail must add up to the same. */
+/**
+ * Earnings since the archived months, computed from the charges and their refunds. The sums and the tail must add up to
+ * the same.
+ */
 export const EARNED = sql.fragment`
   select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch') as minute,
     amount_micros, 1 as charges
   from farebox.charges
   union all
   select developer, tool, date_bin('1 minute', uuid_extract_timestamp(id), 'epoch'), -amount_micros, 0
-  from farebox.charge_refunds
+  from farebox.charge_refunds where uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}
 `;
 
 /** Bit n stands for the nth minute of the hour. No bit is set without `charges`. */

@@ -3,6 +3,7 @@
  * one transaction, so each row counts once, regardless of the order of commits and of crashes.
  */
 import { Type } from 'typebox';
+import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
@@ -105,7 +106,10 @@ export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
-    await tx.query(sql.typeAlias('nothing')`delete from farebox.earnings`);
+    // The sums of archived months are the only ones that are left of them.
+    await tx.query(sql.typeAlias('nothing')`
+      delete from farebox.earnings where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
+    `);
     await tx.query(sql.typeAlias('nothing')`
       with minutes as (
         select developer, tool, minute, sum(amount_micros) as micros, sum(charges) as charges
@@ -118,8 +122,13 @@ export async function rebuildRollups(database: Database): Promise<void> {
       insert into farebox.earnings
         (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
       select developer, span, tool, begins_at, sum(micros), sum(charges), bit_or(charged_minutes)
-      from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
-      group by 1, 2, 3, 4
+      from (
+        select developer, s.span, tool, s.begins_at, micros, charges, s.charged_minutes
+        from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
+        union all
+        select developer, 'all', tool, '-infinity', amount_micros, charges, 0 from farebox.earnings
+        where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
+      ) e group by 1, 2, 3, 4
     `);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
     await tx.query(sql.typeAlias('nothing')`

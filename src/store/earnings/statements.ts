@@ -90,10 +90,14 @@ export async function readConsumerStatement(
       order by created_at, id
     `);
     const charges = await tx.any(sql.type(toolRow)`
-      select tool, count(*) as charges, sum(amount_micros)::int8 as "amountMicros"
-      from farebox.charges
-      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
-      group by tool order by tool
+      select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
+      from (
+        select tool, 1 as charges, amount_micros from farebox.charges
+        where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
+        union all
+        select tool, charges, amount_micros from farebox.archived_charges
+        where ${own} and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
+      ) c group by tool order by tool
     `);
     const closing = asMicros(opening + sum(movements) - sum(charges));
     return { opening, movements, charges, closing };

@@ -11,26 +11,35 @@ import { micros, row, sql, type Connection, type DeveloperRef } from '../databas
 type Fragment = ReturnType<typeof sql.fragment>;
 
 /**
- * The amounts that top-ups paid, computed from the charges and their refunds. The sums and the tail must add up to the
+ * The amounts that top-ups paid, computed from the charges, archived ones among them, and their refunds. The sums and the tail must add up to the
  * same. A top-up has a second lot when a refund of it failed; a charge that takes from both counts as one charge.
  */
 export const PAID_BY_TOP_UPS = sql.fragment`
+  ${paidByTopUps(sql.fragment`
+    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from farebox.charges
+    union all
+    select ledger, consumer_id, developer, spent_micros, amount_micros, -1 from farebox.charge_refunds
+  `)}
+  union all
+  select developer, top_up_id, micros, charges from farebox.archived_attribution
+`;
+
+/** The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. */
+export function paidByTopUps(spending: Fragment): Fragment {
+  return sql.fragment`
   select c.developer, l.top_up_id,
     c.sign * (least(l.to_micros, c.spent_micros)
       - greatest(l.from_micros, c.spent_micros - c.amount_micros)) as micros,
     (c.sign > 0
       and (l.before is null or l.before <= c.spent_micros - c.amount_micros))::int as charges
-  from (
-    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from farebox.charges
-    union all
-    select ledger, consumer_id, developer, spent_micros, amount_micros, -1 from farebox.charge_refunds
-  ) c join (
+  from (${spending}) c join (
     select *, lag(to_micros) over (partition by top_up_id order by from_micros) as before
     from farebox.lots where top_up_id is not null and from_micros < to_micros
   ) l
     on l.ledger = c.ledger and l.consumer_id = c.consumer_id
     and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
-`;
+  `;
+}
 
 /**
  * These rows of `attribution_tail` as `developer, top_up_id, micros, charges`, for the caller to add up; only those of

@@ -26,3 +26,15 @@ export async function recordProcessorCustomer(
     where id = ${accountId} returning processor_customer_id as "customerId"
   `);
 }
+
+/** Records a customer that was made before the database was restored. An account that has one, or is gone, is passed over. */
+export async function adoptCustomer(
+  connection: Connection,
+  accountId: string,
+  customerId: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.accounts set processor_customer_id = ${customerId}
+    where id = ${accountId} and processor_customer_id is null
+  `);
+}

@@ -1,5 +1,5 @@
 /**
- * The log of the payment processor's events. Each is stored before it is acknowledged, unique by its id forever, together
+ * The log of the payment processor's events. Each is stored before it is acknowledged, unique by its id, together
  * with the notice for the workflow of its top-up.
  */
 import { sql, type Connection } from '../database.ts';

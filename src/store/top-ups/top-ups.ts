@@ -284,7 +284,8 @@ export async function planSession(
 export async function recordSession(
   connection: Connection,
   id: string,
-  session: { readonly id: string; readonly url: string },
+  /** Without a URL when it is paid or over. */
+  session: { readonly id: string; readonly url: string | null },
 ): Promise<TopUp> {
   return connection.one(sql.type(topUpRow)`
     update farebox.top_ups set updated_at = now(),

@@ -106,6 +106,7 @@ describe('farebox doctor --only temporal', () => {
       'farebox/rollUpEarnings',
       'farebox/expireHolds',
       'farebox/ensurePartitions',
+      'farebox/pruneLogs',
       'farebox/reconcileTopUps',
     ]);
     const temporal = createTemporalClient(readTemporalConfig(books.env));

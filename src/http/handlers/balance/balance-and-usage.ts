@@ -17,8 +17,9 @@ import type { Api } from '../../services.ts';
 import { rangeOf } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { chargeFilterOf } from '../../filters.ts';
+import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
+import { refuseArchivedRange } from '../../refuse-archived.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
   const [{ balance, debt }, autoTopUp] = await Promise.all([
@@ -44,6 +45,7 @@ export async function getUsage(
   api: Api,
   { caller, query }: Request<undefined, UsageQuery>,
 ): Promise<Reply<UsageReply>> {
+  await refuseArchivedRange(api, timeRangeOf(query));
   const filter = chargeFilterOf(query);
   const [{ rows, hasMore, nextCursor }, total] = await Promise.all([
     listPage(query, 'charge', (page) => listConsumerCharges(api.database, caller, filter, page)),

@@ -15,7 +15,8 @@ import type { Api } from '../../services.ts';
 import { pagesOf, type Cell, type Export } from '../../csv.ts';
 import type { Request } from '../../endpoint.ts';
 import { rangeOf } from '../earnings/earnings.ts';
-import { chargeFilterOf, developerChargeFilterOf } from '../../filters.ts';
+import { chargeFilterOf, developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
+import { refuseArchivedRange } from '../../refuse-archived.ts';
 
 export function exportCharges(
   api: Api,
@@ -26,8 +27,10 @@ export function exportCharges(
     name: 'charges',
     header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
     pages: pagesOf(
-      (limit, last?: StoredCharge) =>
-        listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
+      async (limit, last?: StoredCharge) => {
+        if (!last) await refuseArchivedRange(api, timeRangeOf(query));
+        return listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id });
+      },
       (charge) => [
         ...cellsOf(charge),
         wireId('consumer', charge.consumerId),
@@ -46,8 +49,10 @@ export function exportUsage(
     name: 'usage',
     header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
     pages: pagesOf(
-      (limit, last?: StoredCharge) =>
-        listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id }),
+      async (limit, last?: StoredCharge) => {
+        if (!last) await refuseArchivedRange(api, timeRangeOf(query));
+        return listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id });
+      },
       (charge) => [...cellsOf(charge), wireId('developer', charge.developerId)],
     ),
   };

@@ -7,6 +7,7 @@ import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-c
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { refuseArchivedCharge } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
 
 /** No maximum here: the charge's own amount is the limit. */
@@ -32,6 +33,7 @@ export async function postChargeRefund(
     case 'known':
       return { status: 201, body: wireRefund(result.refund), headers: REPLAYED };
     case 'unknown_charge':
+      await refuseArchivedCharge(api, chargeId);
       throw unknownCharge();
     case 'key_reused':
       throw new ApiError(

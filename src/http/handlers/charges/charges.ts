@@ -26,8 +26,9 @@ import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import { budgetError } from '../budgets/budget-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { developerChargeFilterOf } from '../../filters.ts';
+import { developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
+import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when this key has already made the charge. */
@@ -179,6 +180,7 @@ export async function listCharges(
   api: Api,
   { caller, query }: Request<undefined, ChargesQuery>,
 ): Promise<Reply<ChargesReply>> {
+  await refuseArchivedRange(api, timeRangeOf(query));
   const filter = developerChargeFilterOf(query);
   const { rows, hasMore, nextCursor } = await listPage(query, 'charge', (page) =>
     listDeveloperCharges(api.database, caller, filter, page),
@@ -193,7 +195,10 @@ export async function getCharge(
 ): Promise<Reply<DeveloperChargeReply>> {
   const id = uuidOf('charge', params['id'] ?? '');
   const found = id && (await findDeveloperCharge(api.database, caller, id));
-  if (!found) throw new ApiError('not_found', 'There is no such charge.');
+  if (!found) {
+    if (id) await refuseArchivedCharge(api, id);
+    throw new ApiError('not_found', 'There is no such charge.');
+  }
   return { status: 200, body: developerView(api, found) };
 }
 

@@ -12,6 +12,7 @@ import type { VerifyReply } from '../../../schemas/receipts.ts';
 import { findChargeOf } from '../../../store/charges/list-charges.ts';
 import { findInvocation } from '../../../store/agents/invocations.ts';
 import type { Api } from '../../services.ts';
+import { refuseArchivedCharge } from '../../refuse-archived.ts';
 import { signedInvocationOf } from '../agents/invocation-receipts.ts';
 
 /** A receipt with a valid signature. */
@@ -67,7 +68,10 @@ async function findCharge(
   id: string,
 ): Promise<Recorded | undefined> {
   const charge = await findChargeOf(api.database, developerId, id);
-  if (!charge) return undefined;
+  if (!charge) {
+    await refuseArchivedCharge(api, id);
+    return undefined;
+  }
   const { micros: _, ...said } = receiptPayload(charge);
   const amount = dollarsOf(charge.amountMicros);
   return { receipt: api.receipts.sign(charge), charge: { ...said, amount } };

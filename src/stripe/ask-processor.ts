@@ -3,19 +3,21 @@
  * credit, fail or expire a top-up trust that evidence, and never their caller.
  */
 import type { Stripe } from 'stripe';
-import { readIntent, readSession } from '../src/stripe/calls.ts';
-import type { Verdict } from '../src/domain/verdict.ts';
-import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from '../src/stripe/verdict.ts';
-import type { Database } from '../src/store/database.ts';
-import { recordSeen } from '../src/store/top-ups/payment-evidence.ts';
-import type { TopUp } from '../src/store/top-ups/top-ups.ts';
+import type { Verdict } from '../domain/verdict.ts';
+import type { Database } from '../store/database.ts';
+import { recordSeen } from '../store/top-ups/payment-evidence.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
+import { expireSession, readIntent, readSession } from './calls.ts';
+import { recall } from './recall.ts';
+import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from './verdict.ts';
 
 export interface AskDeps {
   readonly database: Database;
   readonly stripe: Stripe;
 }
 
-export async function ask(deps: AskDeps, topUp: TopUp): Promise<Verdict> {
+export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
+  const topUp = await recall(deps, asked);
   const verdict = await seen(deps, topUp, await read(deps, topUp));
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
   // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
@@ -24,13 +26,20 @@ export async function ask(deps: AskDeps, topUp: TopUp): Promise<Verdict> {
 }
 
 async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
-  if (topUp.sessionId !== null) {
-    return verdictOfSession(await readSession(stripe, topUp.sessionId), topUp);
+  const { sessionId, paymentIntentId, status } = topUp;
+  if (paymentIntentId !== null) {
+    const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
+    if (verdict.kind !== 'paid' && sessionId !== null)
+      return readFromSession(stripe, topUp, sessionId);
+    // Reconciliation found this payment of an earlier session. The later session must not be paid too.
+    if (sessionId !== null && status === 'pending') await expireSession(stripe, sessionId);
+    return verdict;
   }
-  if (topUp.paymentIntentId !== null) {
-    return verdictOfIntent(await readIntent(stripe, topUp.paymentIntentId), topUp);
-  }
-  return { kind: 'open' };
+  return sessionId === null ? { kind: 'open' } : readFromSession(stripe, topUp, sessionId);
+}
+
+async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string): Promise<Verdict> {
+  return verdictOfSession(await readSession(stripe, sessionId), topUp);
 }
 
 /** Records a final verdict in the row, then returns it. */

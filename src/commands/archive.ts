@@ -1,0 +1,64 @@
+/** `farebox archive`: moves the charges of a closed month out of the ledger, and keeps their sums. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { asMicros, formatDollars } from '../domain/money.ts';
+import { auditLedger } from '../store/audit/ledger-checks.ts';
+import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError, withDatabase } from './database-command.ts';
+import { endProgress, showProgress } from './inspection.ts';
+
+interface ArchiveOptions {
+  readonly month: string;
+  readonly dataDir: string;
+}
+
+export function register(command: Command): void {
+  command
+    .requiredOption('--month <month>', 'for example 2025-01; at least 101 days over', monthOf)
+    .addOption(dataDirOption())
+    .action(archive);
+}
+
+async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
+  const result = await withDatabase(dataDir, async (database) => {
+    // A fault would be summed up with the rest, and could never be traced to its charge.
+    const parts = ['budgets', 'charges', 'earnings'] as const;
+    const [fault] = await auditLedger(database, { parts, report: showProgress });
+    if (fault)
+      throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
+    showProgress(`Archiving ${month}`);
+    return archiveMonth(database, month, Date.now());
+  }).finally(endProgress);
+  process.stdout.write(report(month, result));
+}
+
+function report(month: string, result: ArchiveResult): string {
+  switch (result.kind) {
+    case 'archived': {
+      const { charges, amountMicros, table } = result;
+      const amount = formatDollars(asMicros(amountMicros));
+      return `Archived ${charges} charges of ${month}, ${amount} in all. They are now in ${table}.\n`;
+    }
+    case 'not_closed':
+      throw new CommandError(`${month} can be archived from ${result.from} on.`);
+    case 'not_next':
+      throw new CommandError(
+        result.next === null
+          ? 'No month is left to archive.'
+          : `The next month to archive is ${result.next}.`,
+      );
+    case 'unsettled':
+      throw new CommandError(
+        result.what === 'charges_rest'
+          ? `Some charges of ${month} or earlier are in charges_rest: run farebox migrate first.`
+          : `Some earnings of ${month} or earlier are not rolled up yet. Is a worker running?`,
+      );
+    case 'busy':
+      throw new CommandError('The charges are too busy. Nothing was changed; try again later.');
+  }
+}
+
+function monthOf(text: string): string {
+  if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be a month, such as 2025-01.');
+}

@@ -1,0 +1,160 @@
+/**
+ * Archives a closed month: its partition of charges is detached and moved to the schema farebox_archive, and what reads
+ * and doctor need of these charges is kept as sums. One transaction, beside traffic: charges wait only for the detaching,
+ * which reads nothing.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Type } from 'typebox';
+import { uuidFloor } from '../../domain/ids.ts';
+import { micros, row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
+import { paidByTopUps } from '../earnings/top-up-attribution.ts';
+import { isLockTimeout } from '../failures.ts';
+
+/** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
+const CLOSED_FOR_MS = 101 * 86_400_000;
+/** Waiting for the lock blocks charges, so the wait is short and is retried. */
+const LOCK_TIMEOUT_MS = 300;
+const ATTEMPTS = 10;
+const RETRY_MS = 500;
+
+const Archived = Type.Object({ charges: Type.Integer(), amountMicros: micros });
+
+export type ArchiveResult =
+  | {
+      readonly kind: 'archived';
+      readonly charges: number;
+      readonly amountMicros: number;
+      /** Where the charges are now. */
+      readonly table: string;
+    }
+  /** Too recent. */
+  | { readonly kind: 'not_closed'; readonly from: string }
+  /** Another month has to be archived first, as YYYY-MM; null: no month is left. */
+  | { readonly kind: 'not_next'; readonly next: string | null }
+  /** Some of its charges are in charges_rest, or their earnings are not rolled up yet. */
+  | { readonly kind: 'unsettled'; readonly what: 'charges_rest' | 'earnings_tail' }
+  /** Charges were too busy to be held up for the moment that detaching takes. */
+  | { readonly kind: 'busy' };
+
+const archivedRow = row(Archived);
+const nameRow = row(Type.Object({ month: Type.String() }));
+const unsettledRow = row(Type.Object({ rest: Type.Boolean(), tail: Type.Boolean() }));
+
+/** `month` as YYYY-MM. */
+export async function archiveMonth(
+  database: Database,
+  month: string,
+  nowMs: number,
+): Promise<ArchiveResult> {
+  const fromMs = Date.parse(`${month}-01T00:00:00Z`);
+  const begins = new Date(fromMs);
+  const toMs = Date.UTC(begins.getUTCFullYear(), begins.getUTCMonth() + 1);
+  if (nowMs < toMs + CLOSED_FOR_MS) {
+    return { kind: 'not_closed', from: new Date(toMs + CLOSED_FOR_MS).toISOString() };
+  }
+  return database
+    .transaction(async (tx): Promise<ArchiveResult> => {
+      await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+      await tx.query(sql.typeAlias('nothing')`
+        select pg_advisory_xact_lock(hashtext('farebox.archive'))
+      `);
+      const next = await findOldestMonth(tx);
+      if (next !== month) return { kind: 'not_next', next };
+      const { rest, tail } = await tx.one(sql.type(unsettledRow)`
+        select exists (select from farebox.charges_rest where id < ${uuidFloor(toMs)}) as rest,
+          exists (select from farebox.earnings_tail where minute < ${timestampOf(toMs)}) as tail
+      `);
+      if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
+      const name = `charges_${month.replace('-', '_')}`;
+      const figures = await keepFigures(tx, name, fromMs, toMs);
+      await detach(tx, name);
+      return { kind: 'archived', ...figures, table: `farebox_archive.${name}` };
+    })
+    .catch((error: unknown): ArchiveResult => {
+      if (isLockTimeout(error)) return { kind: 'busy' };
+      throw error;
+    });
+}
+
+async function findOldestMonth(tx: Transaction): Promise<string | null> {
+  return tx.maybeOneFirst(sql.type(nameRow)`
+    select replace(substr(c.relname, 9), '_', '-') as month
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'farebox.charges'::regclass and c.relname ~ '^charges_[0-9]{4}_[0-9]{2}$'
+    order by 1 limit 1
+  `);
+}
+
+async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: number) {
+  const charges = sql.identifier(['farebox', name]);
+  const month = sql.fragment`(${timestampOf(fromMs)} at time zone 'UTC')::date`;
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_charges
+      (ledger, consumer_id, month, developer, tool, charges, amount_micros)
+    select ledger, consumer_id, ${month}, developer, tool, count(*), sum(amount_micros)
+    from ${charges} group by 1, 2, 4, 5
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_spending as a (ledger, consumer_id, stretches)
+    select ledger, consumer_id, range_agg(int8range(spent_micros - amount_micros, spent_micros))
+    from ${charges} group by 1, 2
+    on conflict on constraint archived_spending_pkey do update
+      set stretches = a.stretches + excluded.stretches
+  `);
+  const paid = paidByTopUps(sql.fragment`
+    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from ${charges}
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_attribution as a (developer, top_up_id, micros, charges)
+    select developer, top_up_id, sum(micros), sum(charges) from (${paid}) p group by 1, 2
+    on conflict on constraint archived_attribution_pkey do update
+      set micros = a.micros + excluded.micros, charges = a.charges + excluded.charges
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_key_spending as a (ledger, consumer_id, spend_key, micros)
+    select c.ledger, c.consumer_id, substr(c.origin, 1, 4)::int4, sum(c.amount_micros - coalesce(r.micros, 0))
+    from ${charges} c left join (
+      select ledger, consumer_id, charge_id, sum(amount_micros) as micros
+      from farebox.charge_refunds group by 1, 2, 3
+    ) r on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
+    where c.origin <> '' and substr(c.origin, 1, 4)::int4 > 0
+    group by 1, 2, 3
+    on conflict on constraint archived_key_spending_pkey do update set micros = a.micros + excluded.micros
+  `);
+  // The minutes by which lists find the charges of a tool.
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.earnings set charged_minutes = 0
+    where span = 'hour' and charged_minutes <> 0
+      and begins_at >= ${timestampOf(fromMs)} and begins_at < ${timestampOf(toMs)}
+  `);
+  return tx.one(sql.type(archivedRow)`
+    insert into farebox.archived_months (month, charges, amount_micros)
+    select ${month}, count(*), coalesce(sum(amount_micros), 0) from ${charges}
+    returning charges, amount_micros as "amountMicros"
+  `);
+}
+
+/** Last, because charges wait for it. */
+async function detach(tx: Transaction, name: string): Promise<void> {
+  const charges = sql.identifier(['farebox', name]);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      // A nested transaction is a savepoint: what was summed up is kept for the next attempt.
+      await tx.transaction(async (inner) => {
+        await inner.query(sql.typeAlias('nothing')`
+          select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)
+        `);
+        await inner.query(sql.typeAlias('nothing')`
+          alter table farebox.charges detach partition ${charges}
+        `);
+        await inner.query(sql.typeAlias('nothing')`
+          alter table ${charges} set schema farebox_archive
+        `);
+      });
+      return;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isLockTimeout(error)) throw error;
+    }
+    await delay(RETRY_MS);
+  }
+}

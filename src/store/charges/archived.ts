@@ -1,0 +1,42 @@
+/**
+ * What is known of archived charges (archive-month.ts): when the archived time ends, and what a consumer spent in it by
+ * month. The charges themselves are gone.
+ */
+import { Type } from 'typebox';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import type { ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
+
+/** The end of the archived time; -infinity when no month is archived. */
+export const ARCHIVED_BEFORE = sql.fragment`coalesce(
+  (select (max(month) + interval '1 month')::timestamp at time zone 'UTC' from farebox.archived_months),
+  '-infinity'::timestamptz
+)`;
+
+const endRow = row(Type.Object({ endMs: Type.Union([Type.Integer(), Type.Null()]) }));
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+
+/** The end of the archived time in milliseconds since 1970; 0 when no month is archived. */
+export async function readArchivedBefore(connection: Connection): Promise<number> {
+  const endMs = await connection.oneFirst(sql.type(endRow)`
+    select (extract(epoch from nullif(${ARCHIVED_BEFORE}, '-infinity')) * 1000)::int8 as "endMs"
+  `);
+  return endMs ?? 0;
+}
+
+/** A consumer's archived charges of the months that begin before `timeMs`, or of all; for one tool, or for all. */
+export async function sumArchivedCharges(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string | undefined } = {},
+): Promise<Micros> {
+  const sum = await connection.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.archived_charges
+    where ledger = ${ledger} and consumer_id = ${consumerId} and ${sql.and([
+      sql.fragment`true`,
+      timeMs !== undefined && sql.fragment`month < (${timestampOf(timeMs)} at time zone 'UTC')`,
+      tool !== undefined && sql.fragment`tool = ${tool}`,
+    ])}
+  `);
+  return asMicros(sum);
+}

@@ -1,0 +1,46 @@
+/**
+ * Deletes rows that nothing reads any more: Stripe's events after a time, and what has expired in the console. Money,
+ * charges, top-ups and their evidence are never deleted.
+ */
+import { Type } from 'typebox';
+import { row, sql, type Database } from './database.ts';
+
+/** A fraction of a second of work. */
+const ROWS_PER_STEP = 10_000;
+
+const countRow = row(Type.Object({ count: Type.Integer() }));
+
+export interface Pruned {
+  readonly rows: number;
+  /** Whether there may be more. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * One bounded step. An event that Stripe sends again after it was deleted is recorded once more, and makes a workflow ask
+ * Stripe once more.
+ */
+export async function pruneLogs(database: Database, retentionDays: number): Promise<Pruned> {
+  const events = await database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from farebox.processor_events where id in (
+        select id from farebox.processor_events
+        where received_at < now() - make_interval(days => ${retentionDays})
+        order by received_at limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
+    )
+    select count(*) as count from gone
+  `);
+  const expired = await database.oneFirst(sql.type(countRow)`
+    with sessions as (
+      delete from console.sessions where expires_at < now() returning 1
+    ), verifications as (
+      delete from console.verifications where expires_at < now() returning 1
+    ), links as (
+      delete from console.sign_in_links where expires_at < now() returning 1
+    )
+    select (select count(*) from sessions) + (select count(*) from verifications)
+      + (select count(*) from links) as count
+  `);
+  return { rows: events + expired, hasMore: events === ROWS_PER_STEP };
+}

@@ -1,0 +1,58 @@
+/**
+ * Enters a top-up that a restored database does not have, because it was made after the restored moment. Its id, which
+ * Stripe kept with the payment, says when.
+ */
+import { Type } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { row, sql, type Connection } from '../database.ts';
+
+export interface LostTopUp {
+  readonly id: string;
+  /** Stripe's, which names the account. */
+  readonly customerId: string;
+  readonly amountMicros: Micros;
+  /** Null: the saved card was charged. */
+  readonly session: {
+    readonly id: string;
+    readonly url: string | null;
+    /** ISO 8601. */
+    readonly expiresAt: string;
+  } | null;
+}
+
+const idRow = row(Type.Object({ id: Type.String() }));
+
+/**
+ * Enters it as taken up and not yet paid. False: no account has this customer, or the id has no time, so it is not one
+ * of ours.
+ *
+ * The consent at the time is lost as well. The ceiling is at least what the month then took, as it was when the top-up
+ * was accepted.
+ */
+export async function enterLostTopUp(connection: Connection, lost: LostTopUp): Promise<boolean> {
+  const { id, customerId, amountMicros, session } = lost;
+  const entered = await connection.maybeOne(sql.type(idRow)`
+    insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
+      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at)
+    select l.id, a.ledger, a.consumer_id, a.id, l.method, l.amount_micros,
+      l.session_id, l.session_url, l.session_expires_at,
+      case when l.method = 'direct' then greatest(coalesce(a.consent_ceiling_micros, 0),
+        l.amount_micros + taken.micros) end,
+      l.made_at, now()
+    from (values (${id}::uuid, ${session ? 'checkout' : 'direct'}, ${amountMicros}::int8,
+        ${session?.id ?? null}, ${session?.url ?? null}, ${session?.expiresAt ?? null}::timestamptz,
+        uuid_extract_timestamp(${id}::uuid)))
+      as l (id, method, amount_micros, session_id, session_url, session_expires_at, made_at)
+    join farebox.accounts a on a.processor_customer_id = ${customerId}
+    cross join lateral (
+      select coalesce(sum(t.amount_micros), 0)::int8 as micros from farebox.top_ups t
+      where t.consumer_id = a.consumer_id and t.method = 'direct'
+        and t.status not in ('failed', 'expired')
+        and date_trunc('month', t.created_at, 'UTC') = date_trunc('month', l.made_at, 'UTC')
+    ) taken
+    where l.made_at is not null
+    on conflict do nothing
+    returning id
+  `);
+  return entered !== null;
+}

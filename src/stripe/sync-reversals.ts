@@ -1,0 +1,42 @@
+/** Records the refunds and disputes of a credited top-up as Stripe has them now, and makes the requested refunds. */
+import type { Stripe } from 'stripe';
+import type { Database } from '../store/database.ts';
+import { failRefund, listRequestedRefunds } from '../store/top-ups/request-refund.ts';
+import {
+  getReversalsVersion,
+  recordReversals,
+  type ReportedReversal,
+} from '../store/top-ups/reversals.ts';
+import { makeRefund, readReversals } from './reversals.ts';
+
+/**
+ * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
+ * from being recorded.
+ */
+export async function syncReversals(
+  { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
+  topUpId: string,
+  paymentIntentId: string,
+): Promise<void> {
+  await record(database, topUpId, () => readReversals(stripe, paymentIntentId));
+  for (const refund of await listRequestedRefunds(database, topUpId)) {
+    await record(database, topUpId, async () => {
+      const made = await makeRefund(stripe, paymentIntentId, refund);
+      if (made.kind === 'made') return [made.reported];
+      await failRefund(database, topUpId, refund.id, made.message);
+      return [];
+    });
+  }
+}
+
+async function record(
+  database: Database,
+  topUpId: string,
+  read: () => Promise<readonly ReportedReversal[]>,
+): Promise<void> {
+  const version = await getReversalsVersion(database, topUpId);
+  if (await recordReversals(database, topUpId, version, await read())) return;
+  throw new Error(
+    'The top-up changed while its reversals were read; the next attempt reads them again',
+  );
+}

@@ -1,0 +1,87 @@
+/** Logs do not grow forever: a schedule deletes what is older than the setting, and nothing else. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { readTemporalConfig } from '../../src/config.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import { scheduleIdOf } from '../../src/temporal/schedules.ts';
+import { proveBooks } from '../support/books.ts';
+import {
+  createTestDatabase,
+  startWorker,
+  testEnvironment,
+  until,
+  type Environment,
+  type Server,
+  type TestDatabase,
+} from '../support/stack.ts';
+
+describe('the pruning of logs', function () {
+  this.timeout(60_000);
+  let testDatabase: TestDatabase;
+  let client: Client;
+  let temporal: TemporalClient;
+  let env: Environment;
+  let worker: Server;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    client = new Client({ connectionString: testDatabase.url });
+    await client.connect();
+    env = {
+      ...(await testEnvironment(testDatabase)),
+      STRIPE_API_BASE: 'http://127.0.0.1:9',
+      STRIPE_SECRET_KEY: 'sk_test_none',
+      STRIPE_WEBHOOK_SECRET: 'whsec_none',
+      LOG_RETENTION_DAYS: '40',
+    };
+    temporal = createTemporalClient(readTemporalConfig(env));
+    worker = await startWorker({ env });
+  });
+  after(async () => {
+    await worker?.stop();
+    await temporal?.close();
+    await client?.end();
+    await testDatabase?.drop();
+  });
+
+  async function run(): Promise<void> {
+    const started = await temporal.client.workflow.start('pruneLogs', {
+      workflowId: 'by hand',
+      taskQueue: temporal.taskQueue,
+    });
+    await started.result();
+  }
+
+  const idsOf = async (table: string, id = 'id') =>
+    (
+      await client.query<{ id: string }>(`select ${id}::text as id from ${table} order by 1`)
+    ).rows.map((row) => row.id);
+
+  it('deletes old events of Stripe, in more than one step, and keeps the newer ones', async () => {
+    await client.query(`
+      insert into farebox.processor_events (id, type, received_at)
+      select 'evt_old_' || n, 'charge.succeeded', now() - interval '41 days'
+      from generate_series(1, 10001) n
+      union all select 'evt_new', 'charge.succeeded', now() - interval '39 days'
+    `);
+    await run();
+    assert.deepEqual(await idsOf('farebox.processor_events'), ['evt_new']);
+  });
+
+  it('deletes sign-in links that have expired', async () => {
+    await client.query(`
+      insert into console.sign_in_links (token_hash, email, expires_at)
+      values ('\\x01', 'a@example.com', now() - interval '1 second'),
+        ('\\x02', 'a@example.com', now() + interval '1 hour')
+    `);
+    await run();
+    assert.deepEqual(await idsOf('console.sign_in_links', 'token_hash'), ['\\x02']);
+    await proveBooks(env, { processor: false, only: ['schema', 'balances', 'top-ups'] });
+  });
+
+  it('is run by a schedule once a day', async () => {
+    const handle = temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'pruneLogs'));
+    const { spec } = await until(() => handle.describe().catch(() => undefined));
+    assert.equal(spec.intervals?.[0]?.every, 86_400_000);
+  });
+});
