@@ -97,6 +97,8 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
+  /** How long a worker that stops waits for the calls of agents that it is making. */
+  readonly agentGraceMs: number;
   /** How long after its creation an invocation is given up. */
   readonly invocationDeadlineMs: number;
 }
@@ -153,6 +155,7 @@ export function readStripeConfig(env: Environment): StripeConfig {
 
 export function readConfig(env: Environment): Config {
   if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
+  const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   return Object.freeze({
     ...readLedgerConfig(env),
@@ -188,7 +191,8 @@ export function readConfig(env: Environment): Config {
     },
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     ...readScheduleConfig(env),
-    agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
+    agentTimeoutMs,
+    agentGraceMs: integer(env, 'AGENT_GRACE_MS', agentTimeoutMs, 0, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
 }

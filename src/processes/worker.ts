@@ -158,6 +158,7 @@ export async function runWorker(
           timeoutMs: config.agentTimeoutMs,
         }),
         maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+        shutdownGraceTime: config.agentGraceMs,
       }),
     ]);
     const runs = workers.map((each) => each.run());
