@@ -93,6 +93,134 @@ export interface BatchedCharge {
   /** The Idempotency-Key of this charge. */
   idempotencyKey?: string;
 }
+export interface BudgetBody {
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name: string;
+  /**
+   * The budget that this one is part of. Default: the account, or with a spend key its own budget. A tree is at most 6 budgets deep.
+   */
+  parentId?: string;
+  /**
+   * Dollars that can be spent in all. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  limit?: number | string | null;
+  /** A limit for each hour, day, week or month. Null: none. */
+  window?: {
+    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    per: 'hour' | 'day' | 'week' | 'month';
+    /**
+     * Dollars that can be spent in each window. A number, or a decimal string such as "0.05". At most six decimals.
+     */
+    limit: number | string;
+  } | null;
+  /**
+   * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxPerCall?: number | string | null;
+  /**
+   * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
+   */
+  tools?: string[] | null;
+  /** The only developers that may charge. Null: all. */
+  developers?: string[] | null;
+  /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
+  mayDelegate?: boolean;
+  /** When the budget and everything below it stops working. Null: never. */
+  expiresAt?: string | null;
+  /** Members of your own. Null: none. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  } | null;
+}
+export interface BudgetChanges {
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name?: string;
+  /**
+   * Dollars that can be spent in all. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  limit?: number | string | null;
+  /** A limit for each hour, day, week or month. Null: none. */
+  window?: {
+    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    per: 'hour' | 'day' | 'week' | 'month';
+    /**
+     * Dollars that can be spent in each window. A number, or a decimal string such as "0.05". At most six decimals.
+     */
+    limit: number | string;
+  } | null;
+  /**
+   * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxPerCall?: number | string | null;
+  /**
+   * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
+   */
+  tools?: string[] | null;
+  /** The only developers that may charge. Null: all. */
+  developers?: string[] | null;
+  /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
+  mayDelegate?: boolean;
+  /** When the budget and everything below it stops working. Null: never. */
+  expiresAt?: string | null;
+  /** Members of your own. Null: none. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  } | null;
+}
+export interface BudgetReply {
+  /** The id of the budget. */
+  id: string;
+  /** The budget above. Null: the account, or a budget that this key does not see. */
+  parentId: string | null;
+  /** Its name. */
+  name: string;
+  /** Whether its keys can be used. A budget is closed or expired with each one above it. */
+  status: 'active' | 'closed' | 'expired';
+  /** Dollars in all, or null. */
+  limit: number | null;
+  /**
+   * Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.
+   */
+  used: number;
+  /** The limit for each hour, day, week or month, or null. */
+  window: {
+    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    per: 'hour' | 'day' | 'week' | 'month';
+    /** Dollars that can be spent in each window. */
+    limit: number;
+    /** Dollars spent in the current window. */
+    used: number;
+    /** When the next window begins, in UTC. */
+    resetsAt: string;
+  } | null;
+  /**
+   * The least dollars that any limit of this budget or one above it has left. Null: no limit. The balance may be less.
+   */
+  remaining: number | null;
+  /** Dollars that one call may cost, or null. */
+  maxPerCall: number | null;
+  /** The only tools that may be charged, or null. */
+  tools: string[] | null;
+  /** The only developers that may charge, or null. */
+  developers: string[] | null;
+  /** Whether its keys may make budgets and keys below it. */
+  mayDelegate: boolean;
+  /** When it stops working, or null. */
+  expiresAt: string | null;
+  /** Members of your own, or null. */
+  metadata: {
+    [k: string]: string | number | boolean | null;
+  } | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface BudgetsReply {
+  budgets: BudgetReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface CaptureBody {
   /**
    * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
@@ -225,6 +353,7 @@ export interface ChargeBatchReply {
             | 'invalid_secret_key'
             | 'session_required'
             | 'insufficient_balance'
+            | 'spend_limit_reached'
             | 'exceeds_hold'
             | 'card_declined'
             | 'authentication_required'
@@ -233,6 +362,9 @@ export interface ChargeBatchReply {
             | 'payment_too_late'
             | 'no_saved_card'
             | 'foreign_origin'
+            | 'tool_not_allowed'
+            | 'developer_not_allowed'
+            | 'delegation_not_allowed'
             | 'consent_required'
             | 'consent_ceiling_reached'
             | 'not_found'
@@ -240,6 +372,7 @@ export interface ChargeBatchReply {
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
             | 'hold_closed'
+            | 'budget_closed'
             | 'tool_exists'
             | 'agent_exists'
             | 'grant_not_active'
@@ -272,8 +405,20 @@ export interface ChargeBatchReply {
           left?: number;
           /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
           refundable?: number;
-          /** With `exceeds_hold`: the dollars left in the hold. */
+          /**
+           * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+           */
           remaining?: number;
+          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          budgetId?: string;
+          /** With `spend_limit_reached`: the limit. */
+          limit?: number;
+          /**
+           * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+           */
+          scope?: 'total' | 'window' | 'per_call';
+          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+          resetsAt?: string | null;
           /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
           status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
           /** With `tool_exists`: the tool that has the name. */
@@ -518,6 +663,7 @@ export interface ErrorReply {
       | 'invalid_secret_key'
       | 'session_required'
       | 'insufficient_balance'
+      | 'spend_limit_reached'
       | 'exceeds_hold'
       | 'card_declined'
       | 'authentication_required'
@@ -526,6 +672,9 @@ export interface ErrorReply {
       | 'payment_too_late'
       | 'no_saved_card'
       | 'foreign_origin'
+      | 'tool_not_allowed'
+      | 'developer_not_allowed'
+      | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
@@ -533,6 +682,7 @@ export interface ErrorReply {
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
       | 'hold_closed'
+      | 'budget_closed'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -565,8 +715,20 @@ export interface ErrorReply {
     left?: number;
     /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
     refundable?: number;
-    /** With `exceeds_hold`: the dollars left in the hold. */
+    /**
+     * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+     */
     remaining?: number;
+    /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+    budgetId?: string;
+    /** With `spend_limit_reached`: the limit. */
+    limit?: number;
+    /**
+     * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+     */
+    scope?: 'total' | 'window' | 'per_call';
+    /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+    resetsAt?: string | null;
     /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
     status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
     /** With `tool_exists`: the tool that has the name. */
@@ -754,6 +916,35 @@ export interface InvocationReply {
   /** When it ended, or null. */
   completedAt: string | null;
 }
+export interface KeyBody {
+  /** What the key is for. */
+  kind: 'consumer' | 'developer' | 'legacy';
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name?: string;
+}
+export interface KeyReply {
+  /** The id of the key. */
+  id: string;
+  /** What the key is for. */
+  kind: 'consumer' | 'developer' | 'legacy';
+  /** The budget that the key spends from. Absent: a key of the account. */
+  budgetId?: string;
+  /** The name that its owner gave it, or null. */
+  name: string | null;
+  /** The last four characters of the key. */
+  lastFour: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it stops working, or null. */
+  expiresAt: string | null;
+  /** When it was revoked, or null. */
+  revokedAt: string | null;
+  /** When it was last used, or null. */
+  lastUsedAt: string | null;
+}
+export interface KeysReply {
+  keys: KeyReply[];
+}
 export interface ListedCharge {
   /** The id of the charge. */
   id: string;
@@ -771,6 +962,18 @@ export interface ListedCharge {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+}
+export interface NewKeyReply {
+  /** The id of the key. */
+  id: string;
+  /** What the key is for. */
+  kind: 'consumer' | 'developer' | 'legacy';
+  /** The budget that the key spends from. Absent: a key of the account. */
+  budgetId?: string;
+  /** The name that its owner gave it, or null. */
+  name: string | null;
+  /** The key. It is shown only this once. */
+  key: string;
 }
 export interface PlacedHoldReply {
   /** The id of the hold. */
@@ -855,6 +1058,22 @@ export interface ResolveReply {
     confidence: number;
   };
 }
+export interface RollBody {
+  /** How many seconds the old key keeps working. */
+  overlapSeconds?: number;
+}
+export interface SessionReply {
+  /** The address that signed in. */
+  email: string;
+  /** Your consumer id. */
+  consumerId: string;
+  /** Your developer id. */
+  developerId: string;
+  /** The prefix of every key. */
+  keyPrefix: string;
+  /** Whether payments are simulated, so that no money moves. */
+  simulated: boolean;
+}
 export interface SignedInvocation {
   /** The id of the invocation. */
   id: string;
@@ -880,6 +1099,19 @@ export interface SignedInvocation {
   createdAt: string;
   /** When it ended. */
   completedAt: string;
+}
+export interface SpendKeyBody {
+  /** Printable text of 1 to 100 characters, not all blank. */
+  name?: string;
+  /** When the key stops working. Default: with its budget. */
+  expiresAt?: string;
+}
+export interface SpendKeysReply {
+  keys: KeyReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface ToolBody {
   /** Printable text of 1 to 100 characters, not all blank. */

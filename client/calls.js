@@ -12,8 +12,9 @@ export class Calls {
   timeoutMs;
   #maxRetries;
 
-  constructor(key, { baseUrl, timeoutMs = 5_000, maxRetries = 2 }) {
-    this.transport = new Transport(settings.checkBaseUrl(baseUrl), key);
+  constructor(key, { baseUrl, timeoutMs = 5_000, maxRetries = 2, fetch }) {
+    const url = settings.checkBaseUrl(baseUrl);
+    this.transport = new Transport(url, key, settings.checkFetch(fetch));
     this.timeoutMs = settings.checkInteger('timeoutMs', timeoutMs, 1);
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
   }

@@ -1,4 +1,5 @@
-/** The consumer's side of Farebox: balance, usage and top-ups. */
+/** The consumer's side of Farebox: balance, usage, top-ups and budgets. */
+import { Budgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
@@ -13,6 +14,7 @@ export class FareboxConsumer {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
+    this.budgets = new Budgets(this.#calls);
   }
 
   get lastRequestId() {

@@ -35,8 +35,16 @@ export declare class FareboxError extends Error {
   readonly topUpUrl: string | undefined;
   /** With `refund_exceeds_charge`: dollars of the charge that can still be refunded. */
   readonly refundable: number | undefined;
-  /** With `exceeds_hold`: dollars still held. */
+  /** With `exceeds_hold`: dollars still held. With `spend_limit_reached`: dollars left of the limit. */
   readonly remaining: number | undefined;
+  /** With `spend_limit_reached`, `tool_not_allowed` and `developer_not_allowed`: the budget that refused. */
+  readonly budgetId: string | undefined;
+  /** With `spend_limit_reached`: dollars of the limit. */
+  readonly limit: number | undefined;
+  /** With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call. */
+  readonly scope: 'total' | 'window' | 'per_call' | undefined;
+  /** With `spend_limit_reached` of a window: when the next one begins. */
+  readonly resetsAt: string | undefined;
   /** With `hold_closed`: the state of the hold. */
   readonly holdStatus: Hold['status'] | undefined;
   /** With `tool_exists`: the tool that has the name. */

@@ -33,6 +33,10 @@ export class FareboxError extends Error {
     this.topUpUrl = facts.topUpUrl;
     this.refundable = facts.refundable;
     this.remaining = facts.remaining;
+    this.budgetId = facts.budgetId;
+    this.limit = facts.limit;
+    this.scope = facts.scope;
+    this.resetsAt = facts.resetsAt ?? undefined;
     this.holdStatus = facts.holdStatus;
     this.toolId = facts.toolId;
   }

@@ -1,6 +1,6 @@
 /** Paid routes for Express: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { signalOf } from './node-response.js';
-import { isRefusal, openPayment } from './paid.js';
+import { keepBack, signalOf } from './node-response.js';
+import { isRefusal, limitTime, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
@@ -10,8 +10,7 @@ export function paidRoute(farebox, options) {
     const apiKey = serviceKeyOf(request.headers);
     try {
       const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
-      signal.addEventListener('abort', () => void payment.release());
-      settleBeforeEnd(payment, response);
+      settleBeforeEnd(payment, response, options, signal);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return refuse(response, error);
@@ -21,36 +20,35 @@ export function paidRoute(farebox, options) {
 }
 
 /** Keeps the response back until payment is settled, which depends on its status; then adds the receipt as a header. */
-function settleBeforeEnd(payment, response) {
-  const { end, write, writeHead } = response;
-  const chunks = [];
-  const keep = (chunk, encoding) => {
-    if (chunk && typeof chunk !== 'function') chunks.push(Buffer.from(chunk, encoding));
-    return true;
-  };
-  const settle = async () => {
-    const body = Buffer.concat(chunks);
-    try {
-      const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
-      response.setHeaders(new Map(Object.entries(chargeHeaders(charge))));
-      response.end(body);
-    } catch (error) {
-      if (isRefusal(error)) refuse(response, error);
-      else response.destroy(error);
-    }
-  };
-  response.write = keep;
-  response.writeHead = (status, ...rest) => {
-    response.statusCode = status;
-    response.setHeaders(new Map(Object.entries(rest.at(-1) ?? {})));
-    return response;
-  };
-  response.end = (...last) => {
-    keep(...last);
-    Object.assign(response, { end, write, writeHead });
-    void settle();
-    return response;
-  };
+function settleBeforeEnd(payment, response, options, signal) {
+  const kept = keepBack(response, (body) => {
+    stopTimer();
+    void settle(payment, response, body, kept.restore);
+  });
+  const stopTimer = limitTime(options, async (error) => {
+    kept.silence();
+    await payment.release();
+    kept.restore();
+    refuse(response, error);
+    kept.silence();
+  });
+  signal.addEventListener('abort', () => {
+    stopTimer();
+    void payment.release();
+  });
+}
+
+async function settle(payment, response, body, restore) {
+  try {
+    const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
+    restore();
+    response.setHeaders(new Map(Object.entries(chargeHeaders(charge))));
+    response.end(body);
+  } catch (error) {
+    restore();
+    if (isRefusal(error)) refuse(response, error);
+    else response.destroy(error);
+  }
 }
 
 function refuse(response, error) {

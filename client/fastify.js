@@ -1,6 +1,6 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { signalOf } from './node-response.js';
-import { isRefusal, openPayment } from './paid.js';
+import { isRefusal, limitTime, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
@@ -9,41 +9,50 @@ import { serviceKeyOf } from './service-key.js';
  * status.
  */
 export function paidRoute(farebox, options) {
-  const payments = new WeakMap();
+  const calls = new WeakMap();
   return {
     async preHandler(request, reply) {
       const signal = signalOf(reply.raw);
       const apiKey = serviceKeyOf(request.headers);
       try {
         const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
-        payments.set(request, payment);
-        signal.addEventListener('abort', () => void payment.release());
+        const stopTimer = limitTime(options, (error) => {
+          calls.set(request, { payment, stopTimer, error });
+          reply.send(refuse(reply, error));
+        });
+        calls.set(request, { payment, stopTimer });
+        signal.addEventListener('abort', () => {
+          stopTimer();
+          void payment.release();
+        });
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const refusal = refusalOf(error);
-        await reply.code(refusal.status).send({ error: refusal.error });
+        await reply.send(refuse(reply, error));
       }
     },
     async onSend(request, reply, payload) {
-      const payment = payments.get(request);
+      const { payment, stopTimer, error } = calls.get(request) ?? {};
       if (!payment) return payload;
-      payments.delete(request);
-      if (reply.statusCode >= 400) {
+      stopTimer();
+      if (error || reply.statusCode >= 400) {
         await payment.release();
-        return payload;
+        // A handler that answers too late: its answer is not sent.
+        return error ? refuse(reply, error) : payload;
       }
       try {
         reply.headers(chargeHeaders(await payment.settle(payload)));
         return payload;
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        const refusal = refusalOf(error);
-        reply
-          .code(refusal.status)
-          .header('content-type', 'application/json')
-          .removeHeader('content-length');
-        return JSON.stringify({ error: refusal.error });
+      } catch (failure) {
+        if (!isRefusal(failure)) throw failure;
+        return refuse(reply, failure);
       }
     },
   };
+}
+
+/** Gives the body. */
+function refuse(reply, error) {
+  const { status, error: facts } = refusalOf(error);
+  reply.code(status).type('application/json').removeHeader('content-length');
+  return JSON.stringify({ error: facts });
 }

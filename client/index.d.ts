@@ -5,6 +5,10 @@
 
 import type {
   BalanceReply,
+  BudgetBody,
+  BudgetChanges,
+  BudgetReply,
+  BudgetsReply,
   ChangedToolReply,
   ChargesReply,
   CheckoutReply,
@@ -13,7 +17,10 @@ import type {
   DeveloperStatementReply,
   DeveloperTopUpsReply,
   EarningsReply,
+  KeyReply,
   ListedCharge,
+  NewKeyReply,
+  SpendKeysReply,
   ToolReply,
   ToolsReply,
   TopUpRecord,
@@ -47,6 +54,11 @@ interface ConnectionOptions {
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
+  /**
+   * Sends the requests, in place of the runtime's own: for proxies, and for tests (`FakeFarebox` of
+   * `@farebox/client/testing`).
+   */
+  fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
@@ -434,6 +446,57 @@ export interface TopUpRequest {
   idempotencyKey?: string | undefined;
 }
 
+type WithAmounts<Settings extends Pick<BudgetChanges, 'limit' | 'maxPerCall' | 'window'>> = Omit<
+  Settings,
+  'limit' | 'maxPerCall' | 'window'
+> & {
+  /** Dollars in all. Null: no limit. */
+  limit?: Amount | null | undefined;
+  /** Dollars of one charge or hold. Null: no limit. */
+  maxPerCall?: Amount | null | undefined;
+  /** Dollars in each calendar hour, day, week or month, in UTC. Null: no limit. */
+  window?: { per: 'hour' | 'day' | 'week' | 'month'; limit: Amount } | null | undefined;
+};
+
+/**
+ * Budgets, and spend keys to hand out: a key can be charged within its budget and every budget above, and do nothing
+ * else. With a spend key in the place of the account's: its own budget, and what is below when it has `mayDelegate`.
+ * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. What may have been made is not sent again.
+ */
+export interface Budgets {
+  create(request: WithAmounts<BudgetBody>, options?: CallOptions): Promise<BudgetReply>;
+  /** Newest first. */
+  list(
+    filter?: PageSize & { parentId?: string | undefined },
+    options?: CallOptions,
+  ): List<BudgetReply, BudgetsReply>;
+  get(id: string, options?: CallOptions): Promise<BudgetReply>;
+  /** Members that are absent stay as they are. */
+  update(
+    id: string,
+    changes: WithAmounts<BudgetChanges>,
+    options?: CallOptions,
+  ): Promise<BudgetReply>;
+  /** With all budgets and keys below it, for good. */
+  close(id: string, options?: CallOptions): Promise<BudgetReply>;
+  /** The reply has the `key`, this once. */
+  createKey(
+    id: string,
+    request?: { name?: string | undefined; expiresAt?: string | undefined },
+    options?: CallOptions,
+  ): Promise<NewKeyReply>;
+  /** Newest first, those that have ended too. */
+  keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
+  /** A new key in the place of this one, which ends at once or when the overlap is over. */
+  rollKey(
+    keyId: string,
+    request?: { overlapSeconds?: number | undefined },
+    options?: CallOptions,
+  ): Promise<NewKeyReply>;
+  /** Everywhere within a second. */
+  revokeKey(keyId: string, options?: CallOptions): Promise<KeyReply>;
+}
+
 /** The consumer's side, for programs that pay for tools, such as an agent with a budget. */
 export declare class FareboxConsumer {
   /** Throws a TypeError when a setting is missing or wrong. Opens no connection. */
@@ -453,6 +516,7 @@ export declare class FareboxConsumer {
   checkout(request: TopUpRequest, options?: CallOptions): Promise<CheckoutReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
+  readonly budgets: Budgets;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }

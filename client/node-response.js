@@ -8,3 +8,49 @@ export function signalOf(response) {
   });
   return caller.signal;
 }
+
+/**
+ * Buffers the handler's response and calls `onEnd(body)` instead of sending it. From then on, and after `silence()`, the
+ * handler's calls have no effect. After `restore()` the response works as usual again.
+ */
+export function keepBack(response, onEnd) {
+  const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
+  const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
+  const chunks = [];
+  const restore = () => Object.assign(response, own);
+  const silence = () => {
+    for (const name of Object.keys(own)) response[name] = () => response;
+  };
+  const keep = (chunk, encoding) => {
+    if (chunk === undefined || chunk === null || typeof chunk === 'function') return;
+    chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? encoding : undefined));
+  };
+  response.flushHeaders = () => {};
+  response.write = (...args) => {
+    keep(...args);
+    const written = args.find((arg) => typeof arg === 'function');
+    if (written) queueMicrotask(written);
+    return true;
+  };
+  response.writeHead = (status, ...rest) => {
+    response.statusCode = status;
+    const headers = rest.at(-1);
+    if (typeof headers === 'object') response.setHeaders(new Map(pairsOf(headers)));
+    return response;
+  };
+  response.end = (...args) => {
+    keep(...args);
+    const ended = args.find((arg) => typeof arg === 'function');
+    if (ended) response.once('finish', ended);
+    silence();
+    onEnd(Buffer.concat(chunks));
+    return response;
+  };
+  return { restore, silence };
+}
+
+/** Node takes headers as an object, or as an array of alternating names and values. */
+function pairsOf(headers) {
+  if (!Array.isArray(headers)) return Object.entries(headers);
+  return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));
+}

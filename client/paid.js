@@ -23,7 +23,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   try {
     return new Payment(farebox, options, await farebox.holds.place(request, { signal }));
   } catch (error) {
-    if (error.code === 'aborted' && error.outcome === 'unknown') await giveUp(farebox, request);
+    if (error.outcome === 'unknown') void giveUp(farebox, request);
     if (!mayRunUnpaid(onUnavailable, error)) throw error;
     return {
       settle: async () => ({ paid: false, code: error.code, error }),
@@ -32,7 +32,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   }
 }
 
-/** Finds, with the same key, the hold of a caller who has disconnected, and releases it. */
+/** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
 async function giveUp(farebox, request) {
   await farebox.holds
     .place(request, RELEASE)
@@ -92,7 +92,7 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
   const payment = await openPayment(farebox, options, { apiKey, input, signal });
   let result;
   try {
-    result = await inTime(run, options.timeoutMs ?? TIMEOUT_MS, signal);
+    result = await inTime(run, options, signal);
   } catch (error) {
     await payment.release();
     throw error;
@@ -115,22 +115,28 @@ function isNothing(amount) {
   return Number(usd(amount).toString()) === 0;
 }
 
-async function inTime(run, timeoutMs, signal) {
-  let timer;
+/** Calls `giveUp(error)` when the call takes too long. Returns a function that cancels this. */
+export function limitTime({ timeoutMs = TIMEOUT_MS }, giveUp) {
+  const timer = setTimeout(() => {
+    const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
+    giveUp(createError('call_timed_out', message, { status: 504 }));
+  }, timeoutMs);
+  return () => clearTimeout(timer);
+}
+
+async function inTime(run, options, signal) {
+  let stopTimer;
   let abort;
   const ended = new Promise((_, reject) => {
     abort = () => reject(createError('aborted', 'The caller gave up; nothing was charged.'));
-    timer = setTimeout(() => {
-      const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
-      reject(createError('call_timed_out', message, { status: 504 }));
-    }, timeoutMs);
+    stopTimer = limitTime(options, reject);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
   });
   try {
     return await Promise.race([run(), ended]);
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     signal?.removeEventListener('abort', abort);
   }
 }

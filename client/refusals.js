@@ -26,8 +26,15 @@ export function refusalOf(error) {
 }
 
 /** For the model: what happened, how to fix it, and whether another call helps. */
-export function explain(tool, { code, message, outcome, required, balance, topUpUrl }) {
+export function explain(tool, { code, message, outcome, required, balance, topUpUrl, resetsAt }) {
   switch (code) {
+    case 'spend_limit_reached':
+      return (
+        `${tool} did not run: ${message} ` +
+        (resetsAt
+          ? `It can be called again from ${resetsAt}, or when the user raises the limit.`
+          : 'Ask the user to raise the limit.')
+      );
     case 'insufficient_balance':
       return (
         `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +

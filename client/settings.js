@@ -51,6 +51,11 @@ export function checkCoalesce(value) {
   throw new TypeError('Farebox: coalesce must be true or false');
 }
 
+export function checkFetch(value) {
+  if (value === undefined || typeof value === 'function') return value;
+  throw new TypeError('Farebox: fetch must be a function that is called as fetch is');
+}
+
 export function checkReceiptKeys(value) {
   if (Array.isArray(value) && value.every(isReceiptKey)) return value;
   throw new TypeError('Farebox: receiptKeys must be the `keys` of GET /v1/receipts/keys');

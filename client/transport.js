@@ -3,29 +3,37 @@
  * lost. Never rejects. Uses node:http under Node, fetch elsewhere.
  */
 import { send } from '#send';
+import { sendBy } from './send-by.js';
 
 // The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 // Any other 409 means that the first request with this key is still running.
-const REFUSES_409 = new Set(['hold_closed', 'tool_exists']);
-const LOOKS_UP = new Set(['hold_closed', 'refund_exceeds_charge']);
+const REFUSES_409 = new Set(['budget_closed', 'hold_closed', 'tool_exists']);
+const LOOKS_UP = new Set([
+  'developer_not_allowed',
+  'hold_closed',
+  'refund_exceeds_charge',
+  'tool_not_allowed',
+]);
 
 export class Transport {
   #baseUrl;
   #key;
+  #send;
   /** The request id of the last answer. */
   lastRequestId;
 
-  constructor(baseUrl, key) {
+  constructor(baseUrl, key, fetch) {
     this.#baseUrl = baseUrl;
     this.#key = key;
+    this.#send = fetch ? sendBy.bind(undefined, fetch) : send;
   }
 
   /** `{ status, header(name), json }`, or `{ cause, signal }` when there was no answer. */
   async request(path, { headers, ...options }) {
     try {
-      const { status, header, text } = await send(this.#baseUrl + path, {
+      const { status, header, text } = await this.#send(this.#baseUrl + path, {
         ...options,
         headers: { Authorization: `Bearer ${this.#key}`, ...headers },
       });

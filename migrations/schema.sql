@@ -130,6 +130,63 @@ create table farebox.auto_top_ups (
   constraint auto_top_ups_threshold_positive check (threshold_micros > 0)
 );
 
+-- What a charge does not change of a node. API processes keep it in memory and check it before the debit.
+create table farebox.budget_details (
+  id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  number integer not null,
+  -- the numbers of the nodes from the root to this one. a node never moves, so neither does what was counted.
+  path integer[] not null,
+  name text not null,
+  max_per_call_micros bigint,
+  -- names, or dev_.../name for the tool of one developer. null: all.
+  tools text[],
+  developers uuid[],
+  may_delegate boolean not null default false,
+  -- json as it was sent. empty: none was sent.
+  metadata text not null default '',
+  expires_at timestamp with time zone,
+  closed_at timestamp with time zone,
+  -- as in api_keys: null until something changes.
+  changed_at timestamp with time zone,
+  constraint budget_details_pkey primary key (ledger, consumer_id, number),
+  constraint budget_details_id_unique unique (id),
+  constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
+);
+create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
+
+-- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
+-- What a charge does not change is in budget_details.
+create table farebox.budgets (
+  -- charges by the keys of the node and of all nodes below, less their refunds, and what open holds by these keys
+  -- hold.
+  used_micros bigint not null default 0,
+  -- null: no limit in all.
+  limit_micros bigint,
+  -- what was used when the limit was set. a limit may be set below it, and refuses from then on.
+  used_at_limit_micros bigint not null default 0,
+  window_used_micros bigint not null default 0,
+  window_limit_micros bigint,
+  window_used_at_limit_micros bigint not null default 0,
+  -- consumers.spent_micros when the window began: a charge from there on was counted in it. clocks cannot tell,
+  -- because the id of a charge has the time of a process.
+  window_from_micros bigint not null default 0,
+  -- when the window began that window_used_micros is of. the next charge of a later window turns it.
+  window_began timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  consumer_id uuid not null,
+  -- of the node, from 1, in its consumer's tree. A child's is larger than its parent's.
+  number integer not null,
+  ledger smallint not null,
+  -- 0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in utc.
+  window_unit smallint not null default 0,
+  is_closed boolean not null default false,
+  constraint budgets_pkey primary key (ledger, consumer_id, number),
+  constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
+  constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
+  constraint budgets_within_limits check ((used_micros <= limit_micros or used_micros <= used_at_limit_micros) and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
+) with (fillfactor=70);
+
 -- Immutable: the charge stays as it is. Developer and tool are the charge's; the time of the refund is in `id`,
 -- a UUIDv7.
 create table farebox.charge_refunds (
@@ -335,6 +392,8 @@ create table farebox.holds (
   -- as in charges. the idempotency keys of holds are a space of their own.
   idempotency_hash bigint,
   request_fingerprint bigint,
+  -- by the clock of postgresql, under the lock of the consumer's row, so that it is before or after the turn of a
+  -- budget's window, as the hold itself was.
   placed_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   id uuid not null,
@@ -349,6 +408,11 @@ create table farebox.holds (
   tool text not null,
   -- json as it was sent. empty: none was sent.
   metadata text not null default '',
+  -- the number of the spend key that reserved it. 0: a key of the account.
+  spend_key integer not null default 0,
+  -- the capture that took more than was held. budgets counted that excess when the capture was made, the rest when
+  -- the hold was placed.
+  overflow_charge uuid,
   constraint holds_pkey primary key (ledger, consumer_id, id),
   constraint holds_amounts_not_negative check (amount_micros > 0 and captured_micros >= 0),
   constraint holds_hold_while_open check ( case state when 0 then held_micros > 0 and held_micros = (amount_micros - captured_micros) else held_micros = 0 end)
@@ -506,6 +570,37 @@ create table farebox.reversals (
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
+
+-- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
+-- reads those can take one for a key of the account, the previous release included.
+create table farebox.spend_keys (
+  id uuid not null,
+  hash bytea not null,
+  account_id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- of the key, from 1, among its consumer's. charges.origin has it in four bytes.
+  number integer not null,
+  -- the number of its node.
+  budget integer not null,
+  -- the path of its node, which never changes.
+  path integer[] not null,
+  name text,
+  last_four text not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  -- as in api_keys: null until something changes.
+  changed_at timestamp with time zone,
+  last_used_at timestamp with time zone,
+  constraint spend_keys_pkey primary key (ledger, consumer_id, number),
+  constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
+  constraint spend_keys_hash_unique unique (hash),
+  constraint spend_keys_id_unique unique (id),
+  constraint spend_keys_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
+) with (fillfactor=90);
+create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -725,12 +820,30 @@ create function farebox.find_agent_candidates(queries tsquery[], agents_max inte
   language sql stable
   set enable_seqscan=off;
 
+create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_micros bigint[], p_held_at timestamp with time zone[], p_charged_from bigint[])
+  returns void
+  language sql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
   set enable_bitmapscan=off;
+
+create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
@@ -741,8 +854,8 @@ create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
-create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
-  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
+create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns bigint[]
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
@@ -750,6 +863,14 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
+  language sql volatile;
+
 create function farebox.wake_relays()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.windows_at(p_at timestamp with time zone)
+  returns timestamp with time zone[]
+  language sql stable;

@@ -5,6 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Farebox } from '@farebox/client';
+import { paidTool } from '@farebox/client/mcp';
 import {
   type NodeIncomingMessageLike,
   localhostHostValidation,
@@ -13,37 +14,41 @@ import {
 } from '@modelcontextprotocol/node';
 import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { paid } from './paid.ts';
 import { countWords, summarize } from './text.ts';
 
-/** Dollars per call. */
 const farebox = new Farebox();
-const prices = farebox.withPrices({ word_count: 0.01, summarize: 2 });
+
+const input = z.string().min(1).max(100_000).describe('Plain English text');
 
 /** Arguments are validated before the handler runs, so a call with invalid arguments is never charged. */
-const text = z.string().min(1).max(100_000).describe('Plain English text');
-
 function toolServer(): McpServer {
   const server = new McpServer({ name: 'paid-text-tools', version: '0.1.0' });
   server.registerTool(
     'word_count',
     {
-      description: 'Counts words, sentences and characters of a text. Costs 0.01 USD a call.',
-      inputSchema: z.object({ text }),
+      description: 'Counts words, sentences and characters of a text. Costs $0.01 a call.',
+      inputSchema: z.object({ text: input }),
     },
-    paid(farebox, prices, 'word_count', (args: { text: string }) => countWords(args.text)),
+    paidTool(farebox, { tool: 'word_count', price: '0.01' }, ({ text }) =>
+      resultOf({ ...countWords(text) }),
+    ),
   );
   server.registerTool(
     'summarize',
     {
-      description: 'Picks the sentences that say most about a text. Costs 2 USD a call.',
-      inputSchema: z.object({ text, sentences: z.int().min(1).max(20).default(2) }),
+      description: 'Picks the sentences that say most about a text. Costs $2.00 a call.',
+      inputSchema: z.object({ text: input, sentences: z.int().min(1).max(20).default(2) }),
     },
-    paid(farebox, prices, 'summarize', (args: { text: string; sentences: number }) => ({
-      summary: summarize(args.text, args.sentences),
-    })),
+    paidTool(farebox, { tool: 'summarize', price: '2' }, ({ text, sentences }) =>
+      resultOf({ summary: summarize(text, sentences) }),
+    ),
   );
   return server;
+}
+
+function resultOf(output: Record<string, unknown>) {
+  const content = [{ type: 'text' as const, text: JSON.stringify(output) }];
+  return { content, structuredContent: output };
 }
 
 const handleMcp = toNodeHandler(createMcpHandler(toolServer));

@@ -1,5 +1,5 @@
 /** The work of the paid tools: counts words and picks the most informative sentences. Pure functions. */
-export interface WordCount extends Record<string, unknown> {
+export interface WordCount {
   readonly words: number;
   readonly sentences: number;
   readonly characters: number;

@@ -1,4 +1,4 @@
--- Closes the holds that are due and releases the money they reserve, in bulk. Any number of calls may run at once:
+-- Closes the holds that are due and releases the money they reserve, to balances and budgets, in bulk. Any number of calls may run at once:
 -- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
 -- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
@@ -16,7 +16,8 @@ set enable_mergejoin = off
 as $$
 declare
   v_developer int[]; v_id uuid[];
-  e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[];
+  e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[]; e_key int[];
+  e_placed timestamptz[];
 begin
   closed := 0;
   with due as (
@@ -45,8 +46,8 @@ begin
     order by h.ledger + 0, h.id for update of h;
   -- A new statement, so it sees what committed while the previous one waited for locks.
   select array_agg(h.ledger), array_agg(h.consumer_id), array_agg(a.developer), array_agg(a.id),
-    array_agg(h.held_micros)
-  into e_ledger, e_consumer, e_developer, e_id, e_micros
+    array_agg(h.held_micros), array_agg(h.spend_key), array_agg(h.placed_at)
+  into e_ledger, e_consumer, e_developer, e_id, e_micros, e_key, e_placed
   from unnest(v_developer, v_id) as a(developer, id)
   cross join lateral (
     select * from farebox.holds where developer = a.developer and id = a.id limit 1
@@ -71,4 +72,8 @@ begin
     returning c.ledger, c.id
   )
   select cardinality(e_id), array_agg(l.ledger), array_agg(l.id) into closed, ledgers, consumers from lowered l;
+  if 0 < any (e_key) then
+    perform farebox.give_back_to_budgets(e_ledger, e_consumer, e_key, e_micros, e_placed,
+      array_fill(null::bigint, array[cardinality(e_id)]));
+  end if;
 end $$;

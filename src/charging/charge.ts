@@ -10,6 +10,7 @@ import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import type { ChargeBatcher, Requester } from './batcher.ts';
+import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
@@ -20,6 +21,7 @@ export interface ChargingDeps extends KeyDeps {
   readonly batcher: ChargeBatcher;
   readonly lastUsed: LastUsedRecorder;
   readonly tools: ToolPrices;
+  readonly budgets: BudgetRulesCache;
   readonly earlier: EarlierCharges;
 }
 
@@ -32,7 +34,8 @@ export interface ChargeRequest {
 /** Why a charge never reached the ledger. */
 export type ChargeRefusal =
   | { readonly kind: 'invalid_amount'; readonly sent: number | string }
-  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' };
+  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' }
+  | BudgetRefusal;
 
 /** Decided by the ledger: now, or earlier under the same idempotency key. */
 export interface DecidedCharge {
@@ -90,7 +93,7 @@ export function prepareCharge(
 ): MaybePromise<PreparedCharge> {
   const { apiKey } = request.body;
   if (typeof apiKey !== 'string') return { kind: 'invalid_api_key' };
-  return whenKnown(findKeyOwner(deps, apiKey, 'consumer'), (consumer) =>
+  return whenKnown(findKeyOwner(deps, apiKey, 'payer'), (consumer) =>
     consumer ? prepareFor(deps, request, consumer) : refuseKey(deps, request, apiKey),
   );
 }
@@ -110,7 +113,7 @@ function prepareFor(
   const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
   // Memory never causes a refusal: another process may have just set the tool's price.
   return known && amountMicros !== undefined
-    ? draftCharge(request, consumer, amountMicros)
+    ? draftAllowed(deps, request, consumer, amountMicros)
     : prepareFromDatabase(deps, request, consumer, named);
 }
 
@@ -127,13 +130,30 @@ async function prepareFromDatabase(
   if (named !== undefined) {
     const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
     return isKnown
-      ? draftCharge(request, consumer, named)
+      ? draftAllowed(deps, request, consumer, named)
       : refuse(deps, request, consumer, { kind: 'unknown_tool' });
   }
   if (!tool) return refuse(deps, request, consumer, { kind: 'unknown_tool' });
   if (tool.isArchived) return refuse(deps, request, consumer, { kind: 'tool_archived' });
   if (tool.price === undefined) return refuse(deps, request, consumer, { kind: 'amount_required' });
-  return draftCharge(request, consumer, tool.price);
+  return draftAllowed(deps, request, consumer, tool.price);
+}
+
+/** A spend key pays for what its budget allows. */
+function draftAllowed(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  amountMicros: Micros,
+): MaybePromise<PreparedCharge> {
+  if (consumer.spend === null) return draftCharge(request, consumer, amountMicros);
+  const { developerId } = request.developer;
+  const call = { developerId, tool: request.body.tool, amountMicros };
+  return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) =>
+    refusal
+      ? refuse(deps, request, consumer, refusal)
+      : draftCharge(request, consumer, amountMicros),
+  );
 }
 
 /** A retry of a successful charge gets that charge's outcome, even if the same charge would be refused today. */
@@ -172,7 +192,7 @@ async function refuseKey(
 
 function draftCharge(
   request: ChargeRequest,
-  { ledger, consumerId }: KeyOwner,
+  { ledger, consumerId, spend }: KeyOwner,
   amountMicros: Micros,
 ): PreparedCharge {
   const { developer, body } = request;
@@ -190,6 +210,7 @@ function draftCharge(
       idempotencyHash: identity?.idempotencyHash ?? null,
       fingerprint: identity?.fingerprint ?? null,
       metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+      spend,
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   type ChargeDraft,
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
+import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import { ChargeBatcher, type Flush } from './batcher.ts';
@@ -39,8 +40,8 @@ export function createBatcher(
         return statement(connection, drafts, receiptKey, window);
       });
   return new ChargeBatcher({
-    execute: send(postFittingCharges),
-    decide: send(postCharges),
+    execute: send(unlessSpends(postFittingCharges, postFittingSpends)),
+    decide: send(unlessSpends(postCharges, postSpends)),
     findLocked: (drafts) => findLockedConsumers(chargePool, drafts),
     onFailure,
     onFlush,
@@ -50,4 +51,15 @@ export function createBatcher(
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,
   });
+}
+
+/** A batch of nothing but plain charges pays nothing for budgets: it goes through the statement of its own. */
+function unlessSpends<Outcome>(
+  plain: ChargeStatement<Outcome>,
+  spends: ChargeStatement<Outcome>,
+): ChargeStatement<Outcome> {
+  return (connection, drafts, ...others) =>
+    drafts.some(({ spend }) => spend !== null)
+      ? spends(connection, drafts, ...others)
+      : plain(connection, drafts, ...others);
 }

@@ -8,6 +8,7 @@ import { findFormerKeyOwner } from '../store/accounts/api-keys.ts';
 import { findChargeByKey, type ChargeOutcome } from '../store/charges/post-charges.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
+import { canPay } from './find-key-owner.ts';
 import { replayWindow } from './replay-window.ts';
 
 export interface ChargeIdentity {
@@ -33,6 +34,6 @@ export class EarlierCharges {
   /** The owner of a consumer key that has since been revoked, rolled or expired. */
   async findFormerOwner(key: string): Promise<KeyOwner | undefined> {
     const owner = await findFormerKeyOwner(this.#database, hash('sha256', key));
-    return owner?.kind === 'consumer' ? owner : undefined;
+    return owner && canPay(owner) ? owner : undefined;
   }
 }

@@ -1,6 +1,6 @@
 /** Finds a key's owner by the key's hash, in memory first. */
 import { hash } from 'node:crypto';
-import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
+import { KEY_LENGTH_MAX, kindOfKey, type KeyKind } from '../domain/api-keys.ts';
 import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
@@ -27,21 +27,32 @@ export function createKeyCache(
   });
 }
 
-/** Undefined unless the key has this kind and is active. A malformed key never reaches the database. */
+/** `payer`: a key that can be charged, which is a consumer key of the account or a spend key. */
+export type KeyUse = KeyKind | 'payer';
+
+/**
+ * Undefined unless the key is active and has this use. A malformed key never reaches the database. A spend key can
+ * only pay: it is refused wherever a consumer key is required.
+ */
 export function findKeyOwner(
   deps: KeyDeps,
   key: string,
-  kind: KeyOwner['kind'],
+  use: KeyUse,
 ): MaybePromise<KeyOwner | undefined> {
   if (key.length > KEY_LENGTH_MAX) return undefined;
   const hashed = hash('sha256', key);
   const known = deps.keys.peek(hashed);
-  if (known) return ifActive(known, kind);
-  if (kindOfKey(deps.keyPrefix, key) !== kind) return undefined;
-  return deps.keys.load(hashed).then((owner) => owner && ifActive(owner, kind));
+  if (known) return ifActive(known, use);
+  if (kindOfKey(deps.keyPrefix, key) !== (use === 'payer' ? 'consumer' : use)) return undefined;
+  return deps.keys.load(hashed).then((owner) => owner && ifActive(owner, use));
 }
 
-function ifActive(owner: KeyOwner, kind: KeyOwner['kind']): KeyOwner | undefined {
+function ifActive(owner: KeyOwner, use: KeyUse): KeyOwner | undefined {
   const isExpired = owner.expiresAt !== null && Date.parse(owner.expiresAt) <= Date.now();
-  return owner.kind === kind && !isExpired ? owner : undefined;
+  const isFor = use === 'payer' ? canPay(owner) : owner.kind === use;
+  return isFor && !isExpired ? owner : undefined;
+}
+
+export function canPay({ kind }: Pick<KeyOwner, 'kind'>): boolean {
+  return kind === 'consumer' || kind === 'spend';
 }

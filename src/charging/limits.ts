@@ -51,5 +51,8 @@ export const CLOCK_AHEAD_MS_MAX = DAY_MS;
 /** Keys whose owners are kept in memory. */
 export const KEYS_CACHED_MAX = 25_000;
 
+/** Nodes of budgets whose rules are kept in memory: a few for each key. */
+export const BUDGETS_CACHED_MAX = 25_000;
+
 /** Tools whose prices are kept in memory. */
 export const TOOLS_CACHED_MAX = 10_000;

@@ -9,6 +9,7 @@ const PREFIXES = {
   charge: 'chg',
   chargeRefund: 'rf',
   hold: 'hld',
+  budget: 'bdg',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

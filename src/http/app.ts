@@ -8,7 +8,8 @@ import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
 import { consolePages } from './handlers/console-pages.ts';
 import { getDevMail } from './handlers/dev-mail.ts';
-import { errorsPage, pagesStyle } from './handlers/html-pages.ts';
+import { errorPage, errorsPage } from './handlers/error-pages.ts';
+import { pagesStyle } from './handlers/html-pages.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -30,6 +31,7 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
+    { method: 'get', path: '/docs/errors/:code', middleware: errorPage(ENDPOINTS) },
     { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
     { method: 'get', path: '/top-up', middleware: topUpPage(api) },

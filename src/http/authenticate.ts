@@ -20,8 +20,11 @@ export interface AuthenticationDeps extends KeyDeps {
   readonly console: Pick<Console, 'hasSession' | 'isFromOwnPage' | 'findCaller'>;
 }
 
-/** `session`: only the owner, signed in, because no key may create or revoke keys. */
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'session';
+/**
+ * `session`: only the owner, signed in, because no key may create or revoke keys of the account. `payer`: a consumer
+ * key of the account or a spend key. No other role accepts a spend key.
+ */
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | 'session';
 type KeyRole = Exclude<Role, 'session'>;
 
 /**
@@ -67,6 +70,7 @@ const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.
 const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
+  payer: ['invalid_api_key', 'Send a consumer key or a spend key: Authorization: Bearer <key>.'],
   developer: [
     'invalid_secret_key',
     'Send a developer secret key: Authorization: Bearer <secret key>.',
@@ -105,6 +109,11 @@ async function sessionOwner(
 /** `?as=developer`: a session has both roles, and some reads serve either. */
 function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
   return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
+}
+
+/** By session, and not by key. */
+export function isSignedIn({ keyId }: KeyOwner): boolean {
+  return keyId === '';
 }
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {

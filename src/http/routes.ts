@@ -5,6 +5,9 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
+import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
+import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
+import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
@@ -39,6 +42,14 @@ import {
   postInvocation,
 } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
+import {
+  getBudget,
+  getBudgets,
+  patchBudget,
+  postBudget,
+  postBudgetClosing,
+} from './handlers/budgets/budgets.ts';
+import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
@@ -58,6 +69,7 @@ import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
+const budgetParams = { id: Id('budget', 'The id of the budget.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
@@ -79,6 +91,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -141,6 +156,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'unknown_tool',
       'tool_archived',
       'insufficient_balance',
+      'spend_limit_reached',
+      'tool_not_allowed',
+      'developer_not_allowed',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -170,6 +188,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'invalid_amount',
       'exceeds_hold',
       'insufficient_balance',
+      'spend_limit_reached',
       'hold_not_found',
       'hold_closed',
     ],
@@ -292,6 +311,66 @@ export const ENDPOINTS: readonly Endpoint[] = [
     isIdempotent: true,
     handle: postCheckout,
   }),
+  // Budgets and their spend keys
+  post('/v1/budgets', {
+    operation: 'createBudget',
+    role: 'payer',
+    body: BudgetBody,
+    replies: { 201: BudgetReply },
+    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: postBudget,
+  }),
+  get('/v1/budgets', {
+    operation: 'listBudgets',
+    role: 'payer',
+    query: BudgetsQuery,
+    replies: { 200: BudgetsReply },
+    errors: ['not_found'],
+    handle: getBudgets,
+  }),
+  get('/v1/budgets/:id', {
+    operation: 'getBudget',
+    role: 'payer',
+    params: budgetParams,
+    replies: { 200: BudgetReply },
+    errors: ['not_found'],
+    handle: getBudget,
+  }),
+  patch('/v1/budgets/:id', {
+    operation: 'updateBudget',
+    role: 'payer',
+    params: budgetParams,
+    body: BudgetChanges,
+    replies: { 200: BudgetReply },
+    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: patchBudget,
+  }),
+  act('/v1/budgets/:id/close', {
+    operation: 'closeBudget',
+    role: 'payer',
+    params: budgetParams,
+    replies: { 200: BudgetReply },
+    errors: ['not_found', 'delegation_not_allowed'],
+    handle: postBudgetClosing,
+  }),
+  post('/v1/budgets/:id/keys', {
+    operation: 'createSpendKey',
+    role: 'payer',
+    params: budgetParams,
+    body: SpendKeyBody,
+    replies: { 201: NewKeyReply },
+    errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
+    handle: postSpendKey,
+  }),
+  get('/v1/budgets/:id/keys', {
+    operation: 'listSpendKeys',
+    role: 'payer',
+    params: budgetParams,
+    query: PageQuery,
+    replies: { 200: SpendKeysReply },
+    errors: ['not_found', 'delegation_not_allowed'],
+    handle: getSpendKeys,
+  }),
   // Developers (section 4.2)
   get('/v1/earnings', {
     operation: 'getEarnings',
@@ -398,16 +477,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/keys/:id/roll', {
     operation: 'rollKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     body: RollBody,
     replies: { 201: NewKeyReply },
-    errors: ['not_found'],
+    errors: ['not_found', 'budget_closed'],
     handle: postKeyRoll,
   }),
   act('/v1/keys/:id/revoke', {
     operation: 'revokeKey',
-    role: 'session',
+    role: 'payer',
     params: keyParams,
     replies: { 200: KeyReply },
     errors: ['not_found'],

@@ -7,7 +7,7 @@ import { invalidAmount } from './amounts.ts';
 const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time': true } });
 
 /** Members for which every error is reported as an invalid amount. */
-const MONEY = new Set(['/amount', '/price']);
+const MONEY = new Set(['/amount', '/price', '/limit', '/maxPerCall', '/window/limit']);
 
 /** Compiles a schema to a function that gives a body its type, or throws a 400 that says what is wrong. */
 export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
@@ -23,7 +23,7 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
   const path = error?.instancePath ?? '';
   if (MONEY.has(path)) {
     const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
-    return invalidAmount(path.slice(1), error?.data, mustBe);
+    return invalidAmount(path.slice(1).replaceAll('/', '.'), error?.data, mustBe);
   }
   if (path === '/apiKey') {
     return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
@@ -34,13 +34,23 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     return new ApiError('invalid_request', 'The body must be a JSON object.');
   }
   const missing: unknown = error?.params['missingProperty'];
-  const param =
-    typeof missing === 'string' ? missing : path.slice(1).replaceAll('/', '.') || undefined;
+  const member = missing ?? unknownMember(error);
+  const members = [...path.slice(1).split('/'), ...(typeof member === 'string' ? [member] : [])];
+  const param = members.filter((name) => name !== '').join('.') || undefined;
   return new ApiError(
     missing === 'amount' ? 'invalid_amount' : 'invalid_request',
     `${param ?? 'The body'} ${error ? problemOf(error) : 'is not valid'}.`,
     param === undefined ? {} : { param },
   );
+}
+
+const MEMBER_SHOWN_MAX = 40;
+
+/** Of a body that takes no members but its own; what is inside metadata has names of its owner's. */
+function unknownMember(error: ErrorObject | undefined): string | undefined {
+  const name: unknown = error?.params['additionalProperty'];
+  const isShown = error?.instancePath === '' && typeof name === 'string';
+  return isShown && name.length <= MEMBER_SHOWN_MAX ? name : undefined;
 }
 
 /**
@@ -57,6 +67,8 @@ function problemOf(error: ErrorObject): string {
   switch (error.keyword) {
     case 'required':
       return 'is missing';
+    case 'additionalProperties':
+      return error.instancePath === '' ? 'is not a member of this body' : (error.message ?? '');
     case 'pattern':
       return 'has the wrong form';
     case 'anyOf': {

@@ -4,6 +4,7 @@
  */
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
@@ -105,9 +106,10 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
+  const budgets = new BudgetRulesCache(lookUps, warn('could not read changed budgets'));
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
-  await Promise.all([keys.start(), tools.start()]);
+  await Promise.all([keys.start(), tools.start(), budgets.start()]);
   const traffic = new Traffic(log, keys);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
@@ -123,6 +125,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keys,
     lastUsed,
     tools,
+    budgets,
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
@@ -146,6 +149,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     clock.stop();
     keys.stop();
     tools.stop();
+    budgets.stop();
     await rollupFallback.stop();
     await lastUsed.stop();
     await temporal.close();

@@ -1,9 +1,10 @@
 /** The one schema of every error (specification section 7). */
 import { Type, type Static } from 'typebox';
 import { ERROR_TYPES, ERRORS, type ErrorCode } from '../domain/errors.ts';
+import { LIMIT_SCOPES } from '../domain/budget.ts';
 import { GRANT_STATUSES } from '../domain/grant.ts';
 import { HOLD_STATUSES } from '../domain/hold.ts';
-import { Closed, Dollars, Id, Text, Word } from './shapes.ts';
+import { Closed, Dollars, Id, Text, TimeOf, Word } from './shapes.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
@@ -22,7 +23,28 @@ const facts = {
   refundable: Type.Optional(
     Dollars('With `refund_exceeds_charge`: the dollars of the charge that can still be refunded.'),
   ),
-  remaining: Type.Optional(Dollars('With `exceeds_hold`: the dollars left in the hold.')),
+  remaining: Type.Optional(
+    Dollars(
+      'With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.',
+    ),
+  ),
+  budgetId: Type.Optional(
+    Id('budget', 'With `spend_limit_reached` and `..._not_allowed`: the budget that refused.'),
+  ),
+  limit: Type.Optional(Dollars('With `spend_limit_reached`: the limit.', 5)),
+  scope: Type.Optional(
+    Word(
+      LIMIT_SCOPES,
+      'With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.',
+    ),
+  ),
+  resetsAt: Type.Optional(
+    Type.Union([TimeOf('When the window ends.'), Type.Null()], {
+      description:
+        'With `spend_limit_reached`: when the window ends; null when the limit is not of a window.',
+      examples: ['2026-11-22T00:00:00.000Z'],
+    }),
+  ),
   status: Type.Optional(
     Word(
       [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES])],

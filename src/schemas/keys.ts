@@ -5,6 +5,9 @@ import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shap
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
 const KeyId = Id('key', 'The id of the key.');
+const BudgetId = Type.Optional(
+  Id('budget', 'The budget that the key spends from. Absent: a key of the account.'),
+);
 const orNull = <T extends TSchema>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description, examples: [null] });
 const Name = orNull(Type.String(), 'The name that its owner gave it, or null.');
@@ -31,6 +34,7 @@ export type RollBody = Static<typeof RollBody>;
 export const KeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  budgetId: BudgetId,
   name: Name,
   lastFour: Text('The last four characters of the key.', 'x9Qz'),
   createdAt: Timestamp,
@@ -46,6 +50,7 @@ export type KeysReply = Static<typeof KeysReply>;
 export const NewKeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  budgetId: BudgetId,
   name: Name,
   key: Text('The key. It is shown only this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
 });

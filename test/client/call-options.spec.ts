@@ -80,7 +80,8 @@ describe('client: a call with a signal', () => {
       const caller = new AbortController();
       const farebox = api.farebox({ coalesce });
       const charging = raised(farebox.charge(search, { signal: caller.signal }));
-      await until(() => api.seen.length === 1);
+      // The answer has come: the client waits to send the charge again.
+      await until(() => farebox.lastRequestId === 'req_1');
       caller.abort();
       const error = await charging;
       assert.deepEqual([error.code, error.outcome], ['aborted', 'not_charged']);

@@ -12,7 +12,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 const ROOT = join(import.meta.dirname, '../..');
-const ENTRIES = ['', '/mcp', '/express', '/fastify', '/fetch', '/hono', '/koa'];
+const ENTRIES = ['', '/mcp', '/express', '/fastify', '/fetch', '/hono', '/koa', '/testing'];
 const BYTES_MAX = 20_000;
 
 const run = promisify(execFile);

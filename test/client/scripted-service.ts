@@ -130,7 +130,7 @@ export function answer(status: number, body: unknown, headers: Record<string, st
 
 export function refusal(status: number, code: string, facts: object = {}, retryAfter = '0'): Step {
   const error = { type: 'a_type', code, message: `It is ${code}.`, requestId: 'req_1', ...facts };
-  return answer(status, { error }, { 'retry-after': retryAfter });
+  return answer(status, { error }, { 'retry-after': retryAfter, 'x-request-id': 'req_1' });
 }
 
 export const silence: Step = () => {};

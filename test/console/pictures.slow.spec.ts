@@ -92,6 +92,7 @@ describe('the pages of the console', function () {
           idempotencyHash: null,
           fingerprint: null,
           metadata: null,
+          spend: null,
         };
       });
       await postCharges(database, drafts, 1, { fromId: uuidFloor(0), toId: uuidFloor(now) });

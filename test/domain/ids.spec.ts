@@ -8,6 +8,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   consumer: 'cns',
   developer: 'dev',
   charge: 'chg',
+  budget: 'bdg',
   hold: 'hld',
   chargeRefund: 'rf',
   tool: 'tool',

@@ -1,15 +1,14 @@
 /** The example as in its README: tool server and consumer as processes, against a real stack. */
 import assert from 'node:assert/strict';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { read } from '../support/http.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { startExample } from './start-example.ts';
 
 const FOLDER = join(import.meta.dirname, '../../examples/mcp-tool-server');
 const text = 'Otters swim. Otters eat fish.';
@@ -21,18 +20,11 @@ interface ChargeMeta {
   readonly receipt: string;
 }
 
-/** Resolves with the URL that the server prints when it is ready. */
-async function startToolServer(fareboxUrl: string, secretKey: string) {
-  const child = spawn(process.execPath, [join(FOLDER, 'server.ts')], {
-    env: { FAREBOX_URL: fareboxUrl, FAREBOX_SECRET_KEY: secretKey, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+function startToolServer(fareboxUrl: string, secretKey: string) {
+  return startExample('mcp-tool-server/server.ts', {
+    FAREBOX_URL: fareboxUrl,
+    FAREBOX_SECRET_KEY: secretKey,
   });
-  const [line] = (await Promise.race([
-    once(createInterface(child.stdout), 'line'),
-    once(child, 'exit').then(([code]) => assert.fail(`the tool server ended with ${code}`)),
-  ])) as [string];
-  const [url] = /http:\S+/.exec(line) ?? assert.fail(`no URL in "${line}"`);
-  return { child, url: new URL(url) };
 }
 
 async function call(client: Client, name: string, args: Record<string, unknown> = { text }) {
@@ -157,7 +149,7 @@ describe('example: a paid MCP tool server', () => {
       await client.close();
       assert.equal(result.isError, true);
       assert.partialDeepStrictEqual(result.structured, {
-        error: { code: 'service_unavailable', outcome: 'not_charged' },
+        error: { code: 'service_unavailable', outcome: 'not_held' },
       });
     } finally {
       away.child.kill();
@@ -189,5 +181,23 @@ describe('example: a paid MCP tool server', () => {
     assert.match(stdout, /credited: the balance is 6 USD/);
     assert.match(stdout, /the same receipt:\nhmac_sha256\./);
     assert.equal(await balanceOf(consumer), 4);
+  });
+
+  it('serves an agent that understands a refusal and tops itself up, within its budget', async () => {
+    assert(server);
+    const consumer = await newConsumer(2);
+    const script = join(FOLDER, '../agent.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [script], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
+        MCP_URL: server.url.href,
+        BUDGET: '8',
+      },
+    });
+    assert.equal(stdout.match(/^call \d+: .*Otters/gm)?.length, 3);
+    assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget are left/);
+    assert.match(stdout, /\$3 of the budget are left, and \$5 are needed. Pay at http/);
+    assert.equal(await balanceOf(consumer), 1);
   });
 });

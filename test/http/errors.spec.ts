@@ -159,4 +159,17 @@ describe('errors', () => {
       assert.ok(String(answer.body).includes(`id="${code}"`), code);
     }
   });
+
+  it('has a page for each code, with its effect and the endpoints that return it', async () => {
+    for (const [code, [status]] of Object.entries(ERRORS)) {
+      const { status: answered, body } = await call(api, 'GET', `/docs/errors/${code}`);
+      assert.equal(answered, 200, code);
+      assert.match(String(body), new RegExp(`<h1><code>${code}</code></h1>.*<dd>${status}</dd>`));
+    }
+    const page = await call(api, 'GET', '/docs/errors/exceeds_hold');
+    assert.match(String(page.body), /Nothing happened.*POST \/v1\/holds\/:id\/capture/);
+    const unknown = await call(api, 'GET', '/docs/errors/outcome_unknown');
+    assert.match(String(unknown.body), /Unknown\. Repeat the request with the same/);
+    assertError(await call(api, 'GET', '/docs/errors/toString'), 404, 'not_found');
+  });
 });

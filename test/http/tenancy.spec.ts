@@ -9,7 +9,9 @@ import type { Role } from '../../src/http/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
+import { BudgetReply } from '../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
+import { NewKeyReply } from '../../src/schemas/keys.ts';
 import { ToolsReply } from '../../src/schemas/tools.ts';
 import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
@@ -39,6 +41,8 @@ interface Owned {
   readonly invocation: string;
   readonly tool: string;
   readonly key: string;
+  readonly budget: string;
+  readonly spendKey: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -109,8 +113,15 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/session': { role: 'session' },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
-  'POST /v1/keys/:id/roll': { role: 'session', body: () => ({}), names: 'key' },
-  'POST /v1/keys/:id/revoke': { role: 'session', names: 'key' },
+  'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },
+  'POST /v1/keys/:id/revoke': { role: 'payer', names: 'spendKey' },
+  'POST /v1/budgets': { role: 'payer', body: () => ({ name: 'new' }) },
+  'GET /v1/budgets': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
+  'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
+  'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
+  'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
+  'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
   'POST /register': {
     role: 'legacy',
     body: () => ({ id: 'agent', name: 'Agent', protocol: 'http', endpoint: 'https://example.com' }),
@@ -129,6 +140,7 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   consumer: ({ consumerKey }) => consumerKey,
   developer: ({ developerKey }) => developerKey,
   either: ({ consumerKey }) => consumerKey,
+  payer: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
   session: ({ email }) => cookies.get(email) ?? '',
 };
@@ -140,6 +152,7 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
   consumer: 'invalid_api_key',
   developer: 'invalid_secret_key',
   either: 'invalid_api_key',
+  payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
 };
@@ -175,7 +188,7 @@ const REFUSED: Readonly<
     const { consumerKey, developerKey, legacyKey } = owner;
     if (role === 'either') return bearer(legacyKey);
     if (role === 'session') return bearer(developerKey);
-    return sent(role, role === 'consumer' ? developerKey : consumerKey);
+    return sent(role, role === 'consumer' || role === 'payer' ? developerKey : consumerKey);
   },
   'a key of a third kind': (role, owner) =>
     role === 'session'
@@ -186,7 +199,11 @@ const REFUSED: Readonly<
       role,
       composeKey(
         'fare',
-        role === 'either' || role === 'session' ? 'developer' : role,
+        role === 'either' || role === 'session'
+          ? 'developer'
+          : role === 'payer'
+            ? 'consumer'
+            : role,
         new Uint8Array(32),
       ),
     ),
@@ -206,6 +223,7 @@ describe('tenancy', () => {
   let revoked: TestAccount;
   let stranger: TestAccount;
   let owned: Owned;
+  let spendKey: string;
 
   before(async () => {
     api = await startTestApi();
@@ -230,6 +248,7 @@ describe('tenancy', () => {
       hold: bodyOf(held, 201, PlacedHoldReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       key: `key_${keys.rows[0]?.id}`,
+      ...(await makeBudget()),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -271,6 +290,18 @@ describe('tenancy', () => {
       return call(api, method, path.replace(':id', id) + query, { headers });
     };
 
+    if (role !== 'payer') {
+      it(`${route} refuses a spend key, and does nothing`, async () => {
+        const answer = await api.changingNothing(() =>
+          call(api, method, path.replace(':id', owned[names ?? 'charge']), {
+            headers: sent(role, spendKey),
+            ...(body ? { body: body(owner) } : {}),
+          }),
+        );
+        assertError(answer, 401, CODE_OF[role]);
+      });
+    }
+
     for (const [what, headersOf] of Object.entries(REFUSED)) {
       it(`${route} refuses ${what}, and does nothing`, async () => {
         const answer = await api.changingNothing(() =>
@@ -287,7 +318,7 @@ describe('tenancy', () => {
       it(`${route} shows owners their own data, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
-        if (path.endsWith('/:id')) {
+        if (path.includes('/:id')) {
           assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
@@ -330,6 +361,22 @@ describe('tenancy', () => {
     }
   }
 
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+    const key = owner.consumerKey;
+    const budget = bodyOf(
+      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      201,
+      BudgetReply,
+    ).id;
+    const made = bodyOf(
+      await call(api, 'POST', `/v1/budgets/${budget}/keys`, { key, body: {} }),
+      201,
+      NewKeyReply,
+    );
+    spendKey = made.key;
+    return { budget, spendKey: made.id };
+  }
+
   /** No workflow calls the agent, so its answer is written by hand. */
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
@@ -348,7 +395,7 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned caller', 'owned capability'];
+    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

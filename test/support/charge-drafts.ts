@@ -49,6 +49,7 @@ export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number)
     idempotencyHash: null,
     fingerprint: null,
     metadata: null,
+    spend: null,
   };
 }
 

@@ -176,6 +176,7 @@ function draftOf(charged: Charged): ChargeDraft {
     idempotencyHash: null,
     fingerprint: null,
     metadata: null,
+    spend: null,
   };
 }
 

@@ -76,6 +76,7 @@ export function newDraft(
     idempotencyHash: key ?? null,
     fingerprint: key === undefined ? null : '0000000001',
     metadata: null,
+    spend: null,
   };
 }
 

@@ -1,6 +1,5 @@
-/** The frame of the few pages outside the console, and the page that explains the error codes. */
+/** The frame of the few pages outside the console. */
 import type { Middleware } from 'koa';
-import { ERRORS } from '../../domain/errors.ts';
 import { respond } from '../respond.ts';
 
 const STYLE = `:root {
@@ -86,22 +85,6 @@ export function respondPage(
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
-
-const CODES: HtmlPage = {
-  title: 'Error codes',
-  body:
-    '<h1>Error codes</h1><p>2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped ' +
-    'connection: unknown; repeat the request with the same <code>Idempotency-Key</code> to find out.</p><dl>' +
-    Object.entries(ERRORS)
-      .map(([code, [status, meaning]]) => {
-        const text = meaning.replace(/`([^`]+)`/g, '<code>$1</code>');
-        return `<dt id="${code}"><code>${code}</code> ${status}</dt><dd>${text}</dd>`;
-      })
-      .join('') +
-    '</dl>',
-};
-
-export const errorsPage: Middleware = async (ctx) => respondPage(ctx, 200, CODES);
 
 export const pagesStyle: Middleware = async (ctx) => {
   respond(ctx, 200, 'text/css; charset=utf-8', STYLE, {

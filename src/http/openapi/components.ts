@@ -2,12 +2,14 @@
 import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
 import * as balance from '../../schemas/balance.ts';
+import * as budgets from '../../schemas/budgets.ts';
 import * as charges from '../../schemas/charges.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
 import * as grants from '../../schemas/grants.ts';
 import * as holds from '../../schemas/holds.ts';
 import * as invocations from '../../schemas/invocations.ts';
+import * as keys from '../../schemas/keys.ts';
 import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
@@ -16,12 +18,14 @@ import * as topUps from '../../schemas/top-ups.ts';
 const ROOMS = [
   agents,
   balance,
+  budgets,
   charges,
   earnings,
   errors,
   grants,
   holds,
   invocations,
+  keys,
   receipts,
   statements,
   tools,

@@ -8,6 +8,7 @@ const OF_ROLE: Readonly<Record<Role, ErrorCode>> = {
   consumer: 'invalid_api_key',
   either: 'invalid_api_key',
   developer: 'invalid_secret_key',
+  payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
 };

@@ -7,6 +7,7 @@ const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
+  payer: 'consumer key or spend key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
   public: 'no key',

@@ -6,6 +6,8 @@ export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
   Balance: 'Read the balance and what was spent.',
+  Budgets:
+    'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
@@ -22,6 +24,52 @@ interface Operation {
 }
 
 export const OPERATIONS = {
+  createBudget: {
+    tag: 'Budgets',
+    summary: 'Create a budget',
+    description:
+      'Limits what the spend keys of the budget, and of all budgets below it, can spend. Every limit on the way up to ' +
+      'the account has to have room for a charge, in the commit that moves the money, so no budget is ever overspent. ' +
+      'A child may have a larger limit than its parent: the parent still refuses. A budget never moves.',
+  },
+  listBudgets: {
+    tag: 'Budgets',
+    summary: 'List budgets',
+    description:
+      'Returns budgets with what they have used and what is left, newest first. A consumer key sees all of the ' +
+      "account's. A spend key sees its own, and with `mayDelegate` those below it.",
+  },
+  getBudget: {
+    tag: 'Budgets',
+    summary: 'Get a budget',
+    description: 'Returns a budget with what it has used and what is left, exact at this moment.',
+  },
+  updateBudget: {
+    tag: 'Budgets',
+    summary: 'Change a budget',
+    description:
+      'Changes the members that are sent. A limit below what is used refuses from then on and changes nothing that was ' +
+      'charged. A `window` of another unit counts from the change on. Everybody sees a change within a second.',
+  },
+  closeBudget: {
+    tag: 'Budgets',
+    summary: 'Close a budget',
+    description:
+      'Ends the budget, all budgets below it and all their keys, for good. What open holds reserve can still be ' +
+      'captured. Closing it again changes nothing.',
+  },
+  createSpendKey: {
+    tag: 'Budgets',
+    summary: 'Create a spend key',
+    description:
+      'Returns a key to hand out, which is shown this once. Tools charge it as they charge a consumer key. It can ' +
+      'spend what its budget allows and read that budget; it cannot read the balance or the usage, or top up.',
+  },
+  listSpendKeys: {
+    tag: 'Budgets',
+    summary: 'List the spend keys of a budget',
+    description: 'Returns the keys of this budget, newest first, those that have ended too.',
+  },
   createCharge: {
     tag: 'Charges',
     summary: 'Charge a consumer',

@@ -28,6 +28,7 @@ export const SECURITY: Readonly<
 > = {
   consumer: [{ consumerKey: [] }],
   developer: [{ developerKey: [] }],
+  payer: [{ consumerKey: [] }],
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
   session: [{ session: [] }],

@@ -4,16 +4,24 @@ import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
+const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
+
 const KeyOwner = Type.Object({
   keyId: Type.String(),
   hash: Type.String(),
-  kind: Type.Union([Type.Literal('consumer'), Type.Literal('developer'), Type.Literal('legacy')]),
+  /** `spend`: looks like a consumer key, and may do what its budget allows and nothing else. */
+  kind: Type.Enum([...KEY_KINDS, 'spend']),
   accountId: Type.String(),
   ledger: Type.Integer(),
   consumerId: Type.String(),
   developerId: Type.String(),
   developerNumber: Type.Integer(),
   expiresAt: nullable(Type.String()),
+  /** Of a spend key: its number, and the numbers of the nodes from the root of its budget's tree to its own. */
+  spend: Type.Union([
+    Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
+    Type.Null(),
+  ]),
 });
 
 /** An active key and its owner. */
@@ -22,10 +30,20 @@ export type KeyOwner = Static<typeof KeyOwner>;
 const ownerRow = row(KeyOwner);
 const hashRow = row(Type.Object({ hash: Type.String() }));
 
+/** Keys of accounts and spend keys, which have a table of their own. */
+const owned = sql.fragment`
+  (
+    select id, hash, kind, account_id, expires_at, revoked_at, null::json as spend from farebox.api_keys
+    union all
+    select id, hash, 'spend', account_id, expires_at, revoked_at,
+      json_build_object('number', number, 'path', path)
+    from farebox.spend_keys
+  ) k join farebox.accounts a on a.id = k.account_id
+`;
 const keyOwner = sql.fragment`
   k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
   a.consumer_id as "consumerId", a.developer_id as "developerId",
-  a.developer_number as "developerNumber", k.expires_at as "expiresAt"
+  a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend
 `;
 
 /** The owners of the active keys among these hashes. Other hashes have no row. */
@@ -35,7 +53,7 @@ export async function findKeyOwners(
 ): Promise<readonly KeyOwner[]> {
   return connection.any(sql.type(ownerRow)`
     select ${keyOwner}
-    from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
+    from ${owned}
     where k.hash = any (select decode(h, 'hex') from unnest(${sql.array(hashes, 'text')}) h)
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
   `);
@@ -45,7 +63,7 @@ export async function findKeyOwners(
 export function findFormerKeyOwner(connection: Connection, hash: string): Promise<KeyOwner | null> {
   return connection.maybeOne(sql.type(ownerRow)`
     select ${keyOwner}
-    from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
+    from ${owned}
     where k.hash = decode(${hash}, 'hex')
   `);
 }
@@ -54,6 +72,9 @@ export function findFormerKeyOwner(connection: Connection, hash: string): Promis
 export async function findChangedKeyHashes(connection: Connection): Promise<readonly string[]> {
   return connection.anyFirst(sql.type(hashRow)`
     select encode(hash, 'hex') as hash from farebox.api_keys
+    where changed_at > now() - interval '30 seconds'
+    union all
+    select encode(hash, 'hex') from farebox.spend_keys
     where changed_at > now() - interval '30 seconds'
   `);
 }
@@ -93,7 +114,7 @@ export async function insertKeys(
 
 const StoredKey = Type.Object({
   id: Type.String(),
-  kind: KeyOwner.properties.kind,
+  kind: Type.Enum(KEY_KINDS),
   accountId: Type.String(),
   name: nullable(Type.String()),
   lastFour: Type.String(),
@@ -162,9 +183,14 @@ export async function expireKey(
 
 /** Records that keys were used. Writes each key's time at most once a minute. */
 export async function touchKeys(connection: Connection, ids: readonly string[]): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.api_keys set last_used_at = now()
-    where id = any(${sql.array(ids, 'uuid')})
+  const isDue = sql.fragment`
+    id = any(${sql.array(ids, 'uuid')})
       and (last_used_at is null or last_used_at < now() - interval '1 minute')
+  `;
+  await connection.query(sql.typeAlias('nothing')`
+    with spend_keys as (
+      update farebox.spend_keys set last_used_at = now() where ${isDue}
+    )
+    update farebox.api_keys set last_used_at = now() where ${isDue}
   `);
 }

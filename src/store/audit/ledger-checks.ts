@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
+import { BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
@@ -13,13 +14,14 @@ import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
-/** From cheapest to most expensive: the last three read every charge. */
+/** From cheapest to most expensive: the last four read every charge. */
 export const LEDGER_PARTS = [
   'schema',
   'balances',
   'top-ups',
   'delivery',
   'holds',
+  'budgets',
   'charges',
   'earnings',
 ] as const;
@@ -51,6 +53,7 @@ const QUERIES = {
   'top-ups': TOP_UP_CHECKS,
   delivery: DELIVERY_CHECKS,
   holds: HOLD_CHECKS,
+  budgets: BUDGET_CHECKS,
   charges: CHARGE_CHECKS,
   earnings: EARNINGS_CHECKS,
 } as const;

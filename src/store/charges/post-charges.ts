@@ -12,6 +12,8 @@ import {
   uuidArray,
 } from './binary-arrays.ts';
 import { Type } from 'typebox';
+import type { KeyOwner } from '../accounts/api-keys.ts';
+import type { LimitReached } from '../budgets/budget.ts';
 import { micros, row, sql, type Connection, type RowParser } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
@@ -29,6 +31,8 @@ export interface ChargeDraft {
   readonly fingerprint: string | null;
   /** JSON text of a flat object, or null. */
   readonly metadata: string | null;
+  /** The key that pays when it is a spend key; null for a key of the account. */
+  readonly spend: KeyOwner['spend'];
 }
 
 export type ChargeOutcome =
@@ -41,7 +45,10 @@ export type ChargeOutcome =
       readonly receiptKey: number;
     }
   | { readonly kind: 'insufficient'; readonly balanceMicros: Micros }
-  | { readonly kind: 'key_reused' };
+  | { readonly kind: 'key_reused' }
+  | LimitReached
+  /** The budget of the spend key was closed meanwhile. */
+  | { readonly kind: 'key_closed' };
 
 interface OutcomeRow {
   readonly ord: number;
@@ -53,7 +60,7 @@ interface OutcomeRow {
 }
 
 /** These hot statements skip the check of result rows, which come from our own functions. */
-const unchecked = <T>(): RowParser<T> => ({
+export const unchecked = <T>(): RowParser<T> => ({
   '~standard': {
     version: 1,
     vendor: 'farebox',
@@ -92,6 +99,15 @@ export async function postFittingCharges(
       ${chargeColumns(drafts)},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
   `);
+  return posted(drafts, balances, receiptKey);
+}
+
+/** Of balances that a statement for fitting charges returned: undefined for what it left. */
+export function posted(
+  drafts: readonly ChargeDraft[],
+  balances: Fitting['balances'],
+  receiptKey: number,
+): (ChargeOutcome | undefined)[] {
   return drafts.map(({ id, amountMicros }, index) => {
     const balance = balances[index] ?? null;
     return balance === null
@@ -100,7 +116,7 @@ export async function postFittingCharges(
   });
 }
 
-interface Fitting {
+export interface Fitting {
   readonly balances: readonly (number | null)[];
 }
 
@@ -112,7 +128,7 @@ interface Group {
 }
 
 /** The charges by consumer, in the order in which every transaction locks consumers. Numbers begin at 1. */
-function grouped(drafts: readonly ChargeDraft[]) {
+export function grouped(drafts: readonly ChargeDraft[]) {
   const byConsumer = new Map<string, Group>();
   const through: number[] = [];
   for (const { ledger, consumerId, amountMicros } of drafts) {
@@ -201,8 +217,8 @@ export async function findChargeByKey(
   };
 }
 
-/** The arguments about the charges that both statements share. */
-function chargeColumns(drafts: readonly ChargeDraft[]) {
+/** The arguments about the charges that all statements share. */
+export function chargeColumns(drafts: readonly ChargeDraft[]) {
   const columns = [
     uuidArray(drafts.map((d) => d.id)),
     int4Array(drafts.map((d) => d.developerNumber)),

@@ -18,6 +18,7 @@ import {
 } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { addLot, hasRoomFor } from '../balance/lots.ts';
+import { giveBackToBudgets } from '../budgets/give-back.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
 
 export interface ChargeRefundRequest {
@@ -65,6 +66,8 @@ const Charge = Type.Object({
   tool: Type.String(),
   amountMicros: micros,
   spentMicros: micros,
+  spendKey: Type.Integer(),
+  holdId: Type.Union([Type.String(), Type.Null()]),
 });
 type Charge = Static<typeof Charge>;
 
@@ -113,6 +116,7 @@ export async function refundCharge(
     });
     const reason = wireId('charge', charge.id);
     await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });
+    await giveBackToBudgets(tx, { ...charge, fromMicros, toMicros });
     await repayDebts(tx, [charge]);
     await notePaidBack(tx, { ...charge, developerNumber: charge.developer, fromMicros, toMicros });
     return { kind: 'refunded', refund };
@@ -125,7 +129,9 @@ async function findCharge(
 ): Promise<Charge | null> {
   return connection.maybeOne(sql.type(chargeRow)`
     select id, ledger, consumer_id as "consumerId", developer, tool,
-      amount_micros as "amountMicros", spent_micros as "spentMicros"
+      amount_micros as "amountMicros", spent_micros as "spentMicros",
+      case when origin = '' then 0 else substr(origin, 1, 4)::int4 end as "spendKey",
+      case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId"
     from farebox.charges where developer = ${developerNumber} and id = ${chargeId}
   `);
 }

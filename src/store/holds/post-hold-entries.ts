@@ -1,21 +1,12 @@
-/**
- * Holds: the statement that places, captures, releases and extends them. Everything that decides about money is in
- * migrations/functions/post_hold_entries.sql; this file passes arrays. list-holds.ts reads holds.
- */
-import { OVER_MODES, type OverMode } from '../../domain/hold.ts';
+/** Holds: what may happen to them, and what becomes of it. decide-entries.ts has the statement, list-holds.ts reads holds. */
+import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
-import {
-  int2Array,
-  int4Array,
-  int8Array,
-  int8ArrayOfHex,
-  textArray,
-  uuidArray,
-} from '../charges/binary-arrays.ts';
+import { limitReached, type LimitReached } from '../budgets/budget.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
-import { sql, type Connection, type Database, type RowParser } from '../database.ts';
+import type { Database } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
+import { decideEntries, type EntryRow } from './decide-entries.ts';
 
 /** The hash of an idempotency key and the fingerprint of the request, as in `ChargeDraft`. */
 type Identity = Pick<ChargeDraft, 'idempotencyHash' | 'fingerprint'>;
@@ -60,38 +51,13 @@ export type HoldOutcome =
       readonly balanceMicros: Micros;
       readonly requiredMicros: Micros;
     }
+  | LimitReached
+  /** The budget of the spend key was closed. */
+  | { readonly kind: 'key_closed' }
   | { readonly kind: 'exceeds_hold'; readonly remainingMicros: Micros }
   | { readonly kind: 'hold_closed'; readonly hold: Hold }
   | { readonly kind: 'unknown_hold' }
   | { readonly kind: 'key_reused' };
-
-interface OutcomeRow {
-  readonly ord: number;
-  readonly outcome: HoldOutcome['kind'] | 'owing';
-  readonly charge_id: string;
-  readonly amount: number;
-  readonly balance: number;
-  readonly signed_by: number;
-  readonly hold_id: string | null;
-  readonly ledger: number;
-  readonly consumer: string;
-  readonly tool: string;
-  readonly hold_amount: number;
-  readonly captured: number;
-  readonly remaining: number;
-  readonly state: number;
-  readonly placed_at: string;
-  readonly expires_at: string;
-}
-
-/** This hot statement skips the check of result rows, which come from our own function. */
-const unchecked: RowParser<OutcomeRow> = {
-  '~standard': {
-    version: 1,
-    vendor: 'farebox',
-    validate: (value) => ({ value: value as OutcomeRow }),
-  },
-};
 
 /**
  * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. `owing`: the
@@ -103,7 +69,7 @@ export async function postHoldEntries(
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(HoldOutcome | 'owing')[]> {
-  const rows = await decide(database, entries, receiptKey, replay, false);
+  const rows = await decideEntries(database, entries, receiptKey, replay, false);
   const outcomes: (HoldOutcome | 'owing')[] = [];
   for (const found of rows) {
     outcomes[found.ord - 1] = found.outcome === 'owing' ? 'owing' : outcomeOf(found);
@@ -119,8 +85,8 @@ export async function settleHoldEntry(
   replay: ReplayWindow,
 ): Promise<HoldOutcome> {
   return database.transaction(async (tx) => {
-    const [found] = await decide(tx, [entry], receiptKey, replay, true);
-    if (!found) throw new Error('one entry sent, none decided');
+    const [found] = await decideEntries(tx, [entry], receiptKey, replay, true);
+    if (!found) throw new Error('one entry asked, none decided');
     if (found.hold_id !== null) {
       await repayDebts(tx, [{ ledger: found.ledger, consumerId: found.consumer }]);
     }
@@ -128,53 +94,7 @@ export async function settleHoldEntry(
   });
 }
 
-const NO_ID = '00000000-0000-0000-0000-000000000000';
-const KINDS = { place: 1, capture: 2, release: 3, extend: 4 } as const;
-
-async function decide(
-  connection: Connection,
-  entries: readonly HoldEntry[],
-  receiptKey: number,
-  replay: ReplayWindow,
-  settlesDebts: boolean,
-): Promise<readonly OutcomeRow[]> {
-  const placed = <T>(read: (entry: HoldEntry & { kind: 'place' }) => T, other: T) =>
-    entries.map((entry) => (entry.kind === 'place' ? read(entry) : other));
-  const captured = <T>(read: (entry: HoldEntry & { kind: 'capture' }) => T, other: T) =>
-    entries.map((entry) => (entry.kind === 'capture' ? read(entry) : other));
-  const columns = [
-    int2Array(entries.map(({ kind }) => KINDS[kind])),
-    uuidArray(entries.map((entry) => ('id' in entry ? entry.id : NO_ID))),
-    uuidArray(entries.map((entry) => ('holdId' in entry ? entry.holdId : NO_ID))),
-    int2Array(placed(({ ledger }) => ledger, 0)),
-    uuidArray(placed(({ consumerId }) => consumerId, NO_ID)),
-    int4Array(entries.map(({ developerNumber }) => developerNumber)),
-    textArray(placed(({ tool }) => tool, '')),
-    int8Array(entries.map((entry) => ('amountMicros' in entry ? (entry.amountMicros ?? 0) : 0))),
-    int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
-    int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
-    int2Array(captured(({ over }) => OVER_MODES.indexOf(over), 0)),
-    int8ArrayOfHex(entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(0, 16))),
-    int8ArrayOfHex(
-      entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(16) + (e.fingerprint ?? '')),
-    ),
-    textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
-  ];
-  const rows = await connection.any(sql.prepared('post_hold_entries', unchecked)`
-    select * from farebox.post_hold_entries(
-      ${sql.join(
-        columns.map((column) => sql.binary(column)),
-        sql.fragment`, `,
-      )},
-      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${settlesDebts}::boolean)
-  `);
-  if (rows.length !== entries.length) {
-    throw new Error(`${entries.length} entries asked, ${rows.length} decided`);
-  }
-  return rows;
-}
-
-function outcomeOf(found: OutcomeRow): HoldOutcome {
+function outcomeOf(found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
@@ -194,10 +114,13 @@ function outcomeOf(found: OutcomeRow): HoldOutcome {
         balanceMicros: asMicros(balance),
         requiredMicros: asMicros(amount),
       };
+    case 'limit_reached':
+      return limitReached(found);
     case 'exceeds_hold':
       return { kind: outcome, remainingMicros: asMicros(amount) };
     case 'hold_closed':
       return { kind: outcome, hold: shownHold(found) };
+    case 'key_closed':
     case 'unknown_hold':
     case 'key_reused':
       return { kind: outcome };
@@ -206,7 +129,7 @@ function outcomeOf(found: OutcomeRow): HoldOutcome {
   }
 }
 
-function shownHold(found: OutcomeRow): Hold {
+function shownHold(found: EntryRow): Hold {
   if (found.hold_id === null) throw new Error('a hold was decided and not found');
   return holdOf({
     id: found.hold_id,

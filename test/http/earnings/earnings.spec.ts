@@ -114,6 +114,7 @@ describe('GET /v1/earnings', () => {
       idempotencyHash: null,
       fingerprint: null,
       metadata: null,
+      spend: null,
     };
     const now = Date.now();
     const replay = { fromId: uuidFloor(now), toId: uuidFloor(now) };

@@ -1,4 +1,7 @@
-/** The keys of the account that is signed in. A key is shown once, when it is created. No key can create another. */
+/**
+ * The keys of the account that is signed in. A key is shown once, when it is created. No key can create or revoke
+ * another key of the account. Spend keys are created in handlers/budgets; they are rolled and revoked here too.
+ */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type {
@@ -21,6 +24,8 @@ import {
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
+import { isSignedIn } from '../../authenticate.ts';
+import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
@@ -66,6 +71,9 @@ export async function postKeyRoll(
 ): Promise<Reply<NewKeyReply, 201>> {
   const which = keyOf(caller, params);
   const { overlapSeconds = 0 } = body;
+  const spendKey = await rolled(api, caller, which.id, overlapSeconds);
+  if (spendKey) return made(spendKey);
+  if (!isSignedIn(caller)) throw noSuchKey();
   return api.database.transaction(async (tx) => {
     const old =
       overlapSeconds === 0
@@ -80,7 +88,10 @@ export async function postKeyRevocation(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<KeyReply>> {
-  const key = await revokeKey(api.database, keyOf(caller, params));
+  const which = keyOf(caller, params);
+  const spendKey = await revoked(api, caller, which.id);
+  if (spendKey) return { status: 200, body: spendKey };
+  const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };
 }
@@ -89,7 +100,7 @@ async function makeKey(
   api: Api,
   connection: Connection,
   { accountId }: KeyOwner,
-  kind: KeyOwner['kind'],
+  kind: StoredKey['kind'],
   name: string | null,
 ) {
   const key = newKey(api.keyPrefix, kind);
@@ -98,8 +109,7 @@ async function makeKey(
 }
 
 function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
-  // A key must not enter any cache, the browser's included.
-  return { status: 201, body, headers: { 'Cache-Control': 'no-store' } };
+  return { status: 201, body, headers: NO_STORE };
 }
 
 function listed(key: StoredKey): KeyReply {

@@ -23,6 +23,7 @@ import {
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import { budgetError } from '../budgets/budget-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { developerChargeFilterOf } from '../../filters.ts';
@@ -55,6 +56,8 @@ export function chargeReply(
     throw insufficientBalance(api, draft, outcome.balanceMicros);
   }
   if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
+  if (outcome.kind === 'key_closed') throw refusalError({ kind: 'invalid_api_key' });
+  if (outcome.kind === 'limit_reached') throw refusalError(outcome);
   const payload = receiptPayload({
     id: outcome.id,
     consumerId: draft.consumerId,
@@ -107,6 +110,10 @@ export function refusalError(
           '(PATCH /v1/tools/:id).',
         { param: 'tool' },
       );
+    case 'limit_reached':
+    case 'tool_not_allowed':
+    case 'developer_not_allowed':
+      return budgetError(refusal);
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',

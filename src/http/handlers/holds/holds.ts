@@ -119,6 +119,9 @@ async function decide(
       const consumerId = entry.kind === 'place' ? entry.consumerId : (outcome.consumerId ?? '');
       throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
     }
+    case 'limit_reached':
+    case 'key_closed':
+      throw refusalError(outcome.kind === 'key_closed' ? { kind: 'invalid_api_key' } : outcome);
     case 'exceeds_hold': {
       const remaining = dollarsOf(outcome.remainingMicros);
       throw new ApiError(

@@ -1,0 +1,70 @@
+/** Budgets, and the spend keys to hand out: what the holder of a key may spend, and on what. */
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+
+const BUDGET = { noun: 'budget', done: 'done' };
+const KEY = { noun: 'key', done: 'done' };
+const CHANGE = { noun: 'change', done: 'done' };
+
+export class Budgets {
+  #calls;
+
+  constructor(calls) {
+    this.#calls = calls;
+  }
+
+  create(request, options) {
+    return this.#once('/v1/budgets', withAmounts(request), BUDGET, options);
+  }
+
+  list({ parentId, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/budgets', 'budgets', { parentId, limit }, options);
+  }
+
+  get(id, options) {
+    return this.#calls.get(`/v1/budgets/${idInPath(id)}`, {}, options);
+  }
+
+  async update(id, changes, options) {
+    const path = `/v1/budgets/${idInPath(id)}`;
+    const asked = { method: 'PATCH', path, body: withAmounts(changes) };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
+  }
+
+  async close(id, options) {
+    const asked = { method: 'POST', path: `/v1/budgets/${idInPath(id)}/close` };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
+  }
+
+  createKey(id, { name, expiresAt } = {}, options) {
+    return this.#once(`/v1/budgets/${idInPath(id)}/keys`, { name, expiresAt }, KEY, options);
+  }
+
+  keys(id, { limit } = {}, options) {
+    return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/keys`, 'keys', { limit }, options);
+  }
+
+  rollKey(keyId, { overlapSeconds } = {}, options) {
+    return this.#once(`/v1/keys/${idInPath(keyId)}/roll`, { overlapSeconds }, KEY, options);
+  }
+
+  revokeKey(keyId, options) {
+    return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, {}, CHANGE, options);
+  }
+
+  /** Each that arrives makes or ends another one. */
+  #once(path, body, deed, options) {
+    return this.#calls.writeOnce({ method: 'POST', path, body }, deed, options);
+  }
+}
+
+/** Null takes a limit away, so it is sent as it is. */
+function withAmounts({ limit, maxPerCall, window, ...request }) {
+  const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
+  return {
+    ...request,
+    limit: amountOf(limit),
+    maxPerCall: amountOf(maxPerCall),
+    window: window && { ...window, limit: amountToSend(window.limit) },
+  };
+}

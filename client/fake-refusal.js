@@ -1,0 +1,38 @@
+/** Refusals of a FakeFarebox, in the shape of the service's. */
+const STATUSES = {
+  invalid_request: 400,
+  invalid_amount: 400,
+  unknown_tool: 400,
+  tool_archived: 400,
+  refund_exceeds_charge: 400,
+  invalid_api_key: 401,
+  invalid_secret_key: 401,
+  insufficient_balance: 402,
+  exceeds_hold: 402,
+  not_found: 404,
+  hold_not_found: 404,
+  hold_closed: 409,
+  tool_exists: 409,
+  idempotency_key_reused: 422,
+  service_unavailable: 503,
+};
+const TYPES = {
+  401: 'authentication_error',
+  402: 'payment_error',
+  422: 'idempotency_error',
+  503: 'api_error',
+};
+
+export class FakeRefusal extends Error {
+  constructor(code, message, param, facts) {
+    super(message);
+    this.status = STATUSES[code];
+    const type = TYPES[this.status] ?? 'invalid_request_error';
+    const docUrl = `https://fake.farebox.example/docs/errors#${code}`;
+    this.error = { type, code, message, ...(param && { param }), docUrl, ...facts };
+  }
+}
+
+export function refuse(code, message, param, facts) {
+  throw new FakeRefusal(code, message, param, facts);
+}

@@ -1,0 +1,280 @@
+/** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
+import { microsOf, newId, now } from './fake-ledger.js';
+import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
+import { FakeRefusal, refuse } from './fake-refusal.js';
+
+const PAGE = 50;
+const TOP_UP_MICROS_MIN = 500_000;
+
+/** By method and path, where `:id` stands for an id; `as` says whose key it takes. */
+const ROUTES = [
+  ['POST /v1/charges', 'developer', postCharge],
+  ['POST /v1/charges/batch', 'developer', postBatch],
+  ['GET /v1/charges', 'developer', getCharges],
+  ['GET /v1/charges/:id', 'developer', getCharge],
+  ['POST /v1/charges/:id/refund', 'developer', postRefund],
+  ['POST /v1/holds', 'developer', postHold],
+  ['GET /v1/holds', 'developer', getHolds],
+  ['GET /v1/holds/:id', 'developer', getHold],
+  ['POST /v1/holds/:id/capture', 'developer', postCapture],
+  ['POST /v1/holds/:id/release', 'developer', postRelease],
+  ['POST /v1/holds/:id/extend', 'developer', postExtend],
+  ['POST /v1/tools', 'developer', postTool],
+  ['GET /v1/tools', 'developer', getTools],
+  ['GET /v1/tools/:id', 'developer', getTool],
+  ['PATCH /v1/tools/:id', 'developer', patchTool],
+  ['GET /v1/earnings', 'developer', getEarnings],
+  ['GET /v1/receipts/keys', 'developer', () => done({ keys: FAKE_RECEIPT_KEYS })],
+  ['GET /v1/balance', 'consumer', getBalance],
+  ['GET /v1/usage', 'consumer', getUsage],
+  ['POST /v1/top-up', 'consumer', postTopUp],
+].map(([route, role, handle]) => {
+  const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
+  return { pattern, role, handle };
+});
+
+/** `request` is `{ method, url, headers, body }`, as fetch is called. */
+export async function answerOf(ledger, secretKey, { method, url, headers, body }) {
+  const { pathname, searchParams: query } = new URL(url);
+  const name = `${method} ${pathname}`;
+  for (const { pattern, role, handle } of ROUTES) {
+    const match = pattern.exec(name);
+    if (!match) continue;
+    const key = headers.get('authorization')?.replace(/^Bearer /, '');
+    if (role === 'developer' && key !== secretKey) {
+      refuse('invalid_secret_key', 'Send a developer secret key.');
+    }
+    const consumer = role === 'consumer' ? ledger.consumerOf(key) : undefined;
+    const idempotencyKey = headers.get('idempotency-key') ?? undefined;
+    return handle(ledger, { id: match[1], query, body, consumer, idempotencyKey });
+  }
+  return refuse('not_found', `FakeFarebox does not have ${name}.`);
+}
+
+function done(body, { status = 200, replayed = false } = {}) {
+  return { status, body, replayed };
+}
+
+async function postCharge(ledger, { body, idempotencyKey }) {
+  const { charge, balance, replayed } = ledger.charge(body, idempotencyKey);
+  return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
+}
+
+async function postBatch(ledger, { body }) {
+  const results = body.charges.map(async ({ idempotencyKey, ...charge }) => {
+    try {
+      const { replayed, ...answer } = await postCharge(ledger, { body: charge, idempotencyKey });
+      return { status: answer.status, replayed, ...answer.body };
+    } catch (error) {
+      if (!(error instanceof FakeRefusal)) throw error;
+      return { status: error.status, error: error.error };
+    }
+  });
+  return done({ results: await Promise.all(results) });
+}
+
+async function postRefund(ledger, { id: chargeId, body, idempotencyKey }) {
+  const { id, micros, refunded, createdAt, replayed } = ledger.refund(
+    chargeId,
+    body,
+    idempotencyKey,
+  );
+  const refund = { id, chargeId, amount: dollars(micros), refunded: dollars(refunded), createdAt };
+  return done(refund, made(replayed));
+}
+
+async function getCharges(ledger, { query }) {
+  const consumerId = query.get('consumerId');
+  const charges = matching(ledger, query).filter(
+    ({ consumer }) => consumerId === null || consumer.id === consumerId,
+  );
+  return listOf('charges', charges, query, (charge) => developerCharge(ledger, charge));
+}
+
+async function getCharge(ledger, { id }) {
+  const charge = ledger.charges.get(id) ?? refuse('not_found', 'There is no such charge.');
+  return done(await developerCharge(ledger, charge));
+}
+
+async function getUsage(ledger, { query, consumer }) {
+  const charges = matching(ledger, query).filter((charge) => charge.consumer === consumer);
+  const total = charges.reduce((sum, { micros, refunded }) => sum + micros - refunded, 0);
+  const { body } = await listOf('charges', charges, query, (charge) => listed(ledger, charge));
+  return done({ ...body, total: dollars(total) });
+}
+
+function postHold(ledger, { body, idempotencyKey }) {
+  const { hold, balance, replayed } = ledger.place(body, idempotencyKey);
+  return done({ ...wireHold(ledger, hold), balance: dollars(balance) }, made(replayed));
+}
+
+async function postCapture(ledger, { id: holdId, body, idempotencyKey }) {
+  const { charge, balance, hold, replayed } = ledger.capture(holdId, body, idempotencyKey);
+  const amounts = { balance: dollars(balance), holdId, hold: wireHold(ledger, hold) };
+  return done({ ...(await wireCharge(ledger, charge)), ...amounts }, made(replayed));
+}
+
+function postRelease(ledger, { id }) {
+  return done(wireHold(ledger, ledger.release(id).hold));
+}
+
+function postExtend(ledger, { id, body, idempotencyKey }) {
+  const { hold, replayed } = ledger.extend(id, body, idempotencyKey);
+  return done(wireHold(ledger, hold), { replayed });
+}
+
+function getHold(ledger, { id }) {
+  const hold = ledger.holdOf(id);
+  return done({ ...wireHold(ledger, hold), metadata: hold.metadata });
+}
+
+function getHolds(ledger, { query }) {
+  const holds = [...ledger.holds.values()].toReversed();
+  const view = (hold) => ({ ...wireHold(ledger, hold), metadata: hold.metadata });
+  return listOf('holds', holds, query, view);
+}
+
+function postTool(ledger, { body: { name, description = '', price = null } }) {
+  const known = ledger.tools.get(name);
+  if (known) {
+    const message = 'A tool with this name already exists, perhaps archived.';
+    refuse('tool_exists', message, undefined, { toolId: known.id });
+  }
+  const tool = { id: newId('tool'), name, description, createdAt: now(), archived: false };
+  tool.micros = price === null ? null : microsOf('price', price);
+  ledger.tools.set(name, tool);
+  const { archived: _, ...view } = wireTool(tool);
+  return done(view, { status: 201 });
+}
+
+function getTools(ledger, { query }) {
+  const isArchived = query.get('archived') === 'true';
+  const name = query.get('name');
+  const tools = [...ledger.tools.values()].filter(
+    (tool) => tool.archived === isArchived && (name === null || tool.name === name),
+  );
+  return done({ tools: tools.map((tool) => withRevenue(ledger, tool)) });
+}
+
+function getTool(ledger, { id }) {
+  return done(wireTool(toolOf(ledger, id)));
+}
+
+function patchTool(ledger, { id, body: { description, price, archived } }) {
+  const tool = toolOf(ledger, id);
+  if (description !== undefined) tool.description = description;
+  if (price !== undefined) tool.micros = price === null ? null : microsOf('price', price);
+  if (archived !== undefined) tool.archived = archived;
+  return done(wireTool(tool));
+}
+
+function getEarnings(ledger) {
+  const byTool = new Map();
+  for (const { tool, micros, refunded } of ledger.charges.values()) {
+    byTool.set(tool, (byTool.get(tool) ?? 0) + micros - refunded);
+  }
+  const total = [...byTool.values()].reduce((sum, micros) => sum + micros, 0);
+  const { developerId } = ledger;
+  const earnings = Object.fromEntries([...byTool].map(([tool, micros]) => [tool, dollars(micros)]));
+  const [totalEarnings, todayEarnings] = [dollars(total), dollars(total)];
+  return done({ developerId, totalEarnings, todayEarnings, byTool: earnings });
+}
+
+function getBalance(ledger, { consumer }) {
+  ledger.expireHolds();
+  const autoTopUp = { status: 'off', reason: null };
+  return done({ balance: dollars(consumer.micros), debt: 0, consumerId: consumer.id, autoTopUp });
+}
+
+function postTopUp(ledger, { body, consumer, idempotencyKey }) {
+  const micros = microsOf('amount', body.amount);
+  if (micros < TOP_UP_MICROS_MIN || micros % 10_000 !== 0) {
+    refuse('invalid_amount', 'amount must be at least $0.50, in whole cents.', 'amount');
+  }
+  const answer = ledger.once(['top-up', consumer.id], idempotencyKey, { micros }, () => {
+    consumer.micros += micros;
+    return { topUpId: newId('tu') };
+  });
+  const { topUpId, replayed } = answer;
+  const view = { topUpId, amount: dollars(micros), balance: dollars(consumer.micros) };
+  return done({ ...view, status: 'completed' }, made(replayed));
+}
+
+function made(replayed) {
+  return { status: 201, replayed };
+}
+
+/** The newest first. */
+function matching(ledger, query) {
+  const tool = query.get('tool');
+  const charges = [...ledger.charges.values()].toReversed();
+  return tool === null ? charges : charges.filter((charge) => charge.tool === tool);
+}
+
+/** The cursor is how many items came before. */
+async function listOf(name, items, query, view) {
+  const from = Number(query.get('cursor') ?? 0);
+  const end = from + Number(query.get('limit') ?? PAGE);
+  const hasMore = end < items.length;
+  const page = await Promise.all(items.slice(from, end).map(view));
+  return done({ [name]: page, hasMore, nextCursor: hasMore ? String(end) : null });
+}
+
+async function listed(ledger, charge) {
+  const { balance: _, consumerId: __, ...view } = await wireCharge(ledger, charge);
+  const { holdId, refunded } = charge;
+  return { ...view, refunded: dollars(refunded), ...(holdId && { holdId }) };
+}
+
+async function developerCharge(ledger, charge) {
+  const { consumer, metadata } = charge;
+  return { ...(await listed(ledger, charge)), consumerId: consumer.id, metadata };
+}
+
+async function wireCharge({ developerId }, charge) {
+  const { id, tool, micros, consumer, createdAt } = charge;
+  const receipt = await signReceipt(charge, developerId);
+  const amount = dollars(micros);
+  return { id, receipt, tool, amount, developerId, createdAt, consumerId: consumer.id };
+}
+
+function wireHold(ledger, hold) {
+  const status = ledger.stateOf(hold);
+  const { id, tool, micros, captured, remaining, expiresMs, createdAt, consumer } = hold;
+  return {
+    id,
+    tool,
+    amount: dollars(micros),
+    captured: dollars(captured),
+    remaining: dollars(remaining),
+    status,
+    expiresAt: new Date(expiresMs).toISOString(),
+    createdAt,
+    consumerId: consumer.id,
+    developerId: ledger.developerId,
+  };
+}
+
+function toolOf(ledger, id) {
+  const tools = [...ledger.tools.values()];
+  return tools.find((tool) => tool.id === id) ?? refuse('not_found', 'There is no such tool.');
+}
+
+function wireTool({ id, name, description, micros, createdAt, archived }) {
+  return { id, name, description, price: priceOf(micros), createdAt, archived };
+}
+
+function withRevenue(ledger, { id, name, description, micros }) {
+  const charges = [...ledger.charges.values()].filter(({ tool }) => tool === name);
+  const revenue = charges.reduce((sum, charge) => sum + charge.micros - charge.refunded, 0);
+  const sums = { totalCharges: charges.length, totalRevenue: dollars(revenue) };
+  return { id, name, description, price: priceOf(micros), ...sums };
+}
+
+function priceOf(micros) {
+  return micros === null ? null : dollars(micros);
+}
+
+function dollars(micros) {
+  return micros / 1_000_000;
+}

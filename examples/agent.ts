@@ -1,0 +1,61 @@
+/**
+ * An agent that pays for its tools: it understands a refusal, tops itself up from the saved card within a budget of
+ * its own, and calls again. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, MCP_URL, BUDGET (dollars).
+ */
+import { FareboxConsumer, FareboxError } from '@farebox/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { z } from 'zod';
+
+/** The smallest top-up from a saved card is $0.50; fewer, larger ones cost less in fees. */
+const TOP_UP_DOLLARS = 5;
+
+const Refusal = z.object({
+  error: z.object({ code: z.string(), shortfall: z.number(), topUpUrl: z.string() }),
+});
+
+const consumer = new FareboxConsumer();
+const headers = { 'X-Service-Key': process.env['FAREBOX_CONSUMER_KEY'] ?? '' };
+let budget = Number(process.env['BUDGET'] ?? 10);
+
+const client = new Client({ name: 'agent', version: '0.1.0' });
+const url = new URL(process.env['MCP_URL'] ?? 'http://127.0.0.1:8090/mcp');
+await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+
+const text = 'Otters swim. Otters eat fish. It is raining today.';
+for (let calls = 1; await callTool(calls); calls += 1);
+await client.close();
+
+/** Gives false when the agent can no longer pay. */
+async function callTool(call: number): Promise<boolean> {
+  const result = await client.callTool({ name: 'summarize', arguments: { text, sentences: 1 } });
+  if (!result.isError) {
+    say(`call ${call}: ${JSON.stringify(result.structuredContent)}`);
+    return true;
+  }
+  const refusal = Refusal.safeParse(result.structuredContent);
+  if (refusal.data?.error.code !== 'insufficient_balance') throw new Error('the tool failed');
+  const { shortfall, topUpUrl } = refusal.data.error;
+  return topUp(Math.max(shortfall, TOP_UP_DOLLARS), topUpUrl);
+}
+
+async function topUp(amount: number, topUpUrl: string): Promise<boolean> {
+  if (amount > budget) {
+    say(`$${budget} of the budget are left, and $${amount} are needed. Pay at ${topUpUrl}`);
+    return false;
+  }
+  try {
+    const { balance } = await consumer.topUp({ amount });
+    budget -= amount;
+    say(`topped up $${amount}: the balance is $${balance}, $${budget} of the budget are left`);
+    return true;
+  } catch (error) {
+    // No saved card, no consent, or the card was declined: only its owner can help.
+    if (!FareboxError.isInstance(error)) throw error;
+    say(`cannot top up (${error.code}). Ask the owner to pay at ${error.topUpUrl ?? topUpUrl}`);
+    return false;
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

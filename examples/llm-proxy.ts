@@ -1,0 +1,120 @@
+/**
+ * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
+ * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides.
+ * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, PORT.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Farebox, FareboxError, serviceKeyOf, usd } from '@farebox/client';
+
+const farebox = new Farebox();
+const INPUT = usd('3').per(1_000_000);
+const OUTPUT = usd('15').per(1_000_000);
+const OUTPUT_TOKENS_MAX = 4_096;
+const TO_CALLER = new Set(['insufficient_balance', 'invalid_api_key', 'service_unavailable']);
+
+/** Dollars. Rounded once, at the end. */
+function costOf(inputTokens: number, outputTokens: number) {
+  return INPUT.times(inputTokens).plus(OUTPUT.times(outputTokens)).round('up');
+}
+
+const server = createServer((request, response) => void answer(request, response));
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const caller = new AbortController();
+  response.once('close', () => caller.abort());
+  try {
+    const conversation = await text(request);
+    // No token is shorter than a byte.
+    const inputTokens = Buffer.byteLength(conversation);
+    const hold = await farebox.holds.place({
+      apiKey: serviceKeyOf(request.headers),
+      tool: 'chat',
+      amount: costOf(inputTokens, OUTPUT_TOKENS_MAX),
+    });
+    const tokens = { input: inputTokens, output: 0 };
+    try {
+      await stream(conversation, response, caller.signal, tokens);
+    } catch (error) {
+      if (!caller.signal.aborted) process.stderr.write(`upstream: ${String(error)}\n`);
+    }
+    await settle(hold.id, tokens, response);
+  } catch (error) {
+    refuse(response, error);
+  }
+}
+
+/** Passes on what the model says, and counts it in `tokens`. */
+async function stream(
+  conversation: string,
+  response: ServerResponse,
+  signal: AbortSignal,
+  tokens: { input: number; output: number },
+): Promise<void> {
+  const asked = JSON.parse(conversation) as object;
+  const options = { stream: true, stream_options: { include_usage: true } };
+  const streamed = await fetch(`${process.env['UPSTREAM_URL']}/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${process.env['UPSTREAM_KEY']}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ ...asked, ...options, max_completion_tokens: OUTPUT_TOKENS_MAX }),
+    signal,
+  });
+  if (!streamed.ok || !streamed.body) throw new Error(`status ${streamed.status}`);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let line = '';
+  for await (const part of streamed.body.pipeThrough(new TextDecoderStream())) {
+    response.write(part);
+    const lines = (line + part).split('\n');
+    line = lines.pop() ?? '';
+    for (const data of lines) count(data, tokens);
+  }
+}
+
+/** Each piece is a token; the last one says exactly how many there were. */
+function count(line: string, tokens: { input: number; output: number }): void {
+  if (!line.startsWith('data: {')) return;
+  const { choices, usage } = JSON.parse(line.slice('data: '.length)) as {
+    choices?: { delta?: { content?: string } }[];
+    usage?: { prompt_tokens: number; completion_tokens: number } | null;
+  };
+  if (choices?.[0]?.delta?.content) tokens.output += 1;
+  if (usage) Object.assign(tokens, { input: usage.prompt_tokens, output: usage.completion_tokens });
+}
+
+async function settle(
+  holdId: string,
+  { input, output }: { input: number; output: number },
+  response: ServerResponse,
+): Promise<void> {
+  if (output === 0) {
+    await farebox.holds.release({ holdId });
+    if (!response.headersSent) response.writeHead(502);
+    response.end();
+    return;
+  }
+  const amount = costOf(input, output);
+  const { id, receipt } = await farebox.holds.capture({ holdId, amount, over: 'cap' });
+  // A comment of the stream, which clients of OpenAI's protocol skip.
+  response.end(
+    `: farebox ${JSON.stringify({ id, amount: Number(amount.toString()), receipt })}\n\n`,
+  );
+}
+
+/** What the caller can do something about is theirs to see; a wrong secret key is not. */
+function refuse(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy();
+  const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);
+  if (!isCallers) process.stderr.write(`${String(error)}\n`);
+  const status = isCallers ? (error.status ?? 503) : 500;
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: isCallers ? error : { code: 'internal_error' } }));
+}
+
+server.listen(Number(process.env['PORT'] ?? 8092), '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.stdout.write(`LLM proxy ready: http://127.0.0.1:${port}/v1\n`);
+});

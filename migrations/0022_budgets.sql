@@ -1,0 +1,109 @@
+-- Budgets: a consumer's tree of limits, and the spend keys that belong to its nodes. A charge by a spend key counts at
+-- the key's node and at every node above it, in the commit that moves the money. Counters are changed by
+-- functions/post_fitting_spends.sql, post_entries.sql, expire_holds.sql and give_back_to_budgets.sql alone, and always
+-- under the lock of the consumer's row.
+
+create table farebox.budgets (
+  used_micros bigint not null default 0,
+  limit_micros bigint,
+  used_at_limit_micros bigint not null default 0,
+  window_used_micros bigint not null default 0,
+  window_limit_micros bigint,
+  window_used_at_limit_micros bigint not null default 0,
+  window_from_micros bigint not null default 0,
+  window_began timestamptz not null default '-infinity',
+  consumer_id uuid not null,
+  number int not null,
+  ledger smallint not null,
+  window_unit smallint not null default 0,
+  is_closed boolean not null default false,
+  constraint budgets_pkey primary key (ledger, consumer_id, number),
+  constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
+  constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
+  constraint budgets_within_limits check (
+    (used_micros <= limit_micros or used_micros <= used_at_limit_micros)
+    and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
+) with (fillfactor = 70);
+comment on table farebox.budgets is
+  'What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT). What a '
+  'charge does not change is in budget_details.';
+comment on column farebox.budgets.number is 'Of the node, from 1, in its consumer''s tree. A child''s is larger than its parent''s.';
+comment on column farebox.budgets.used_micros is
+  'Charges by the keys of the node and of all nodes below, less their refunds, and what open holds by these keys hold.';
+comment on column farebox.budgets.limit_micros is 'Null: no limit in all.';
+comment on column farebox.budgets.used_at_limit_micros is
+  'What was used when the limit was set. A limit may be set below it, and refuses from then on.';
+comment on column farebox.budgets.window_from_micros is
+  'consumers.spent_micros when the window began: a charge from there on was counted in it. Clocks cannot tell, '
+  'because the id of a charge has the time of a process.';
+comment on column farebox.budgets.window_began is
+  'When the window began that window_used_micros is of. The next charge of a later window turns it.';
+comment on column farebox.budgets.window_unit is '0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in UTC.';
+
+create table farebox.budget_details (
+  id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  number int not null,
+  path int[] not null,
+  name text not null,
+  max_per_call_micros bigint,
+  tools text[],
+  developers uuid[],
+  may_delegate boolean not null default false,
+  metadata text not null default '',
+  expires_at timestamptz,
+  closed_at timestamptz,
+  changed_at timestamptz,
+  constraint budget_details_pkey primary key (ledger, consumer_id, number),
+  constraint budget_details_id_unique unique (id),
+  constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) between 1 and 6)
+);
+comment on table farebox.budget_details is
+  'What a charge does not change of a node. API processes keep it in memory and check it before the debit.';
+comment on column farebox.budget_details.path is
+  'The numbers of the nodes from the root to this one. A node never moves, so neither does what was counted.';
+comment on column farebox.budget_details.tools is 'Names, or dev_.../name for the tool of one developer. Null: all.';
+comment on column farebox.budget_details.metadata is 'JSON as it was sent. Empty: none was sent.';
+comment on column farebox.budget_details.changed_at is 'As in api_keys: null until something changes.';
+create index budget_details_changed on farebox.budget_details (changed_at) where changed_at is not null;
+
+create table farebox.spend_keys (
+  id uuid not null,
+  hash bytea not null,
+  account_id uuid not null references farebox.accounts (id),
+  ledger smallint not null,
+  consumer_id uuid not null,
+  number int not null,
+  budget int not null,
+  path int[] not null,
+  name text,
+  last_four text not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  changed_at timestamptz,
+  last_used_at timestamptz,
+  constraint spend_keys_pkey primary key (ledger, consumer_id, number),
+  constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
+  constraint spend_keys_id_unique unique (id),
+  constraint spend_keys_hash_unique unique (hash),
+  constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
+) with (fillfactor = 90);
+comment on table farebox.spend_keys is
+  'Consumer keys that can be charged within a node''s limits and read that node. Not in api_keys: nothing that reads '
+  'those can take one for a key of the account, the previous release included.';
+comment on column farebox.spend_keys.number is 'Of the key, from 1, among its consumer''s. charges.origin has it in four bytes.';
+comment on column farebox.spend_keys.budget is 'The number of its node.';
+comment on column farebox.spend_keys.path is 'The path of its node, which never changes.';
+comment on column farebox.spend_keys.changed_at is 'As in api_keys: null until something changes.';
+create index spend_keys_changed on farebox.spend_keys (changed_at) where changed_at is not null;
+
+alter table farebox.holds add column spend_key int not null default 0, add column overflow_charge uuid;
+comment on column farebox.holds.spend_key is 'The number of the spend key that reserved it. 0: a key of the account.';
+comment on column farebox.holds.overflow_charge is
+  'The capture that took more than was held. Budgets counted that excess when the capture was made, the rest when the '
+  'hold was placed.';
+comment on column farebox.holds.placed_at is
+  'By the clock of PostgreSQL, under the lock of the consumer''s row, so that it is before or after the turn of a '
+  'budget''s window, as the hold itself was.';

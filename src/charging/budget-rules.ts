@@ -1,0 +1,128 @@
+/**
+ * What budgets allow of each call, checked from memory before the debit: tools, developers, the amount of one call,
+ * and whether each node on the path is open. What a node has left is the debit's to know.
+ */
+import { wireId } from '../domain/ids.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import type { LimitReached } from '../store/budgets/budget.ts';
+import { findBudgetRules, findChangedBudgets, type BudgetRules } from '../store/budgets/rules.ts';
+import type { Database } from '../store/database.ts';
+import { FreshCache } from './fresh-cache.ts';
+import { BUDGETS_CACHED_MAX } from './limits.ts';
+import type { MaybePromise } from './maybe-promise.ts';
+
+/** A node of a path that has to be open and allow the call. */
+interface Node {
+  readonly id: string;
+  readonly endsAtMs: number;
+  readonly maxPerCallMicros: Micros | undefined;
+  readonly tools: ReadonlySet<string> | undefined;
+  readonly developers: ReadonlySet<string> | undefined;
+}
+
+/** What a charge or hold asks of a budget. The developer's id is a UUID. */
+export interface Call {
+  readonly developerId: string;
+  readonly tool: string;
+  readonly amountMicros: Micros;
+}
+
+export type BudgetRefusal =
+  | LimitReached
+  | { readonly kind: 'tool_not_allowed' | 'developer_not_allowed'; readonly budgetId: string }
+  /** The budget has ended, and its keys with it. */
+  | { readonly kind: 'invalid_api_key' };
+
+export class BudgetRulesCache {
+  readonly #cache: FreshCache<Node>;
+
+  constructor(database: Database, onError: (error: unknown) => void) {
+    this.#cache = new FreshCache<Node>({
+      entriesMax: BUDGETS_CACHED_MAX,
+      load: async (names) => byName(await findBudgetRules(database, names.map(parsed))),
+      findChanged: async () => (await findChangedBudgets(database)).map(nameOf),
+      onError,
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#cache.start();
+  }
+
+  stop(): void {
+    this.#cache.stop();
+  }
+
+  /** After this process changed a node, so that its own next call sees it. */
+  forget(node: NodeName): void {
+    this.#cache.forget(nameOf(node));
+  }
+
+  /** Why a node on the key's path refuses the call, the first from the root down; undefined when none does. */
+  refusalOf({ consumerId, spend }: Payer, call: Call): MaybePromise<BudgetRefusal | undefined> {
+    const names = (spend?.path ?? []).map((number) => nameOf({ consumerId, number }));
+    const known = names.map((name) => this.#cache.peek(name));
+    return known.every((node) => node !== undefined)
+      ? refusalOf(known, call)
+      : Promise.all(names.map((name) => this.#cache.load(name))).then((nodes) =>
+          refusalOf(nodes, call),
+        );
+  }
+}
+
+type Payer = Pick<KeyOwner, 'consumerId' | 'spend'>;
+type NodeName = Pick<BudgetRules, 'consumerId' | 'number'>;
+
+function refusalOf(path: readonly (Node | undefined)[], call: Call): BudgetRefusal | undefined {
+  const now = Date.now();
+  if (path.some((node) => node === undefined || node.endsAtMs <= now)) {
+    return { kind: 'invalid_api_key' };
+  }
+  for (const node of path) {
+    const refusal = node && refusalOfNode(node, call);
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+function refusalOfNode(node: Node, { developerId, tool, amountMicros }: Call) {
+  const { id: budgetId, developers, tools, maxPerCallMicros } = node;
+  if (developers && !developers.has(developerId)) {
+    return { kind: 'developer_not_allowed', budgetId } as const;
+  }
+  if (tools && !tools.has(tool) && !tools.has(`${wireId('developer', developerId)}/${tool}`)) {
+    return { kind: 'tool_not_allowed', budgetId } as const;
+  }
+  if (maxPerCallMicros === undefined || amountMicros <= maxPerCallMicros) return undefined;
+  return {
+    kind: 'limit_reached',
+    budgetId,
+    scope: 'per_call',
+    limitMicros: maxPerCallMicros,
+    remainingMicros: maxPerCallMicros,
+    resetsAt: null,
+  } as const;
+}
+
+const nameOf = ({ consumerId, number }: NodeName) => `${consumerId}/${number}`;
+
+function parsed(name: string): NodeName {
+  const slash = name.indexOf('/');
+  return { consumerId: name.slice(0, slash), number: Number(name.slice(slash + 1)) };
+}
+
+function byName(found: readonly BudgetRules[]): Map<string, Node> {
+  return new Map(found.map((rules) => [nameOf(rules), nodeOf(rules)]));
+}
+
+function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
+  const { maxPerCallMicros, tools, developers } = rules;
+  return {
+    id,
+    endsAtMs: isClosed ? 0 : expiresAt === null ? Infinity : Date.parse(expiresAt),
+    maxPerCallMicros: maxPerCallMicros === null ? undefined : asMicros(maxPerCallMicros),
+    tools: tools ? new Set(tools) : undefined,
+    developers: developers ? new Set(developers) : undefined,
+  };
+}

@@ -1,0 +1,48 @@
+/** Budgets: how deep and how many, the windows of their limits, and which limits can refuse. */
+
+/** Nodes from the root of a tree to its deepest leaf. */
+export const BUDGET_DEPTH_MAX = 6;
+/** Of one account, closed ones too: a node is never deleted. */
+export const BUDGETS_MAX = 100_000;
+/** Of one account, revoked ones too: charges name a key by its number. */
+export const SPEND_KEYS_MAX = 1_000_000;
+
+/** Units of windows, in the order of their numbers in the database, which begin at 1. */
+export const WINDOW_UNITS = ['hour', 'day', 'week', 'month'] as const;
+export type WindowUnit = (typeof WINDOW_UNITS)[number];
+
+/** Which limit of a budget refused. */
+export const LIMIT_SCOPES = ['total', 'window', 'per_call'] as const;
+export type LimitScope = (typeof LIMIT_SCOPES)[number];
+
+export const BUDGET_STATUSES = ['active', 'closed', 'expired'] as const;
+export type BudgetStatus = (typeof BUDGET_STATUSES)[number];
+
+export function windowUnitOf(number: number): WindowUnit | null {
+  return WINDOW_UNITS[number - 1] ?? null;
+}
+
+/** 0 for none. */
+export function numberOfWindowUnit(unit: WindowUnit | null): number {
+  return unit === null ? 0 : WINDOW_UNITS.indexOf(unit) + 1;
+}
+
+/** When the calendar window that began then, in UTC, ends. */
+export function windowEnd(unit: WindowUnit, began: string): string {
+  const end = new Date(began);
+  switch (unit) {
+    case 'hour':
+      end.setUTCHours(end.getUTCHours() + 1);
+      break;
+    case 'day':
+      end.setUTCDate(end.getUTCDate() + 1);
+      break;
+    case 'week':
+      end.setUTCDate(end.getUTCDate() + 7);
+      break;
+    case 'month':
+      end.setUTCMonth(end.getUTCMonth() + 1);
+      break;
+  }
+  return end.toISOString();
+}

@@ -1,0 +1,40 @@
+/** Refusals of budgets: which node, which limit, what is left of it and when it comes back. */
+import type { BudgetRefusal } from '../../../charging/budget-rules.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import type { LimitScope } from '../../../domain/budget.ts';
+import { wireId } from '../../../domain/ids.ts';
+import { dollarsOf } from '../../../domain/money.ts';
+
+const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
+  total: 'in all',
+  window: 'in its current window',
+  per_call: 'for one call',
+};
+
+export function budgetError(
+  refusal: Exclude<BudgetRefusal, { kind: 'invalid_api_key' }>,
+): ApiError {
+  const budgetId = wireId('budget', refusal.budgetId);
+  switch (refusal.kind) {
+    case 'limit_reached': {
+      const { scope, resetsAt } = refusal;
+      const [limit, remaining] = [refusal.limitMicros, refusal.remainingMicros].map(dollarsOf);
+      return new ApiError(
+        'spend_limit_reached',
+        `The budget allows ${limit} dollars ${OF_SCOPE[scope]}; ${remaining} dollars are left.`,
+        { facts: { budgetId, scope, limit: limit ?? 0, remaining: remaining ?? 0, resetsAt } },
+      );
+    }
+    case 'tool_not_allowed':
+      return new ApiError('tool_not_allowed', 'The budget of this key does not allow the tool.', {
+        param: 'tool',
+        facts: { budgetId },
+      });
+    case 'developer_not_allowed':
+      return new ApiError(
+        'developer_not_allowed',
+        'The budget of this key does not allow charges by this developer.',
+        { facts: { budgetId } },
+      );
+  }
+}

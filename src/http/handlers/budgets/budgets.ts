@@ -1,0 +1,253 @@
+/**
+ * Budgets, for whoever may see them: the owner and a key of the account see the whole tree, a spend key its own
+ * node, and what is below it when the node may delegate. What a key does not see answers 404.
+ */
+import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { dollarsOf, type Micros } from '../../../domain/money.ts';
+import type {
+  BudgetBody,
+  BudgetChanges,
+  BudgetReply,
+  BudgetsQuery,
+  BudgetsReply,
+} from '../../../schemas/budgets.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import type { Budget } from '../../../store/budgets/budget.ts';
+import {
+  findBudget,
+  getBudgetOfNumber,
+  listBudgets,
+  type TreeView,
+} from '../../../store/budgets/budgets.ts';
+import {
+  changeBudget,
+  closeBudget,
+  makeBudget,
+  type BudgetSettings,
+} from '../../../store/budgets/change-budgets.ts';
+import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { parseTime } from '../../iso-time.ts';
+import { listPage } from '../../pagination.ts';
+import type { Api } from '../../services.ts';
+
+/** As much as a balance can be. */
+const LIMIT: AmountRule = {
+  accepts: (amount) => amount >= 0,
+  says: 'at least 0 and at most 9,007,199,254.740991 dollars, with at most six decimals',
+};
+
+/** What the caller sees, and the node of its spend key. */
+interface Seen extends TreeView {
+  readonly own: Budget | null;
+}
+
+/** A spend key whose budget has ended may do nothing any more. */
+export async function seenBy(api: Api, caller: KeyOwner): Promise<Seen> {
+  const { ledger, consumerId, spend } = caller;
+  const number = spend?.path.at(-1);
+  if (number === undefined) return { ledger, consumerId, root: null, own: null };
+  const own = await getBudgetOfNumber(api.database, caller, number);
+  if (own.status !== 'active') {
+    throw new ApiError('invalid_api_key', `The budget of this key is ${own.status}.`);
+  }
+  return { ledger, consumerId, root: { number, withBelow: own.mayDelegate }, own };
+}
+
+/** Of what the caller sees, it may change what is below its own node, when that node may delegate. */
+export async function changeable(api: Api, seen: Seen, params: Request['params']): Promise<Budget> {
+  const budget = await getSeen(api, seen, params['id'] ?? '');
+  if (seen.own && (!seen.own.mayDelegate || budget.id === seen.own.id)) throw notDelegated();
+  return budget;
+}
+
+export async function getBudgets(
+  api: Api,
+  { caller, query }: Request<undefined, BudgetsQuery>,
+): Promise<Reply<BudgetsReply>> {
+  const seen = await seenBy(api, caller);
+  const { parentId } = query;
+  const parent = parentId === undefined ? undefined : await getSeen(api, seen, parentId);
+  const { rows, ...marks } = await listPage(query, 'budget', (page) =>
+    listBudgets(api.database, seen, parent?.number, page),
+  );
+  return { status: 200, body: { budgets: rows.map((found) => wireBudget(seen, found)), ...marks } };
+}
+
+export async function getBudget(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<BudgetReply>> {
+  const seen = await seenBy(api, caller);
+  return { status: 200, body: wireBudget(seen, await getSeen(api, seen, params['id'] ?? '')) };
+}
+
+export async function postBudget(
+  api: Api,
+  { caller, body }: Request<BudgetBody>,
+): Promise<Reply<BudgetReply, 201>> {
+  const seen = await seenBy(api, caller);
+  if (seen.own && !seen.own.mayDelegate) throw notDelegated();
+  const parentId = body.parentId === undefined ? (seen.own?.id ?? null) : idOf(body.parentId);
+  const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
+  const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
+  const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
+  const made = await makeBudget(api.database, seen, parentId, {
+    ...(settingsOf({ name, ...asked }) as BudgetSettings),
+  });
+  switch (made.kind) {
+    case 'made':
+      return { status: 201, body: wireBudget(seen, made.budget) };
+    case 'unknown_parent':
+      throw unknownBudget('parentId');
+    case 'closed':
+      throw budgetClosed();
+    case 'too_deep':
+      throw new ApiError(
+        'invalid_request',
+        `parentId is the deepest that a budget can be: ${BUDGET_DEPTH_MAX} below the account.`,
+        { param: 'parentId' },
+      );
+    case 'too_many':
+      throw new ApiError('invalid_request', `An account has at most ${BUDGETS_MAX} budgets.`);
+  }
+}
+
+export async function patchBudget(
+  api: Api,
+  { caller, params, body }: Request<BudgetChanges>,
+): Promise<Reply<BudgetReply>> {
+  const seen = await seenBy(api, caller);
+  const { id } = await changeable(api, seen, params);
+  return changed(api, seen, await changeBudget(api.database, seen, id, settingsOf(body)));
+}
+
+/** Closes all that is below too; closing it again answers the same. */
+export async function postBudgetClosing(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<BudgetReply>> {
+  const seen = await seenBy(api, caller);
+  const { id } = await changeable(api, seen, params);
+  return changed(api, seen, await closeBudget(api.database, seen, id));
+}
+
+function changed(
+  api: Api,
+  seen: Seen,
+  result: Awaited<ReturnType<typeof changeBudget>>,
+): Reply<BudgetReply> {
+  switch (result.kind) {
+    case 'changed':
+      api.budgets.forget({ consumerId: seen.consumerId, number: result.budget.number });
+      return { status: 200, body: wireBudget(seen, result.budget) };
+    case 'unknown_budget':
+      throw unknownBudget();
+    case 'closed':
+      throw budgetClosed();
+  }
+}
+
+async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
+  const budget = await findBudget(api.database, seen, idOf(wire));
+  if (!budget) throw unknownBudget();
+  return budget;
+}
+
+function idOf(wire: string): string {
+  const id = uuidOf('budget', wire);
+  if (id === undefined) throw unknownBudget();
+  return id;
+}
+
+/** What is absent in the body is absent here. */
+function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
+  const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
+    body;
+  return {
+    ...(name !== undefined && { name }),
+    ...(limit !== undefined && { limitMicros: limitOf('limit', limit, LIMIT) }),
+    ...(window !== undefined && { window: window && windowOf(window) }),
+    ...(maxPerCall !== undefined && {
+      maxPerCallMicros: limitOf('maxPerCall', maxPerCall, CHARGEABLE),
+    }),
+    ...(tools !== undefined && { tools }),
+    ...(developers !== undefined && {
+      developers: developers && developers.map((id) => uuidOf('developer', id) ?? ''),
+    }),
+    ...(mayDelegate !== undefined && { mayDelegate }),
+    ...(metadata !== undefined && { metadata: metadata && JSON.stringify(metadata) }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : futureOf(expiresAt) }),
+  };
+}
+
+function windowOf({ per, limit }: { per: WindowUnit; limit: number | string }) {
+  return { unit: per, limitMicros: amountOf('window.limit', limit, LIMIT) };
+}
+
+function limitOf(param: string, sent: number | string | null, rule: AmountRule): Micros | null {
+  return sent === null ? null : amountOf(param, sent, rule);
+}
+
+/** As ISO 8601 in UTC. */
+export function futureOf(expiresAt: string): string {
+  const timeMs = parseTime(expiresAt);
+  if (timeMs > Date.now()) return new Date(timeMs).toISOString();
+  throw new ApiError('invalid_request', 'expiresAt must be a time to come, in ISO 8601.', {
+    param: 'expiresAt',
+  });
+}
+
+export function unknownBudget(param?: string): ApiError {
+  return new ApiError(
+    'not_found',
+    'There is no such budget.',
+    param === undefined ? {} : { param },
+  );
+}
+
+export function budgetClosed(): ApiError {
+  return new ApiError(
+    'budget_closed',
+    'The budget is closed or expired, or one above it is. Make a new one.',
+  );
+}
+
+function notDelegated(): ApiError {
+  return new ApiError(
+    'delegation_not_allowed',
+    'A spend key may make and change only what is below its own budget, when that budget has mayDelegate.',
+  );
+}
+
+export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
+  const { parentId, window } = budget;
+  return {
+    id: wireId('budget', budget.id),
+    parentId: parentId === null || budget.id === own?.id ? null : wireId('budget', parentId),
+    name: budget.name,
+    status: budget.status,
+    limit: dollarsOrNull(budget.limitMicros),
+    used: dollarsOf(budget.usedMicros),
+    window: window && {
+      per: window.unit,
+      limit: dollarsOf(window.limitMicros),
+      used: dollarsOf(window.usedMicros),
+      resetsAt: window.resetsAt,
+    },
+    remaining: dollarsOrNull(budget.remainingMicros),
+    maxPerCall: dollarsOrNull(budget.maxPerCallMicros),
+    tools: budget.tools && [...budget.tools],
+    developers: budget.developers && budget.developers.map((id) => wireId('developer', id)),
+    mayDelegate: budget.mayDelegate,
+    expiresAt: budget.expiresAt,
+    metadata: budget.metadata,
+    createdAt: new Date(uuidTimeMs(budget.id)).toISOString(),
+  };
+}
+
+function dollarsOrNull(micros: Micros | null): number | null {
+  return micros === null ? null : dollarsOf(micros);
+}

@@ -1,0 +1,175 @@
+/** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelt must not be ignored. */
+import { Type, type Static, type TSchema } from 'typebox';
+import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, WINDOW_UNITS } from '../domain/budget.ts';
+import { Metadata } from './charges.ts';
+import { KeyReply } from './keys.ts';
+import {
+  Closed,
+  Dollars,
+  DollarsAsked,
+  Id,
+  pageMarks,
+  pageParameters,
+  PrintableText,
+  Text,
+  TimeOf,
+  Word,
+} from './shapes.ts';
+
+const NAME_MAX = 100;
+/** Of a list of tools or developers: each call is compared with all of them at once, in memory. */
+const ALLOWED_MAX = 100;
+/** `dev_` and 32 digits, a slash, and a name of 100 characters. */
+const TOOL_MAX = 137;
+
+const orNull = <T extends TSchema>(schema: T, description: string, example: unknown = null) =>
+  Type.Union([schema, Type.Null()], { description, examples: [example] });
+
+const Unit = Word(
+  WINDOW_UNITS,
+  'The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit.',
+);
+const limitAsked = (description: string, example: number) =>
+  Type.Union([Type.Number(), Type.String(), Type.Null()], {
+    description: `${description} A number, or a decimal string such as "0.05". Null: no limit.`,
+    examples: [example],
+  });
+
+const settings = {
+  limit: Type.Optional(limitAsked('Dollars that can be spent in all.', 50)),
+  window: Type.Optional(
+    orNull(
+      Closed({ per: Unit, limit: DollarsAsked('Dollars that can be spent in each window.', 5) }),
+      'A limit for each hour, day, week or month. Null: none.',
+      { per: 'day', limit: 5 },
+    ),
+  ),
+  maxPerCall: Type.Optional(limitAsked('Dollars that one charge or hold may be.', 0.5)),
+  tools: Type.Optional(
+    orNull(
+      Type.Array(PrintableText(TOOL_MAX), {
+        minItems: 1,
+        maxItems: ALLOWED_MAX,
+        uniqueItems: true,
+      }),
+      'The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.',
+    ),
+  ),
+  developers: Type.Optional(
+    orNull(
+      Type.Array(Id('developer', 'A developer.'), {
+        minItems: 1,
+        maxItems: ALLOWED_MAX,
+        uniqueItems: true,
+      }),
+      'The only developers that may charge. Null: all.',
+    ),
+  ),
+  mayDelegate: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the keys of this budget may make budgets and keys below it. Default: false.',
+      examples: [false],
+    }),
+  ),
+  expiresAt: Type.Optional(
+    orNull(
+      Type.String({ format: 'date-time' }),
+      'When the budget and everything below it stops working. Null: never.',
+    ),
+  ),
+  metadata: Type.Optional(orNull(Metadata, 'Members of your own. Null: none.', { agent: 'a-17' })),
+};
+
+const Name = PrintableText(NAME_MAX, 'Research agent');
+
+export const BudgetBody = Closed({
+  name: Name,
+  parentId: Type.Optional(
+    Id(
+      'budget',
+      'The budget that this one is part of. Default: the account, or with a spend key its own budget. A tree is ' +
+        `at most ${BUDGET_DEPTH_MAX} budgets deep.`,
+    ),
+  ),
+  ...settings,
+});
+export type BudgetBody = Static<typeof BudgetBody>;
+
+export const BudgetChanges = Closed({ name: Type.Optional(Name), ...settings });
+export type BudgetChanges = Static<typeof BudgetChanges>;
+
+export const BudgetReply = Closed({
+  id: Id('budget', 'The id of the budget.'),
+  parentId: orNull(
+    Id('budget', 'The budget above.'),
+    'The budget above. Null: the account, or a budget that this key does not see.',
+  ),
+  name: Text('Its name.', 'Research agent'),
+  status: Word(
+    BUDGET_STATUSES,
+    'Whether its keys can be used. A budget is closed or expired with each one above it.',
+  ),
+  limit: orNull(Dollars('Dollars that can be spent in all.'), 'Dollars in all, or null.', 50),
+  used: Dollars(
+    'Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.',
+    12.5,
+  ),
+  window: orNull(
+    Closed({
+      per: Unit,
+      limit: Dollars('Dollars that can be spent in each window.', 5),
+      used: Dollars('Dollars spent in the current window.', 1.25),
+      resetsAt: TimeOf('When the next window begins, in UTC.', '2026-11-22T00:00:00.000Z'),
+    }),
+    'The limit for each hour, day, week or month, or null.',
+    { per: 'day', limit: 5, used: 1.25, resetsAt: '2026-11-22T00:00:00.000Z' },
+  ),
+  remaining: orNull(
+    Dollars('Dollars that are left.'),
+    'The least dollars that any limit of this budget or one above it has left. Null: no limit. The balance may be less.',
+    3.75,
+  ),
+  maxPerCall: orNull(
+    Dollars('Dollars of one call.'),
+    'Dollars that one call may cost, or null.',
+    0.5,
+  ),
+  tools: orNull(Type.Array(Type.String()), 'The only tools that may be charged, or null.'),
+  developers: orNull(
+    Type.Array(Id('developer', 'A developer.')),
+    'The only developers that may charge, or null.',
+  ),
+  mayDelegate: Type.Boolean({
+    description: 'Whether its keys may make budgets and keys below it.',
+    examples: [false],
+  }),
+  expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
+  metadata: orNull(Metadata, 'Members of your own, or null.', { agent: 'a-17' }),
+  createdAt: TimeOf('When it was made, in UTC.'),
+});
+export type BudgetReply = Static<typeof BudgetReply>;
+
+export const BudgetsQuery = Closed({
+  ...pageParameters,
+  parentId: Type.Optional(Id('budget', 'Only budgets right below this one.')),
+});
+export type BudgetsQuery = Static<typeof BudgetsQuery>;
+
+export const BudgetsReply = Closed({ budgets: Type.Array(BudgetReply), ...pageMarks });
+export type BudgetsReply = Static<typeof BudgetsReply>;
+
+export const SpendKeyBody = Closed({
+  name: Type.Optional(PrintableText(NAME_MAX, 'Session 17')),
+  expiresAt: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'When the key stops working. Default: with its budget.',
+      examples: ['2026-12-01T00:00:00Z'],
+    }),
+  ),
+});
+export type SpendKeyBody = Static<typeof SpendKeyBody>;
+
+export const SpendKeysReply = Closed({ keys: Type.Array(KeyReply), ...pageMarks });
+export type SpendKeysReply = Static<typeof SpendKeysReply>;

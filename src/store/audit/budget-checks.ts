@@ -1,0 +1,110 @@
+/** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
+import { sql } from '../database.ts';
+
+/** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
+const keyOf = sql.fragment`substr(c.origin, 1, 4)::int4`;
+/** The hold that a charge captured, if any. */
+const holdOf = sql.fragment`case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end`;
+const named = sql.fragment`
+  coalesce('budget ' || d.id, 'budget ' || b.number || ' of consumer ' || b.consumer_id)
+`;
+
+/**
+ * What counts at the nodes of a key's path. A window counts what was held when the hold was placed (held_at), and the
+ * rest, which is the last part of a charge and the first to be refunded, where the charge begins (charged_from).
+ */
+const counted = sql.fragment`
+  counted (ledger, consumer_id, spend_key, held_at, charged_from, micros) as (
+    select c.ledger, c.consumer_id, c.spend_key, p.held_at, p.charged_from, p.micros
+    from (
+      select c.ledger, c.consumer_id, ${keyOf} as spend_key, h.placed_at, c.amount_micros,
+        c.spent_micros - c.amount_micros as begins, coalesce(r.micros, 0) as refunded,
+        case when h.id is null then c.amount_micros
+          when h.overflow_charge = c.id then h.captured_micros - h.amount_micros else 0 end as excess
+      from farebox.charges c
+      left join farebox.holds h on h.ledger = c.ledger and h.consumer_id = c.consumer_id
+        and h.id = ${holdOf}
+      left join (
+        select ledger, consumer_id, charge_id, sum(amount_micros) as micros from farebox.charge_refunds group by 1, 2, 3
+      ) r on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
+      where c.origin <> ''
+    ) c
+    cross join lateral (values
+      (c.placed_at, null::bigint, c.amount_micros - c.excess - greatest(c.refunded - c.excess, 0)),
+      (null, c.begins, greatest(c.excess - c.refunded, 0))
+    ) as p (held_at, charged_from, micros)
+    union all
+    select ledger, consumer_id, spend_key, placed_at, null, held_micros from farebox.holds
+    where state = 0 and spend_key > 0
+  ), sums as (
+    select b.ledger, b.consumer_id, b.number, sum(a.micros) as micros,
+      sum(a.micros) filter (where b.window_unit > 0
+        and coalesce(a.held_at >= b.window_began, a.charged_from >= b.window_from_micros)) as in_window
+    from counted a
+    join farebox.spend_keys k on k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
+    cross join lateral unnest(k.path) as p (number)
+    join farebox.budgets b on b.ledger = a.ledger and b.consumer_id = a.consumer_id and b.number = p.number
+    group by 1, 2, 3
+  )
+`;
+
+export const BUDGET_CHECKS = {
+  'a budget used what its keys charged, less refunds, and what their holds hold': sql.fragment`
+    with ${counted}
+    select ${named}, 'used ' || b.used_micros || ', charges and holds ' || coalesce(s.micros, 0)
+    from farebox.budgets b
+    left join farebox.budget_details d using (ledger, consumer_id, number)
+    left join sums s using (ledger, consumer_id, number)
+    where b.used_micros <> coalesce(s.micros, 0)`,
+
+  'a window counted what its keys charged and held since it began': sql.fragment`
+    with ${counted}
+    select ${named}, 'window ' || b.window_used_micros || ', charges and holds ' || coalesce(s.in_window, 0)
+    from farebox.budgets b
+    left join farebox.budget_details d using (ledger, consumer_id, number)
+    left join sums s using (ledger, consumer_id, number)
+    where b.window_used_micros <> coalesce(s.in_window, 0)`,
+
+  // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
+  'no budget is over a limit that was in force': sql.fragment`
+    select ${named}, 'used ' || b.used_micros || ' of ' || coalesce(b.limit_micros::text, 'any') || ', in its window '
+      || b.window_used_micros || ' of ' || coalesce(b.window_limit_micros::text, 'any')
+    from farebox.budgets b
+    left join farebox.budget_details d using (ledger, consumer_id, number)
+    where b.used_micros > greatest(b.limit_micros, b.used_at_limit_micros) and b.limit_micros is not null
+      or b.window_used_micros > greatest(b.window_limit_micros, b.window_used_at_limit_micros)
+        and b.window_limit_micros is not null`,
+
+  'a budget has a path from its root, and is closed in both of its rows': sql.fragment`
+    select case when b.number is null then 'budget ' || d.id else ${named} end,
+      'path ' || coalesce(d.path::text, 'none') || ', above it ' || coalesce(a.path::text, 'none') || ', closed '
+      || coalesce(b.is_closed::text, 'nowhere') || ' and at ' || coalesce(d.closed_at::text, 'no time')
+    from farebox.budgets b
+    full join farebox.budget_details d using (ledger, consumer_id, number)
+    left join farebox.budget_details a on a.ledger = d.ledger and a.consumer_id = d.consumer_id
+      and a.number = d.path[cardinality(d.path) - 1]
+    where (d.path = coalesce(a.path, '{}') || d.number and (cardinality(d.path) = 1 or a.number < d.number)
+      and b.is_closed = (d.closed_at is not null)) is not true`,
+
+  'a spend key has the path of its budget': sql.fragment`
+    select 'key ' || k.id, 'path ' || k.path::text || ', its budget has ' || coalesce(d.path::text, 'none')
+    from farebox.spend_keys k
+    left join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id
+      and d.number = k.budget
+    where k.path is distinct from d.path`,
+
+  'what a spend key paid or reserved names a key of that consumer': sql.fragment`
+    select p.kind || ' ' || p.id, 'spend key ' || p.spend_key || coalesce(', its hold has ' || p.of_hold, '')
+    from (
+      select 'charge' as kind, c.id, c.ledger, c.consumer_id, ${keyOf} as spend_key, h.spend_key as of_hold
+      from farebox.charges c
+      left join farebox.holds h on h.ledger = c.ledger and h.consumer_id = c.consumer_id
+        and h.id = ${holdOf}
+      where c.origin <> ''
+      union all
+      select 'hold', id, ledger, consumer_id, spend_key, null from farebox.holds where spend_key <> 0
+    ) p
+    left join farebox.spend_keys k on k.ledger = p.ledger and k.consumer_id = p.consumer_id
+      and k.number = p.spend_key
+    where p.spend_key <> 0 and k.number is null or p.of_hold <> p.spend_key`,
+} as const;

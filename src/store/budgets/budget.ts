@@ -1,0 +1,77 @@
+/** A node of a budget as its rows have it, and what it says when one of its limits refuses. */
+import {
+  windowEnd,
+  windowUnitOf,
+  type BudgetStatus,
+  type LimitScope,
+  type WindowUnit,
+} from '../../domain/budget.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+
+/** Ids are UUIDs, developers too. */
+export interface Budget {
+  readonly id: string;
+  readonly number: number;
+  /** Numbers from the root to this node. */
+  readonly path: readonly number[];
+  /** Null: the account. */
+  readonly parentId: string | null;
+  readonly name: string;
+  readonly status: BudgetStatus;
+  readonly limitMicros: Micros | null;
+  readonly usedMicros: Micros;
+  readonly window: BudgetWindow | null;
+  /** The least that is left of any limit on the path; null where nothing is limited. */
+  readonly remainingMicros: Micros | null;
+  readonly maxPerCallMicros: Micros | null;
+  readonly tools: readonly string[] | null;
+  readonly developers: readonly string[] | null;
+  readonly mayDelegate: boolean;
+  readonly metadata: Readonly<Record<string, string | number | boolean | null>> | null;
+  readonly expiresAt: string | null;
+}
+
+/** The calendar window of now. */
+export interface BudgetWindow {
+  readonly unit: WindowUnit;
+  readonly limitMicros: Micros;
+  readonly usedMicros: Micros;
+  readonly resetsAt: string;
+}
+
+/** The first node, from the root down, that had no room for a charge or hold. */
+export interface LimitReached {
+  readonly kind: 'limit_reached';
+  readonly budgetId: string;
+  readonly scope: LimitScope;
+  readonly limitMicros: Micros;
+  readonly remainingMicros: Micros;
+  /** Null unless the limit is a window's. */
+  readonly resetsAt: string | null;
+}
+
+/** The columns of `post_entries` that say which limit refused. */
+export interface LimitRow {
+  readonly budget_id: string | null;
+  readonly limit_scope: LimitScope | null;
+  readonly limit_micros: number | null;
+  readonly limit_left: number | null;
+  readonly window_unit: number | null;
+  readonly window_began: string | null;
+}
+
+export function limitReached(found: LimitRow): LimitReached {
+  const { budget_id: budgetId, limit_scope: scope, limit_micros: limit, limit_left: left } = found;
+  if (budgetId === null || scope === null || limit === null || left === null) {
+    throw new Error('a limit refused and is not named');
+  }
+  const unit = scope === 'window' ? windowUnitOf(found.window_unit ?? 0) : null;
+  return {
+    kind: 'limit_reached',
+    budgetId,
+    scope,
+    limitMicros: asMicros(limit),
+    remainingMicros: asMicros(left),
+    resetsAt: unit && found.window_began ? windowEnd(unit, found.window_began) : null,
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * Budgets as they are made, changed and closed: always under the lock of the consumer's row, which every debit takes,
+ * so that a limit holds from the first charge after the answer. A node never moves.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type } from 'typebox';
+import {
+  BUDGET_DEPTH_MAX,
+  BUDGETS_MAX,
+  numberOfWindowUnit,
+  type WindowUnit,
+} from '../../domain/budget.ts';
+import type { Micros } from '../../domain/money.ts';
+import { lockConsumer } from '../balance/consumers.ts';
+import { row, sql, type Database, type Transaction } from '../database.ts';
+import type { Budget } from './budget.ts';
+import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
+
+/** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
+export interface BudgetSettings {
+  readonly name: string;
+  readonly limitMicros: Micros | null;
+  readonly window: { readonly unit: WindowUnit; readonly limitMicros: Micros } | null;
+  readonly maxPerCallMicros: Micros | null;
+  readonly tools: readonly string[] | null;
+  readonly developers: readonly string[] | null;
+  readonly mayDelegate: boolean;
+  readonly metadata: string | null;
+  readonly expiresAt: string | null;
+}
+
+export type MadeBudget =
+  | { readonly kind: 'made'; readonly budget: Budget }
+  | { readonly kind: 'unknown_parent' | 'closed' | 'too_deep' | 'too_many' };
+
+export type ChangedBudget =
+  | { readonly kind: 'changed'; readonly budget: Budget }
+  | { readonly kind: 'unknown_budget' | 'closed' };
+
+const numberRow = row(Type.Object({ number: Type.Integer() }));
+
+/** Below a node of the view; `parentId` null is the account itself. */
+export async function makeBudget(
+  database: Database,
+  view: TreeView,
+  parentId: string | null,
+  settings: BudgetSettings,
+): Promise<MadeBudget> {
+  const { ledger, consumerId } = view;
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, view);
+    const parent = parentId === null ? null : await findBudget(tx, view, parentId);
+    if (parentId !== null && !parent) return { kind: 'unknown_parent' };
+    if (parent && parent.status !== 'active') return { kind: 'closed' };
+    const above = parent?.path ?? [];
+    if (above.length >= BUDGET_DEPTH_MAX) return { kind: 'too_deep' };
+    const number = await tx.oneFirst(sql.type(numberRow)`
+      select coalesce(max(number), 0) + 1 as number from farebox.budgets
+      where ledger = ${ledger} and consumer_id = ${consumerId}
+    `);
+    if (number > BUDGETS_MAX) return { kind: 'too_many' };
+    await tx.query(sql.typeAlias('nothing')`
+      with counters as (
+        insert into farebox.budgets (ledger, consumer_id, number) values (${ledger}, ${consumerId}, ${number})
+      )
+      insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+      values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
+        ${sql.array([...above, number], 'int4')}, ${settings.name})
+    `);
+    await apply(tx, view, number, settings);
+    return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
+  });
+}
+
+/**
+ * Members that are absent stay as they are. A limit below what is used refuses from then on and touches nothing that
+ * was made. A window of another unit counts from the change on.
+ */
+export async function changeBudget(
+  database: Database,
+  view: TreeView,
+  id: string,
+  changes: Partial<BudgetSettings>,
+): Promise<ChangedBudget> {
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, view);
+    const budget = await findBudget(tx, view, id);
+    if (!budget) return { kind: 'unknown_budget' };
+    if (budget.status === 'closed') return { kind: 'closed' };
+    await apply(tx, view, budget.number, changes);
+    return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
+  });
+}
+
+/** For good, with all nodes below and all their keys. Closing it again changes nothing. */
+export async function closeBudget(
+  database: Database,
+  view: TreeView,
+  id: string,
+): Promise<ChangedBudget> {
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, view);
+    const budget = await findBudget(tx, view, id);
+    if (!budget) return { kind: 'unknown_budget' };
+    const node = ofNode(view, budget.number);
+    await tx.query(sql.typeAlias('nothing')`
+      with counters as (update farebox.budgets set is_closed = true where ${node})
+      update farebox.budget_details set closed_at = now(), changed_at = now()
+      where ${node} and closed_at is null
+    `);
+    return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
+  });
+}
+
+async function apply(
+  tx: Transaction,
+  view: TreeView,
+  number: number,
+  changes: Partial<BudgetSettings>,
+): Promise<void> {
+  const node = ofNode(view, number);
+  const { limitMicros, window } = changes;
+  const set = detailsOf(changes);
+  if (set.length > 0) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.budget_details set changed_at = now(), ${sql.join(set, sql.fragment`, `)} where ${node}
+    `);
+  }
+  if (limitMicros !== undefined) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.budgets set limit_micros = ${limitMicros}, used_at_limit_micros = used_micros where ${node}
+    `);
+  }
+  if (window !== undefined) await setWindow(tx, view, number, window);
+}
+
+/** Only a window of the same unit that is not over has counted anything that still counts. */
+async function setWindow(
+  tx: Transaction,
+  view: TreeView,
+  number: number,
+  window: BudgetSettings['window'],
+): Promise<void> {
+  const unit = numberOfWindowUnit(window?.unit ?? null);
+  const stays = sql.fragment`
+    b.window_unit = ${unit} and b.window_began >= (farebox.windows_at(clock_timestamp()))[${unit}::int4]
+  `;
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.budgets b set window_unit = ${unit}, window_limit_micros = ${window?.limitMicros ?? null},
+      window_used_micros = case when ${stays} then b.window_used_micros else 0 end,
+      window_used_at_limit_micros = case when ${stays} then b.window_used_micros else 0 end,
+      window_from_micros = case when ${stays} then b.window_from_micros else c.spent_micros end,
+      window_began = case when ${stays} then b.window_began else clock_timestamp() end
+    from farebox.consumers c
+    where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
+      and b.ledger = c.ledger and b.consumer_id = c.id and b.number = ${number}
+  `);
+}
+
+function ofNode({ ledger, consumerId }: TreeView, number: number) {
+  return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
+}
+
+function detailsOf(changes: Partial<BudgetSettings>) {
+  const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
+  const texts = (values: readonly string[] | null, type: 'text' | 'uuid') =>
+    values === null ? null : sql.array(values, type);
+  return [
+    ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
+    ...(maxPerCallMicros === undefined
+      ? []
+      : [sql.fragment`max_per_call_micros = ${maxPerCallMicros}`]),
+    ...(tools === undefined ? [] : [sql.fragment`tools = ${texts(tools, 'text')}`]),
+    ...(developers === undefined ? [] : [sql.fragment`developers = ${texts(developers, 'uuid')}`]),
+    ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
+    ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
+    ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),
+  ];
+}

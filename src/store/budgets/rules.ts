@@ -1,0 +1,46 @@
+/** What charges ask of a node before the debit, for a cache; and the nodes that changed. */
+import { Type, type Static } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+const NodeName = Type.Object({ consumerId: Type.String(), number: Type.Integer() });
+const BudgetRules = Type.Object({
+  ...NodeName.properties,
+  id: Type.String(),
+  isClosed: Type.Boolean(),
+  expiresAt: Type.Union([Type.String(), Type.Null()]),
+  maxPerCallMicros: Type.Union([Type.Integer(), Type.Null()]),
+  tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  developers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+});
+
+/** Developers by their UUIDs. */
+export type BudgetRules = Static<typeof BudgetRules>;
+
+const rulesRow = row(BudgetRules);
+const nameRow = row(NodeName);
+
+export async function findBudgetRules(
+  connection: Connection,
+  nodes: readonly Static<typeof NodeName>[],
+): Promise<readonly BudgetRules[]> {
+  return connection.any(sql.type(rulesRow)`
+    select d.consumer_id as "consumerId", d.number, d.id, d.closed_at is not null as "isClosed",
+      d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers
+    from ${sql.unnest(
+      nodes.map(({ consumerId, number }) => [consumerId, number]),
+      ['uuid', 'int4'],
+    )} as n (consumer, number)
+    join farebox.accounts a on a.consumer_id = n.consumer
+    join farebox.budget_details d on d.ledger = a.ledger and d.consumer_id = n.consumer and d.number = n.number
+  `);
+}
+
+/** In the last half minute, as of keys. */
+export async function findChangedBudgets(
+  connection: Connection,
+): Promise<readonly Static<typeof NodeName>[]> {
+  return connection.any(sql.type(nameRow)`
+    select consumer_id as "consumerId", number from farebox.budget_details
+    where changed_at > now() - interval '30 seconds'
+  `);
+}

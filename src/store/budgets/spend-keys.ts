@@ -1,0 +1,155 @@
+/** Spend keys: made at a node, shown once, rolled and revoked. Stored as SHA-256, as other keys are. */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import type { Page } from '../charges/list-charges.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import type { Budget } from './budget.ts';
+import { getBudgetOfNumber, type TreeView } from './budgets.ts';
+
+const StringOrNull = Type.Union([Type.String(), Type.Null()]);
+
+const SpendKey = Type.Object({
+  id: Type.String(),
+  /** The number of its node. */
+  budget: Type.Integer(),
+  name: StringOrNull,
+  lastFour: Type.String(),
+  createdAt: Type.String(),
+  expiresAt: StringOrNull,
+  revokedAt: StringOrNull,
+  lastUsedAt: StringOrNull,
+});
+export type SpendKey = Static<typeof SpendKey>;
+
+const keyRow = row(SpendKey);
+const numberRow = row(Type.Object({ number: Type.Integer() }));
+
+const columns = sql.fragment`
+  id, budget, name, last_four as "lastFour", created_at as "createdAt", expires_at as "expiresAt",
+  revoked_at as "revokedAt", last_used_at as "lastUsedAt"
+`;
+
+export interface NewSpendKey {
+  /** SHA-256 of the key, as hex. */
+  readonly hash: string;
+  readonly lastFour: string;
+  readonly accountId: string;
+  readonly name: string | null;
+  readonly expiresAt: string | null;
+}
+
+export type MadeSpendKey =
+  | { readonly kind: 'made'; readonly id: string; readonly budget: Budget }
+  | { readonly kind: 'closed' | 'too_many' };
+
+/** At a node of the consumer's tree. It works at once in every process: an absent key is kept in no memory. */
+export async function makeSpendKey(
+  database: Database,
+  consumer: ConsumerRef,
+  budget: number,
+  key: NewSpendKey,
+): Promise<MadeSpendKey> {
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, consumer);
+    return insertKey(tx, consumer, budget, key);
+  });
+}
+
+/** Newest first, those that have ended too. */
+export async function listSpendKeys(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  budget: number,
+  { limit, beforeId }: Page,
+): Promise<readonly SpendKey[]> {
+  return connection.any(sql.type(keyRow)`
+    select ${columns} from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${budget}
+      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
+    order by id desc limit ${limit}
+  `);
+}
+
+/** Immediately. Null when the view has no such key in force. A key never ends a key of its own node. */
+export async function revokeSpendKey(
+  connection: Connection,
+  view: TreeView,
+  id: string,
+): Promise<SpendKey | null> {
+  return connection.maybeOne(sql.type(keyRow)`
+    update farebox.spend_keys set revoked_at = now(), changed_at = now()
+    where ${inForce(view, id)} returning ${columns}
+  `);
+}
+
+export type RolledSpendKey = MadeSpendKey | { readonly kind: 'unknown_key' };
+
+/** A new key at the same node; the old one ends at once, or when its overlap is over. */
+export async function rollSpendKey(
+  database: Database,
+  view: TreeView,
+  id: string,
+  overlapSeconds: number,
+  key: Pick<NewSpendKey, 'hash' | 'lastFour' | 'accountId'>,
+): Promise<RolledSpendKey & { readonly name?: string | null }> {
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, view);
+    const old = await tx.maybeOne(sql.type(keyRow)`
+      select ${columns} from farebox.spend_keys where ${inForce(view, id)}
+    `);
+    if (!old) return { kind: 'unknown_key' };
+    const made = await insertKey(tx, view, old.budget, {
+      ...key,
+      name: old.name,
+      expiresAt: old.expiresAt,
+    });
+    if (made.kind === 'made') {
+      await tx.query(sql.typeAlias('nothing')`
+        update farebox.spend_keys set changed_at = now(), ${
+          overlapSeconds === 0
+            ? sql.fragment`revoked_at = now()`
+            : sql.fragment`expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds}))`
+        }
+        where id = ${id}
+      `);
+    }
+    return { ...made, name: old.name };
+  });
+}
+
+async function insertKey(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  budgetNumber: number,
+  { hash, lastFour, accountId, name, expiresAt }: NewSpendKey,
+): Promise<MadeSpendKey> {
+  const { ledger, consumerId } = consumer;
+  const budget = await getBudgetOfNumber(tx, consumer, budgetNumber);
+  if (budget.status !== 'active') return { kind: 'closed' };
+  const number = await tx.oneFirst(sql.type(numberRow)`
+    select coalesce(max(number), 0) + 1 as number from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+  `);
+  if (number > SPEND_KEYS_MAX) return { kind: 'too_many' };
+  const id = randomUUIDv7();
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, name,
+      last_four, expires_at)
+    values (${id}, decode(${hash}, 'hex'), ${accountId}, ${ledger}, ${consumerId}, ${number},
+      ${budgetNumber}, ${sql.array(budget.path, 'int4')}, ${name}, ${lastFour}, ${expiresAt})
+  `);
+  return { kind: 'made', id, budget };
+}
+
+function inForce({ ledger, consumerId, root }: TreeView, id: string) {
+  const part =
+    root === null
+      ? sql.fragment`true`
+      : sql.fragment`${root.withBelow} and path @> array[${root.number}::int4] and budget <> ${root.number}`;
+  return sql.fragment`
+    id = ${id} and ledger = ${ledger} and consumer_id = ${consumerId} and ${part}
+      and revoked_at is null and (expires_at is null or expires_at > now())
+  `;
+}

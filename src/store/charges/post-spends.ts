@@ -1,0 +1,114 @@
+/**
+ * Charges of a batch in which some are by spend keys. As with plain charges one statement makes those that fit, and
+ * another one decides the rest. Everything that decides about money is in migrations/functions
+ * (post_fitting_spends.sql, post_entries.sql).
+ */
+import { asMicros } from '../../domain/money.ts';
+import { limitReached } from '../budgets/budget.ts';
+import { sql, type Connection } from '../database.ts';
+import { decideEntries, type EntryRow } from '../holds/decide-entries.ts';
+import { int2Array, int4Array, int8Array, uuidArray } from './binary-arrays.ts';
+import {
+  chargeColumns,
+  grouped,
+  posted,
+  unchecked,
+  type ChargeDraft,
+  type ChargeOutcome,
+  type Fitting,
+  type ReplayWindow,
+} from './post-charges.ts';
+
+/**
+ * Makes those charges whose consumer can pay for all of its charges here, whose budgets have room for all of them, and
+ * whose keys are new; of the others, undefined: `postSpends` decides these. In one commit, in the order of the drafts.
+ * The caller sees to it that no idempotency hash is there twice.
+ */
+export async function postFittingSpends(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<(ChargeOutcome | undefined)[]> {
+  const { groups, groupOf, through } = grouped(drafts);
+  const nodes = nodesOf(drafts, groupOf);
+  const { balances } = await connection.one(sql.prepared(
+    'post_fitting_spends',
+    unchecked<Fitting>(),
+  )`
+    select farebox.post_fitting_spends(
+      ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
+      ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
+      ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},
+      ${sql.binary(int4Array(nodes.map((node) => node.group)))},
+      ${sql.binary(int4Array(nodes.map((node) => node.number)))},
+      ${sql.binary(int8Array(nodes.map((node) => node.totalMicros)))},
+      ${sql.binary(int4Array(groupOf))},
+      ${sql.binary(int8Array(through))},
+      ${sql.binary(int4Array(drafts.map(({ spend }) => spend?.number ?? 0)))},
+      ${chargeColumns(drafts)},
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid) as balances
+  `);
+  return posted(drafts, balances, receiptKey);
+}
+
+/** Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there twice. */
+export async function postSpends(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<ChargeOutcome[]> {
+  const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
+  // No hold is let go of here, so no debt is settled.
+  const rows = await decideEntries(connection, entries, receiptKey, replay, false);
+  return rows.map(outcomeOf);
+}
+
+interface Node {
+  readonly group: number;
+  readonly number: number;
+  totalMicros: number;
+}
+
+/** What the charges add to each node on the paths of their keys. */
+function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): readonly Node[] {
+  const nodes = new Map<string, Node>();
+  for (const [index, { spend, amountMicros }] of drafts.entries()) {
+    if (!spend) continue;
+    const group = groupOf[index] ?? 0;
+    for (const number of spend.path) {
+      const name = `${group}/${number}`;
+      const node = nodes.get(name);
+      if (node) node.totalMicros += amountMicros;
+      else nodes.set(name, { group, number, totalMicros: amountMicros });
+    }
+  }
+  return [...nodes.values()];
+}
+
+function outcomeOf(found: EntryRow): ChargeOutcome {
+  switch (found.outcome) {
+    case 'done':
+    case 'replayed':
+      return {
+        kind: found.outcome === 'done' ? 'posted' : 'replayed',
+        id: found.charge_id,
+        amountMicros: asMicros(found.amount),
+        balanceMicros: asMicros(found.balance),
+        receiptKey: found.signed_by,
+      };
+    case 'insufficient':
+      return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
+    case 'limit_reached':
+      return limitReached(found);
+    case 'key_closed':
+    case 'key_reused':
+      return { kind: found.outcome };
+    case 'exceeds_hold':
+    case 'hold_closed':
+    case 'unknown_hold':
+    case 'owing':
+      throw new Error(`a charge came out as ${found.outcome}`);
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The statement that decides entries one by one: holds, their captures and releases, and charges that did not simply fit.
+ * Everything that decides about money is in migrations/functions/post_entries.sql; this file carries arrays.
+ */
+import { OVER_MODES } from '../../domain/hold.ts';
+import type { LimitRow } from '../budgets/budget.ts';
+import {
+  int2Array,
+  int4Array,
+  int8Array,
+  int8ArrayOfHex,
+  textArray,
+  uuidArray,
+} from '../charges/binary-arrays.ts';
+import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
+import { sql, type Connection, type RowParser } from '../database.ts';
+import type { HoldEntry, HoldOutcome } from './post-hold-entries.ts';
+
+export type LedgerEntry = HoldEntry | (ChargeDraft & { readonly kind: 'charge' });
+
+/** What `post_entries` says of an entry. */
+export interface EntryRow extends LimitRow {
+  readonly ord: number;
+  readonly outcome: HoldOutcome['kind'] | 'owing';
+  readonly charge_id: string;
+  readonly amount: number;
+  readonly balance: number;
+  readonly signed_by: number;
+  readonly hold_id: string | null;
+  readonly ledger: number;
+  readonly consumer: string;
+  readonly tool: string;
+  readonly hold_amount: number;
+  readonly captured: number;
+  readonly remaining: number;
+  readonly state: number;
+  readonly placed_at: string;
+  readonly expires_at: string;
+}
+
+/** Not checked: a hot statement, whose rows come from our function. */
+const unchecked: RowParser<EntryRow> = {
+  '~standard': {
+    version: 1,
+    vendor: 'farebox',
+    validate: (value) => ({ value: value as EntryRow }),
+  },
+};
+
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+const KINDS = { place: 1, capture: 2, release: 3, extend: 4, charge: 5 } as const;
+
+/** In the order of the entries, in one commit. The caller sees to it that no idempotency hash is there twice. */
+export async function decideEntries(
+  connection: Connection,
+  entries: readonly LedgerEntry[],
+  receiptKey: number,
+  replay: ReplayWindow,
+  settlesDebts: boolean,
+): Promise<readonly EntryRow[]> {
+  /** Holds that are placed, and charges. */
+  const asked = <T>(read: (entry: ChargeDraft) => T, other: T) =>
+    entries.map((entry) => ('consumerId' in entry ? read(entry) : other));
+  const captured = <T>(read: (entry: HoldEntry & { kind: 'capture' }) => T, other: T) =>
+    entries.map((entry) => (entry.kind === 'capture' ? read(entry) : other));
+  const columns = [
+    int2Array(entries.map(({ kind }) => KINDS[kind])),
+    uuidArray(entries.map((entry) => ('id' in entry ? entry.id : NO_ID))),
+    uuidArray(entries.map((entry) => ('holdId' in entry ? entry.holdId : NO_ID))),
+    int2Array(asked(({ ledger }) => ledger, 0)),
+    uuidArray(asked(({ consumerId }) => consumerId, NO_ID)),
+    int4Array(asked(({ spend }) => spend?.number ?? 0, 0)),
+    int4Array(entries.map(({ developerNumber }) => developerNumber)),
+    textArray(asked(({ tool }) => tool, '')),
+    int8Array(entries.map((entry) => ('amountMicros' in entry ? (entry.amountMicros ?? 0) : 0))),
+    int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
+    int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
+    int2Array(captured(({ over }) => OVER_MODES.indexOf(over), 0)),
+    int8ArrayOfHex(entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(0, 16))),
+    int8ArrayOfHex(
+      entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(16) + (e.fingerprint ?? '')),
+    ),
+    textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
+  ];
+  const rows = await connection.any(sql.prepared('post_entries', unchecked)`
+    select * from farebox.post_entries(
+      ${sql.join(
+        columns.map((column) => sql.binary(column)),
+        sql.fragment`, `,
+      )},
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${settlesDebts}::boolean)
+  `);
+  if (rows.length !== entries.length) {
+    throw new Error(`${entries.length} entries asked, ${rows.length} decided`);
+  }
+  return rows;
+}

@@ -1,0 +1,102 @@
+/** Budgets and spend keys by the client, against the real API. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxConsumer, usd } from '@farebox/client';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { until } from '../support/stack.ts';
+import { raised } from './scripted-service.ts';
+
+describe('client: budgets', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let consumer: FareboxConsumer;
+  let farebox: Farebox;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(10);
+    const { consumerKey, developerKey } = account;
+    consumer = new FareboxConsumer({ consumerKey, baseUrl: api.url });
+    farebox = new Farebox({ secretKey: developerKey, baseUrl: api.url });
+  });
+  after(() => api.stop());
+
+  it('are made, changed, listed and closed', async () => {
+    const root = await consumer.budgets.create({
+      name: 'project',
+      limit: usd('0.10').times(50),
+      window: { per: 'day', limit: '1.50' },
+      maxPerCall: 0.5,
+    });
+    assert.deepEqual(
+      [root.limit, root.window?.limit, root.maxPerCall, root.remaining],
+      [5, 1.5, 0.5, 1.5],
+    );
+    const child = await consumer.budgets.create({ name: 'agent', parentId: root.id });
+    const open = await consumer.budgets.update(root.id, { limit: null, window: null });
+    assert.deepEqual([open.limit, open.window, open.maxPerCall], [null, null, 0.5]);
+    const listed: string[] = [];
+    for await (const { id } of consumer.budgets.list({ limit: 1 })) listed.push(id);
+    assert.deepEqual(listed, [child.id, root.id]);
+    const below = await consumer.budgets.list({ parentId: root.id }).page();
+    assert.deepEqual(below.budgets, [await consumer.budgets.get(child.id)]);
+    assert.equal((await consumer.budgets.close(root.id)).status, 'closed');
+    const refused = await raised(consumer.budgets.createKey(child.id));
+    assert.deepEqual([refused.code, refused.outcome], ['budget_closed', 'not_done']);
+  });
+
+  it('refuse by an error that says which limit, what is left and when it comes back', async () => {
+    const { id } = await consumer.budgets.create({
+      name: 'agent',
+      window: { per: 'hour', limit: 1 },
+      tools: ['search'],
+    });
+    const { key: apiKey } = await consumer.budgets.createKey(id, { name: 'session' });
+    await farebox.charge({ apiKey, tool: 'search', amount: 0.75 });
+    const refused = await raised(farebox.charge({ apiKey, tool: 'search', amount: 0.5 }));
+    const { code, outcome, budgetId, limit, scope, remaining, resetsAt } = refused;
+    assert.deepEqual(
+      { code, outcome, budgetId, limit, scope, remaining },
+      {
+        code: 'spend_limit_reached',
+        outcome: 'not_charged',
+        budgetId: id,
+        limit: 1,
+        scope: 'window',
+        remaining: 0.25,
+      },
+    );
+    assert.ok(Date.parse(resetsAt ?? '') > Date.now());
+    const other = await raised(farebox.charge({ apiKey, tool: 'other', amount: 0.1 }));
+    assert.deepEqual([other.code, other.budgetId], ['tool_not_allowed', id]);
+  });
+
+  it('have keys that are rolled and revoked', async () => {
+    const { id } = await consumer.budgets.create({ name: 'agent' });
+    const first = await consumer.budgets.createKey(id);
+    const second = await consumer.budgets.rollKey(first.id, { overlapSeconds: 60 });
+    assert.equal((await consumer.budgets.revokeKey(second.id)).budgetId, id);
+    const keys: string[] = [];
+    for await (const each of consumer.budgets.keys(id, { limit: 1 })) keys.push(each.id);
+    assert.deepEqual(keys, [second.id, first.id]);
+    const charged = (apiKey: string) => farebox.charge({ apiKey, tool: 'search', amount: 0.1 });
+    assert.equal((await charged(first.key)).paid, true);
+    const ended = async () => (await raised(charged(second.key))).code === 'invalid_api_key';
+    await until(ended, { timeoutMs: 3_000 });
+  });
+
+  it('can be split by the holder of a spend key, who reads nothing else', async () => {
+    const { id } = await consumer.budgets.create({ name: 'team', limit: 2, mayDelegate: true });
+    const { key: consumerKey } = await consumer.budgets.createKey(id);
+    const holder = new FareboxConsumer({ consumerKey, baseUrl: api.url });
+    const child = await holder.budgets.create({ name: 'agent', limit: 9 });
+    assert.deepEqual([child.parentId, child.remaining], [id, 2]);
+    assert.equal(
+      (await raised(holder.budgets.update(id, { limit: 9 }))).code,
+      'delegation_not_allowed',
+    );
+    assert.equal((await raised(holder.balance())).code, 'invalid_api_key');
+    assert.equal((await raised(holder.usage().page())).code, 'invalid_api_key');
+    assert.equal((await raised(holder.topUp({ amount: 5 }))).code, 'invalid_api_key');
+  });
+});

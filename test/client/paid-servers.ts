@@ -1,0 +1,116 @@
+/** The same paid tools for either generation of the MCP SDK, registered as its users would. */
+import type { RequestListener } from 'node:http';
+import type { Farebox, OnUnavailable } from '@farebox/client';
+import { paidTool } from '@farebox/client/mcp';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { InMemoryTransport as InMemoryTransportV1 } from '@modelcontextprotocol/sdk/inMemory.js';
+import { McpServer as McpServerV1 } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  createMcpHandler,
+  InMemoryTransport,
+  McpServer,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { z } from 'zod';
+
+type AnyFarebox = Farebox<OnUnavailable>;
+
+export interface Generation {
+  /** Over HTTP, where each request has its own consumer. */
+  readonly listen: (farebox: AnyFarebox) => RequestListener;
+  /** Connects in memory, which is as stdio: there are no headers. Gives the client's end. */
+  readonly connect: (farebox: AnyFarebox) => Promise<Transport>;
+}
+
+const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
+
+/** Without an `await`: what a tool does that hangs. */
+const never = () => new Promise<ReturnType<typeof text>>(() => {});
+
+const broken = (): ReturnType<typeof text> => {
+  throw new Error('the tool is broken');
+};
+
+const failed = () => ({ ...text('no'), isError: true });
+
+function createV1(farebox: AnyFarebox): McpServerV1 {
+  const server = new McpServerV1({ name: 'test', version: '1.0.0' });
+  const query = { inputSchema: { query: z.string() } };
+  server.registerTool(
+    'search',
+    query,
+    paidTool(farebox, { tool: 'search', price: '0.5' }, async ({ query }) => text(query)),
+  );
+  server.registerTool(
+    'length',
+    query,
+    paidTool(
+      farebox,
+      { tool: 'length', max: 2, settle: ({ content }) => `0.0${content.length}` },
+      ({ query }) => text(query),
+    ),
+  );
+  server.registerTool(
+    'now',
+    {},
+    paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
+  );
+  server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
+  server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
+  server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
+  const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
+  server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  return server;
+}
+
+function createV2(farebox: AnyFarebox): McpServer {
+  const server = new McpServer({ name: 'test', version: '1.0.0' });
+  const query = { inputSchema: z.object({ query: z.string() }) };
+  server.registerTool(
+    'search',
+    query,
+    paidTool(farebox, { tool: 'search', price: '0.5' }, async ({ query }) => text(query)),
+  );
+  server.registerTool(
+    'length',
+    query,
+    paidTool(farebox, { tool: 'length', max: 2, settle: () => '0.01' }, ({ query }) => text(query)),
+  );
+  server.registerTool(
+    'now',
+    {},
+    paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
+  );
+  server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
+  server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
+  server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
+  const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
+  server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  return server;
+}
+
+export const GENERATIONS: Readonly<Record<string, Generation>> = {
+  'version 1 of the SDK': {
+    listen: (farebox) => (request, response) => {
+      const transport = new StreamableHTTPServerTransport({});
+      void createV1(farebox)
+        .connect(transport)
+        .then(() => transport.handleRequest(request, response));
+    },
+    connect: async (farebox) => {
+      const [client, server] = InMemoryTransportV1.createLinkedPair();
+      await createV1(farebox).connect(server);
+      return client;
+    },
+  },
+  'version 2 of the SDK': {
+    listen: (farebox) =>
+      toNodeHandler(createMcpHandler(() => createV2(farebox))) as RequestListener,
+    connect: async (farebox) => {
+      const [client, server] = InMemoryTransport.createLinkedPair();
+      await createV2(farebox).connect(server);
+      return client;
+    },
+  },
+};

@@ -1,0 +1,162 @@
+/** The same paid site in each framework. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Router } from '@koa/router';
+import type { Farebox } from '@farebox/client';
+import * as forExpress from '@farebox/client/express';
+import * as forFastify from '@farebox/client/fastify';
+import * as forFetch from '@farebox/client/fetch';
+import * as forHono from '@farebox/client/hono';
+import * as forKoa from '@farebox/client/koa';
+import express from 'express';
+import { fastify } from 'fastify';
+import { Hono } from 'hono';
+import Koa from 'koa';
+
+export interface Site {
+  ask(path: string, init?: RequestInit): Promise<Response>;
+  close(): Promise<unknown>;
+}
+
+/** Of a hold that is settled for less than it reserves. */
+const settled = { tool: 'search', max: 2, settle: () => '0.25' };
+const price = { tool: 'search', price: '0.5' };
+const hasty = { ...price, timeoutMs: 50 };
+
+/** How often a handler ran, and what ends the wait of `/late`. */
+export const ran = { times: 0, late: Promise.withResolvers<void>() };
+
+const found = () => {
+  ran.times += 1;
+  return { found: 'otters' };
+};
+const broken = (): never => {
+  ran.times += 1;
+  throw new Error('the tool is broken');
+};
+const never = <T>(): Promise<T> => {
+  ran.times += 1;
+  return new Promise<T>(() => {});
+};
+
+const late = async () => {
+  const answer = found();
+  await ran.late.promise;
+  return answer;
+};
+
+async function onNode(
+  listen: (request: IncomingMessage, response: ServerResponse) => unknown,
+): Promise<Site> {
+  const server = createServer((request, response) => void listen(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    ask: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** `/ok`, `/settled`, `/fails`, `/throws`, `/waits` for ever and `/late`, which has 50 ms and takes longer. */
+export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
+  koa: (farebox) => {
+    const app = new Koa();
+    app.silent = true;
+    const router = new Router();
+    const paid = forKoa.paidRoute(farebox, price);
+    router.get('/ok', paid, (ctx) => void (ctx.body = found()));
+    router.get('/fails', paid, (ctx) => void ((ctx.status = 422), (ctx.body = found())));
+    router.get('/throws', paid, broken);
+    router.get('/waits', paid, never);
+    router.get('/late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
+      ctx.body = await late();
+    });
+    router.get('/settled', forKoa.paidRoute(farebox, settled), (ctx) => {
+      ctx.body = found();
+    });
+    return onNode(app.use(router.routes()).callback());
+  },
+  express: (farebox) => {
+    const app = express();
+    app.set('env', 'test');
+    const paid = forExpress.paidRoute(farebox, price);
+    app.get('/ok', paid, (_request, response) => void response.json(found()));
+    app.get('/fails', paid, (_request, response) => void response.status(422).json(found()));
+    app.get('/throws', paid, broken);
+    app.get('/waits', paid, () => never());
+    app.get('/late', forExpress.paidRoute(farebox, hasty), async (_request, response) => {
+      response.status(201).json(await late());
+    });
+    const charged = forExpress.paidRoute(farebox, settled);
+    app.get('/settled', charged, (_request, response) => {
+      response.writeHead(200, 'OK', { 'content-type': 'application/json' });
+      response.flushHeaders();
+      response.write('{"found":', () => {
+        found();
+        response.end(Buffer.from('"otters"}'), () => {});
+        // A mistake, which must not send anything before the call is paid.
+        response.write('too late');
+      });
+    });
+    return onNode(app);
+  },
+  fastify: async (farebox) => {
+    const app = fastify();
+    const paid = forFastify.paidRoute(farebox, price);
+    app.get('/ok', paid, async () => found());
+    app.get('/fails', paid, async (_request, reply) => reply.code(422).send(found()));
+    app.get('/throws', paid, async () => broken());
+    app.get('/waits', paid, () => never());
+    app.get('/late', forFastify.paidRoute(farebox, hasty), late);
+    app.get('/settled', forFastify.paidRoute(farebox, settled), async () => found());
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return {
+      ask: (path, init) => fetch(url + path, init),
+      close: async () => {
+        app.server.closeAllConnections();
+        await app.close();
+      },
+    };
+  },
+  hono: async (farebox) => {
+    const app = new Hono();
+    app.onError((_error, context) => context.text('broken', 500));
+    const paid = forHono.paidRoute(farebox, price);
+    app.get('/ok', paid, (context) => context.json(found()));
+    app.get('/fails', paid, (context) => context.json(found(), 422));
+    app.get('/throws', paid, broken);
+    app.get('/waits', paid, () => never<Response>());
+    app.get('/late', forHono.paidRoute(farebox, hasty), async (context) =>
+      context.json(await late()),
+    );
+    app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
+    return {
+      ask: async (path, init) => app.request(path, init),
+      close: async () => {},
+    };
+  },
+  fetch: async (farebox) => {
+    const paid = forFetch.paidRoute.bind(undefined, farebox, price);
+    const routes: Record<string, (request: Request) => Promise<Response>> = {
+      '/ok': paid(() => Response.json(found())),
+      '/fails': paid(() => Response.json(found(), { status: 422 })),
+      '/throws': paid(broken),
+      '/waits': paid(() => never()),
+      '/late': forFetch.paidRoute(farebox, hasty, async () => Response.json(await late())),
+      '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
+    };
+    return {
+      ask: async (path, init) =>
+        (await routes[path]?.(new Request(`http://site${path}`, init)).catch(
+          () => new Response('broken', { status: 500 }),
+        )) ?? assert.fail(path),
+      close: async () => {},
+    };
+  },
+};

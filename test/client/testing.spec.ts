@@ -1,0 +1,295 @@
+/** The fake for users' unit tests decides as the service does: one suite, which both must pass. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxConsumer, usd } from '@farebox/client';
+import { paidRoute } from '@farebox/client/fetch';
+import { FakeFarebox } from '@farebox/client/testing';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { until } from '../support/stack.ts';
+import { raised } from './scripted-service.ts';
+
+interface Ground {
+  readonly farebox: Farebox;
+  readonly consumer: FareboxConsumer;
+  readonly apiKey: string;
+  readonly consumerId: string;
+}
+
+interface Service {
+  start(): Promise<void>;
+  /** A new developer, and a new consumer with $10.00. */
+  open(): Promise<Ground>;
+  stop(): Promise<void>;
+}
+
+function realService(): Service {
+  let api: TestApi | undefined;
+  return {
+    start: async () => {
+      api = await startTestApi();
+    },
+    open: async () => {
+      assert(api);
+      const { url: baseUrl } = api;
+      const { developerKey: secretKey, consumerKey, consumerId } = await api.createAccount(10);
+      return {
+        farebox: new Farebox({ secretKey, baseUrl }),
+        consumer: new FareboxConsumer({ consumerKey, baseUrl }),
+        apiKey: consumerKey,
+        consumerId,
+      };
+    },
+    stop: async () => api?.stop(),
+  };
+}
+
+function fakeService(): Service {
+  return {
+    start: async () => {},
+    open: async () => {
+      const fake = new FakeFarebox();
+      const { apiKey, consumerId } = fake.addConsumer({ balance: 10 });
+      return { farebox: fake.farebox(), consumer: fake.consumer(apiKey), apiKey, consumerId };
+    },
+    stop: async () => {},
+  };
+}
+
+const ID = '0'.repeat(32);
+
+for (const [name, service] of Object.entries({ service: realService(), fake: fakeService() })) {
+  describe(`client: what the ${name} decides`, () => {
+    let farebox: Farebox;
+    let consumer: FareboxConsumer;
+    let apiKey: string;
+    let consumerId: string;
+
+    before(() => service.start());
+    beforeEach(async () => {
+      ({ farebox, consumer, apiKey, consumerId } = await service.open());
+    });
+    after(() => service.stop());
+
+    const balance = async () => (await consumer.balance()).balance;
+    const charge = (changes: object = {}) =>
+      farebox.charge({ apiKey, tool: 'search', amount: 1, ...changes });
+    const hold = (changes: object = {}) =>
+      farebox.holds.place({ apiKey, tool: 'search', amount: 2, ...changes });
+
+    it('makes a charge, and shows it to both sides', async () => {
+      const made = await charge({ amount: '0.000001', metadata: { job: 7, note: null } });
+      assert.partialDeepStrictEqual(made, { amount: 0.000001, tool: 'search', consumerId });
+      assert.deepEqual([made.paid, made.replayed, made.balance], [true, false, 9.999999]);
+      const { id, receipt, developerId, createdAt } = made;
+      const listed = { id, tool: 'search', amount: 0.000001, developerId, receipt, createdAt };
+      const seen = { ...listed, refunded: 0, consumerId, metadata: { job: 7, note: null } };
+      assert.deepEqual(await farebox.findCharge(id), seen);
+      assert.deepEqual((await farebox.charges({ tool: 'search' }).page()).charges, [seen]);
+      assert.deepEqual((await farebox.charges({ tool: 'other' }).page()).charges, []);
+      const usage = await consumer.usage().page();
+      assert.deepEqual(usage.charges, [{ ...listed, refunded: 0 }]);
+      assert.deepEqual([usage.total, usage.hasMore], [0.000001, false]);
+      assert.partialDeepStrictEqual(await farebox.verifyReceipt(receipt), {
+        valid: true,
+        charge: { id, amount: 0.000001 },
+      });
+      const spoiled = receipt.replace('.1.e', '.1.f');
+      assert.equal((await farebox.verifyReceipt(spoiled)).valid, false);
+    });
+
+    it('makes many charges at once, each by itself', async () => {
+      const settled = await Promise.allSettled(
+        Array.from({ length: 15 }, (_, n) => charge({ idempotencyKey: `key ${n}` })),
+      );
+      assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 10);
+      assert.equal(await balance(), 0);
+      const ids: string[] = [];
+      for await (const { id } of farebox.charges({ limit: 4 })) ids.push(id);
+      assert.equal(new Set(ids).size, 10);
+    });
+
+    it('answers a key again with what it made, and refuses it for something else', async () => {
+      const first = await charge({ idempotencyKey: 'job' });
+      assert.deepEqual(await charge({ idempotencyKey: 'job' }), { ...first, replayed: true });
+      const error = await raised(charge({ amount: 2, idempotencyKey: 'job' }));
+      assert.deepEqual([error.code, error.status], ['idempotency_key_reused', 422]);
+      assert.equal(await balance(), 9);
+    });
+
+    it('refuses what is more than the balance, with the facts', async () => {
+      const error = await raised(charge({ amount: 10.5 }));
+      const { code, status, type, required, shortfall } = error;
+      assert.deepEqual([code, status, type], ['insufficient_balance', 402, 'payment_error']);
+      assert.deepEqual([error.balance, required, shortfall], [10, 10.5, 0.5]);
+      assert.match(error.topUpUrl ?? '', /\/top-up\?link=/);
+      assert.match(error.requestId ?? '', /^req_[0-9a-f]{32}$/);
+      assert.match(error.docUrl ?? '', /\/docs\/errors#insufficient_balance$/);
+      assert.equal(await balance(), 10);
+      // A refusal is not what a key names.
+      await raised(charge({ amount: 11, idempotencyKey: 'later' }));
+      assert.equal((await charge({ amount: 1, idempotencyKey: 'later' })).replayed, false);
+    });
+
+    for (const [amount, code] of [
+      [0, 'invalid_amount'],
+      [3 * 0.07, 'invalid_amount'],
+      ['0.0000001', 'invalid_amount'],
+      [1_000_001, 'invalid_amount'],
+    ] as const) {
+      it(`refuses to charge ${amount}`, async () => {
+        const error = await raised(charge({ amount }));
+        assert.deepEqual([error.code, error.status, error.param], [code, 400, 'amount']);
+      });
+    }
+
+    it('knows its keys', async () => {
+      const error = await raised(charge({ apiKey: `${apiKey}x` }));
+      assert.deepEqual([error.code, error.status, error.param], ['invalid_api_key', 401, 'apiKey']);
+    });
+
+    it('charges a tool by its price', async () => {
+      const unknown = await raised(charge({ amount: undefined }));
+      assert.deepEqual([unknown.code, unknown.param], ['unknown_tool', 'tool']);
+      const tool = await farebox.tools.create({ name: 'search', price: '0.25' });
+      assert.partialDeepStrictEqual(tool, { name: 'search', description: '', price: 0.25 });
+      assert.equal((await charge({ amount: undefined })).amount, 0.25);
+      const taken = await raised(farebox.tools.create({ name: 'search' }));
+      assert.deepEqual([taken.code, taken.status, taken.toolId], ['tool_exists', 409, tool.id]);
+      await farebox.tools.update(tool.id, { price: usd('0.5') });
+      assert.partialDeepStrictEqual((await farebox.tools.list().page()).tools, [
+        { id: tool.id, price: 0.5, totalCharges: 1, totalRevenue: 0.25 },
+      ]);
+      await farebox.tools.update(tool.id, { archived: true });
+      assert.equal((await farebox.tools.get(tool.id)).archived, true);
+      assert.equal((await raised(charge({ amount: undefined }))).code, 'tool_archived');
+      assert.deepEqual((await farebox.tools.list().page()).tools, []);
+      assert.equal((await raised(farebox.tools.get(`tool_${ID}`))).code, 'not_found');
+    });
+
+    it('refunds a charge until nothing is left', async () => {
+      const { id: chargeId } = await charge();
+      const part = { chargeId, amount: 0.25, idempotencyKey: 'part' };
+      const first = await farebox.refund(part);
+      assert.partialDeepStrictEqual(first, { chargeId, amount: 0.25, refunded: 0.25 });
+      assert.deepEqual(await farebox.refund(part), { ...first, replayed: true });
+      const error = await raised(farebox.refund({ chargeId, amount: 0.8 }));
+      assert.deepEqual([error.code, error.refundable], ['refund_exceeds_charge', 0.75]);
+      assert.equal((await farebox.refund({ chargeId })).refunded, 1);
+      assert.equal((await raised(farebox.refund({ chargeId }))).refundable, 0);
+      assert.equal((await raised(farebox.refund({ chargeId: `chg_${ID}` }))).code, 'not_found');
+      const { totalEarnings, byTool } = await farebox.earnings();
+      assert.deepEqual([await balance(), totalEarnings, byTool['search'] ?? 0], [10, 0, 0]);
+    });
+
+    it('captures a hold once, and gives back the rest', async () => {
+      const placed = await hold();
+      assert.partialDeepStrictEqual(placed, { amount: 2, captured: 0, remaining: 2 });
+      assert.deepEqual([placed.status, placed.balance], ['open', 8]);
+      const asked = { holdId: placed.id, amount: '0.5', idempotencyKey: 'once' };
+      const captured = await farebox.holds.capture(asked);
+      assert.partialDeepStrictEqual(captured, { amount: 0.5, balance: 9.5, holdId: placed.id });
+      assert.partialDeepStrictEqual(captured.hold, { status: 'captured', remaining: 0 });
+      assert.deepEqual(await farebox.holds.capture(asked), { ...captured, replayed: true });
+      const error = await raised(farebox.holds.capture({ holdId: placed.id }));
+      assert.deepEqual(
+        [error.code, error.status, error.holdStatus],
+        ['hold_closed', 409, 'captured'],
+      );
+      assert.equal(
+        (await raised(farebox.holds.release({ holdId: placed.id }))).code,
+        'hold_closed',
+      );
+      assert.equal((await farebox.findCharge(captured.id)).holdId, placed.id);
+      assert.deepEqual((await farebox.earnings()).byTool, { search: 0.5 });
+    });
+
+    it('captures in parts, and more than was held only when it is told so', async () => {
+      const { id: holdId } = await hold();
+      await farebox.holds.capture({ holdId, amount: 0.5, final: false });
+      const error = await raised(farebox.holds.capture({ holdId, amount: 3 }));
+      assert.deepEqual([error.code, error.status, error.remaining], ['exceeds_hold', 402, 1.5]);
+      assert.equal((await farebox.holds.capture({ holdId, amount: 3, over: 'cap' })).amount, 1.5);
+      const { id: second } = await hold();
+      const overflow = { holdId: second, amount: 3, over: 'overflow' } as const;
+      assert.equal((await farebox.holds.capture(overflow)).balance, 5);
+      const { id: third } = await hold();
+      const tooMuch = await raised(
+        farebox.holds.capture({ ...overflow, holdId: third, amount: 9 }),
+      );
+      assert.equal(tooMuch.code, 'insufficient_balance');
+      assert.equal((await farebox.holds.get(third)).status, 'open');
+    });
+
+    it('releases, extends and lists holds', async () => {
+      const [first, second] = [await hold(), await hold()];
+      const extended = await farebox.holds.extend({ holdId: first.id, expiresIn: 3_600 });
+      assert.ok(Date.parse(extended.expiresAt) > Date.parse(first.expiresAt));
+      assert.equal((await farebox.holds.release({ holdId: second.id })).status, 'released');
+      assert.equal((await farebox.holds.release({ holdId: second.id })).status, 'released');
+      const listed: string[] = [];
+      for await (const { id, status } of farebox.holds.list({ limit: 1 })) {
+        listed.push(`${id} ${status}`);
+      }
+      assert.deepEqual(listed, [`${second.id} released`, `${first.id} open`]);
+      assert.equal(await balance(), 8);
+      const unknown = await raised(farebox.holds.capture({ holdId: `hld_${ID}` }));
+      assert.deepEqual([unknown.code, unknown.status], ['hold_not_found', 404]);
+      assert.equal((await raised(hold({ amount: 9 }))).code, 'insufficient_balance');
+    });
+
+    it('captures nothing of a hold whose time is over', async () => {
+      const { id: holdId } = await hold({ expiresIn: 1 });
+      const error = await until(() =>
+        farebox.holds.capture({ holdId, amount: 0.01, final: false }).then(
+          () => undefined,
+          (raised: { code: string; holdStatus: string }) => raised,
+        ),
+      );
+      assert.deepEqual([error.code, error.holdStatus], ['hold_closed', 'expired']);
+    });
+
+    it('is paid by a paid route, and not when it fails', async () => {
+      const options = { tool: 'route', price: '0.5' };
+      const headers = { 'x-service-key': apiKey };
+      const ask = async (status: number) =>
+        paidRoute(
+          farebox,
+          options,
+          () => new Response('', { status }),
+        )(new Request('http://site/', { headers }));
+      assert.match((await ask(200)).headers.get('x-charge-id') ?? '', /^chg_/);
+      assert.equal((await ask(500)).headers.get('x-charge-id'), null);
+      assert.equal(await balance(), 9.5);
+    });
+  });
+}
+
+describe('client: the fake', () => {
+  it('tops up without a card', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: usd('0.1').times(3) });
+    const consumer = fake.consumer(apiKey);
+    const topUp = await consumer.topUp({ amount: 5, idempotencyKey: 'once' });
+    assert.partialDeepStrictEqual(topUp, { amount: 5, balance: 5.3, status: 'completed' });
+    await consumer.topUp({ amount: 5, idempotencyKey: 'once' });
+    assert.equal((await consumer.balance()).balance, 5.3);
+    assert.equal((await raised(consumer.topUp({ amount: 0.1 }))).code, 'invalid_amount');
+  });
+
+  it('is away when it is told to be, and then nothing happens', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const request = { apiKey, tool: 'search', amount: 1 };
+    fake.isAway = true;
+    const error = await raised(fake.farebox().charge(request));
+    assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'not_charged']);
+    const unpaid = fake.farebox({ onUnavailable: 'run_unpaid' });
+    assert.equal((await unpaid.charge(request)).paid, false);
+    fake.isAway = false;
+    assert.equal((await fake.farebox().charge(request)).balance, 0);
+  });
+
+  it('says what it does not have', async () => {
+    const error = await raised(new FakeFarebox().farebox().statement('2026-11'));
+    assert.deepEqual([error.code, error.message.includes('/v1/statements')], ['not_found', true]);
+  });
+});

@@ -1,0 +1,161 @@
+/** Doctor names what is wrong with budgets: what was counted, which limit was passed, and which path is broken. */
+import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+
+const USED = 'a budget used what its keys charged, less refunds, and what their holds hold';
+const WINDOW = 'a window counted what its keys charged and held since it began';
+const LIMIT = 'no budget is over a limit that was in force';
+const PATH = 'a budget has a path from its root, and is closed in both of its rows';
+const KEY_PATH = 'a spend key has the path of its budget';
+const NAMED = 'what a spend key paid or reserved names a key of that consumer';
+
+/**
+ * A budget (`:adjustment`) with a child (`:checkout`), and the child's key (`:manual`), which made the last charge, of
+ * $1.00, and reserves $2.00. The child has $5.00 for each month and $9.00 in all, and counted both.
+ */
+const TREE = [
+  `insert into farebox.budgets (ledger, consumer_id, number, used_micros, limit_micros, window_unit,
+      window_limit_micros, window_used_micros, window_began, window_from_micros)
+    select ledger, id, v.number, 3000000, v.all_in, v.unit, v.each, v.counted, now() - interval '1 hour', 1000000
+    from farebox.consumers, (values (1, null::int8, 0, null::int8, 0), (2, 9000000, 4, 5000000, 3000000))
+      as v (number, all_in, unit, each, counted) where id = ':consumer'`,
+  `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+    select v.id::uuid, ledger, consumers.id, v.number, v.path::int[], 'a test'
+    from farebox.consumers, (values (':adjustment', 1, '{1}'), (':checkout', 2, '{1,2}')) as v (id, number, path)
+    where consumers.id = ':consumer'`,
+  `insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
+    select ':manual', sha256(':manual'), ':account', ledger, id, 1, 2, '{1,2}', 'test'
+    from farebox.consumers where id = ':consumer'`,
+  `update farebox.charges set origin = int4send(1) where id = ':lastCharge'`,
+  `insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros, expires_at,
+      held_micros, spend_key)
+    select ':manualCredit', ledger, id, 1, 'search', 2000000, 7000000, '2100-01-01Z', 2000000, 1
+    from farebox.consumers where id = ':consumer'`,
+];
+const plant = (what: string, statements: readonly string[], finds: Plant['finds']): Plant => ({
+  what,
+  statements: [...TREE, ...statements],
+  finds,
+});
+const budgets = (set: string, where = 'number = 2') =>
+  `update farebox.budgets set ${set} where consumer_id = ':consumer' and ${where}`;
+const refund = (micros: number) => `
+  insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool, charge_micros, amount_micros,
+    refunded_micros, spent_micros)
+  select ':checkoutCredit', ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${micros}, spent_micros
+  from farebox.charges where id = ':lastCharge'`;
+
+const PLANTS: readonly Plant[] = [
+  plant('nothing', [], () => []),
+  plant(
+    'what was counted twice in all',
+    [budgets('used_micros = used_micros + 1')],
+    ({ checkout }) => [[USED, `budget ${checkout}`]],
+  ),
+  plant(
+    'what was counted below and not above',
+    [budgets('used_micros = 1000000', 'number = 1')],
+    ({ adjustment }) => [[USED, `budget ${adjustment}`]],
+  ),
+  plant(
+    'a window that counted a micro-dollar too little',
+    [budgets('window_used_micros = window_used_micros - 1')],
+    ({ checkout }) => [[WINDOW, `budget ${checkout}`]],
+  ),
+  plant(
+    'a window that began after the charge and counts it still',
+    [budgets('window_from_micros = 2000000')],
+    ({ checkout }) => [[WINDOW, `budget ${checkout}`]],
+  ),
+  plant(
+    'a window that began after the hold and counts it still',
+    [budgets(`window_began = now() + interval '1 hour'`)],
+    ({ checkout }) => [[WINDOW, `budget ${checkout}`]],
+  ),
+  plant('a refund that gave nothing back', [refund(400_000)], ({ adjustment, checkout }) => [
+    [USED, `budget ${adjustment}`],
+    [USED, `budget ${checkout}`],
+    [WINDOW, `budget ${checkout}`],
+  ]),
+  plant(
+    'a refund that gave back what it should',
+    [
+      refund(400_000),
+      budgets('used_micros = 2600000', 'true'),
+      budgets('window_used_micros = 2600000'),
+    ],
+    () => [],
+  ),
+  plant(
+    'a hold that was released and is counted still',
+    [`update farebox.holds set state = 2, held_micros = 0 where id = ':manualCredit'`],
+    ({ adjustment, checkout }) => [
+      [USED, `budget ${adjustment}`],
+      [USED, `budget ${checkout}`],
+      [WINDOW, `budget ${checkout}`],
+    ],
+  ),
+  plant('a limit that was passed', [budgets('limit_micros = 2999999')], ({ checkout }) => [
+    [LIMIT, `budget ${checkout}`],
+  ]),
+  plant(
+    'a limit that was set below what was used',
+    [budgets('limit_micros = 1, used_at_limit_micros = 3000000')],
+    () => [],
+  ),
+  plant(
+    'a limit of a window that was passed',
+    [budgets('window_limit_micros = 2999999')],
+    ({ checkout }) => [[LIMIT, `budget ${checkout}`]],
+  ),
+  plant(
+    'a budget that was moved below another one',
+    [
+      `update farebox.budget_details set path = '{7,2}' where id = ':checkout'`,
+      `update farebox.spend_keys set path = '{1}' where id = ':manual'`,
+      budgets('used_micros = 0, window_used_micros = 0'),
+    ],
+    ({ checkout, manual }) => [
+      [PATH, `budget ${checkout}`],
+      [KEY_PATH, `key ${manual}`],
+    ],
+  ),
+  plant(
+    'a budget that is closed for the debit alone',
+    [budgets('is_closed = true')],
+    ({ checkout }) => [[PATH, `budget ${checkout}`]],
+  ),
+  plant(
+    'a charge and a hold of keys that nobody made',
+    [
+      `update farebox.charges set origin = int4send(9) where id = ':lastCharge'`,
+      `update farebox.holds set spend_key = 8 where id = ':manualCredit'`,
+      budgets('used_micros = 0, window_used_micros = 0', 'true'),
+    ],
+    ({ lastCharge, manualCredit }) => [
+      [NAMED, `charge ${lastCharge}`],
+      [NAMED, `hold ${manualCredit}`],
+    ],
+  ),
+  plant(
+    'a capture by another key than the one that reserved it',
+    [
+      `update farebox.charges set origin = int4send(0) || '\\x0000' || uuid_send(':manualCredit')
+        where id = ':lastCharge'`,
+      budgets('used_micros = 2000000', 'true'),
+      budgets('window_used_micros = 2000000'),
+    ],
+    ({ lastCharge }) => [[NAMED, `charge ${lastCharge}`]],
+  ),
+];
+
+describe('farebox doctor --only budgets', () => {
+  it('finds each fault that is planted, names the offender, and no other', async () => {
+    const books = await openPlantedBooks(PLANTS.length);
+    try {
+      await dropGuards(books.sql);
+      await expectFindings(books, 'budgets', PLANTS);
+    } finally {
+      await books.close();
+    }
+  });
+});

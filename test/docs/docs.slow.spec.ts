@@ -1,0 +1,48 @@
+/** The documentation does what it says: its pages are followed, block by block. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAccount } from '../support/accounts.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { blocksOf } from './pages.ts';
+import { followPage } from './page-run.ts';
+
+const PAGES = [
+  'docs/quickstart.md',
+  'docs/charging.md',
+  'docs/holds.md',
+  'docs/idempotency.md',
+  'docs/webhooks.md',
+  'docs/self-hosting.md',
+];
+/** A page that cannot be followed is a promise that nobody checks. */
+const NOT_RUN_MAX = 0.15;
+
+describe('the documentation', () => {
+  let stack: Stack;
+  let folder: string;
+
+  before(async () => {
+    stack = await startStack();
+    folder = await mkdtemp(join(tmpdir(), 'farebox-docs-'));
+  });
+  after(async () => {
+    await stack?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  for (const page of PAGES) {
+    it(`does what it says: ${page}`, async () => {
+      const account = await createAccount(stack.env, 10);
+      await followPage(page, folder, { url: stack.api.url, account, env: stack.env });
+    });
+  }
+
+  it('has few blocks that are not run, each with its reason', async () => {
+    const blocks = (await Promise.all(PAGES.map(blocksOf))).flat();
+    const notRun = blocks.filter(({ notRunBecause }) => notRunBecause !== undefined);
+    assert.ok(notRun.length <= blocks.length * NOT_RUN_MAX, `${notRun.length} of ${blocks.length}`);
+    for (const { notRunBecause } of notRun) assert.match(notRunBecause ?? '', /^\w+ .+/);
+  });
+});

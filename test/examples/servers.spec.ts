@@ -1,0 +1,164 @@
+/** The examples that serve over HTTP, as processes, against the API. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { PaidBooks } from '../client/paid-books.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { until } from '../support/stack.ts';
+import { startExample } from './start-example.ts';
+
+describe('examples: paid servers', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let books: PaidBooks;
+  let headers: Record<string, string>;
+  let child: ChildProcess | undefined;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(10);
+    books = new PaidBooks(api, account);
+    headers = { 'x-service-key': account.consumerKey };
+  });
+  afterEach(() => {
+    child?.kill();
+  });
+  after(() => api?.stop());
+
+  const settings = () => ({ FAREBOX_URL: api.url, FAREBOX_SECRET_KEY: account.developerKey });
+
+  async function start(file: string, env: Record<string, string> = {}): Promise<URL> {
+    const example = await startExample(file, { ...settings(), ...env });
+    child = example.child;
+    return example.url;
+  }
+
+  it('Express: a roll of the dice is paid for, a wrong one is not', async () => {
+    const url = await start('express-api.ts');
+    const ask = (path: string) => fetch(new URL(path, url), { headers });
+    assert.equal((await fetch(new URL('/prices', url))).status, 200);
+    const response = await ask('/dice?sides=20');
+    const { rolled } = (await response.json()) as { rolled: number };
+    assert.ok(rolled >= 1 && rolled <= 20);
+    assert.ok(response.headers.get('x-charge-receipt'));
+    assert.equal((await ask('/dice?sides=1')).status, 400);
+    assert.equal((await fetch(new URL('/dice', url))).status, 401);
+    assert.equal(await books.balance(), 9.99);
+  });
+
+  it('Hono: an answer is paid for by its length', async () => {
+    const { FAREBOX_URL, FAREBOX_SECRET_KEY } = process.env;
+    Object.assign(process.env, settings());
+    try {
+      const { default: app } = await import('../../examples/hono-worker.ts');
+      const ask = (path: string) => app.fetch(new Request(`http://worker${path}`, { headers }));
+      const response = await ask('/lorem?words=250');
+      assert.equal((await response.text()).split(' ').length, 250);
+      assert.equal((await ask('/lorem?words=none')).status, 400);
+      assert.equal(await books.balance(), 9.975);
+    } finally {
+      restore('FAREBOX_URL', FAREBOX_URL);
+      restore('FAREBOX_SECRET_KEY', FAREBOX_SECRET_KEY);
+    }
+  });
+
+  describe('LLM proxy', () => {
+    let upstream: Server;
+    let answerOf: (response: ServerResponse, asked: Record<string, unknown>) => Promise<void>;
+    let proxy: URL;
+
+    beforeEach(async () => {
+      upstream = createServer((request, response) => void serve(request, response));
+      upstream.listen(0, '127.0.0.1');
+      await once(upstream, 'listening');
+      const { port } = upstream.address() as AddressInfo;
+      const UPSTREAM_URL = `http://127.0.0.1:${port}`;
+      proxy = await start('llm-proxy.ts', { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream' });
+    });
+    afterEach(() => {
+      upstream.closeAllConnections();
+      upstream.close();
+    });
+
+    async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+      assert.equal(request.headers.authorization, 'Bearer sk-upstream');
+      await answerOf(response, JSON.parse(await text(request)) as Record<string, unknown>);
+    }
+
+    const ask = (init: RequestInit = {}) =>
+      fetch(`${proxy.href}/chat/completions`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Otters?' }] }),
+        ...init,
+      });
+
+    it('streams, and captures what the tokens cost', async () => {
+      answerOf = async (response, asked) => {
+        assert.deepEqual([asked['model'], asked['stream']], ['m', true]);
+        for (const word of ['Otters', ' swim', '.']) say(response, piece(word));
+        say(response, { choices: [], usage: { prompt_tokens: 1_000, completion_tokens: 2_000 } });
+        response.end('data: [DONE]\n\n');
+      };
+      const answer = await (await ask()).text();
+      assert.match(answer, /Otters.*swim.*\[DONE\]\n\n: farebox \{"id":"chg_/s);
+      const [charge] = await books.charges();
+      assert.equal(charge?.amount, 0.033);
+      assert.ok(answer.includes(charge.receipt));
+      assert.equal(await books.balance(), 9.967);
+    });
+
+    it('captures what was streamed when the caller leaves', async () => {
+      answerOf = async (response) => {
+        say(response, piece('Otters'));
+        say(response, piece(' swim'));
+        await once(response, 'close');
+      };
+      const caller = new AbortController();
+      const { body } = await ask({ signal: caller.signal });
+      await body?.getReader().read();
+      caller.abort();
+      await until(async () => (await books.holds())[0] === 'captured');
+      const [charge] = await books.charges();
+      assert.ok(charge && charge.amount > 0.00003 && charge.amount < 0.001, `${charge?.amount}`);
+    });
+
+    it('is free when the model gives no answer', async () => {
+      answerOf = async (response) => {
+        response.writeHead(500).end();
+      };
+      assert.equal((await ask()).status, 502);
+      assert.deepEqual([await books.holds(), await books.balance()], [['released'], 10]);
+    });
+
+    it('asks no model for a caller who cannot pay', async () => {
+      answerOf = async () => assert.fail('asked');
+      const poor = await api.createAccount(0.01);
+      const refused = await ask({ headers: { 'x-service-key': poor.consumerKey } });
+      assert.equal(refused.status, 402);
+      const { error } = (await refused.json()) as { error: { code: string; topUpUrl: string } };
+      assert.equal(error.code, 'insufficient_balance');
+      assert.match(error.topUpUrl, /link=/);
+      assert.equal((await ask({ headers: {} })).status, 401);
+    });
+  });
+});
+
+function say(response: ServerResponse, data: object): void {
+  response.write(`data: ${JSON.stringify(data)}\n\n`);
+}
+
+function piece(content: string) {
+  return { choices: [{ delta: { content } }] };
+}
+
+function restore(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}

@@ -1,0 +1,183 @@
+/** Budgets beside holds and refunds: what is reserved counts at once, what comes back is given back, and only once. */
+import assert from 'node:assert/strict';
+import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
+import { createDatabase, type Database } from '../../../src/store/database.ts';
+import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { proveBooks } from '../../support/books.ts';
+import {
+  changeBudget,
+  closeBudget,
+  makeBudget,
+  makeKey,
+  showBudget,
+  spend,
+} from '../../support/budget-requests.ts';
+import { askCapture, askHold, capture, place, release } from '../../support/hold-requests.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+
+describe('budgets beside holds and refunds', () => {
+  let api: TestApi;
+  let database: Database;
+  let account: TestAccount;
+  let key: string;
+  /** The account with the spend key in the place of its own. */
+  let spender: TestAccount;
+  let root: string;
+  let leaf: string;
+
+  before(async () => {
+    api = await startTestApi();
+    database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(10);
+    key = account.consumerKey;
+    root = (await makeBudget(api, key, { limit: 8 })).id;
+    leaf = (await makeBudget(api, key, { parentId: root, window: { per: 'day', limit: 5 } })).id;
+    spender = { ...account, consumerKey: (await makeKey(api, key, leaf)).key };
+  });
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await database.end();
+    await api.stop();
+  });
+
+  /** In all at the root and at the leaf, and in the window of the leaf. */
+  const used = async () => {
+    const [above, below] = [await showBudget(api, key, root), await showBudget(api, key, leaf)];
+    return [above.used, below.used, below.window?.used];
+  };
+  const refund = async (id: string, amount?: number) =>
+    bodyOf(
+      await call(api, 'POST', `/v1/charges/${id}/refund`, {
+        key: account.developerKey,
+        body: { amount },
+      }),
+      201,
+      RefundReply,
+    );
+  /** As if everything up to now had happened in windows that are over. */
+  const turnWindows = async () => {
+    for (const [table, column] of [
+      ['budgets', 'window_began'],
+      ['holds', 'placed_at'],
+    ]) {
+      await api.sql.query(
+        `update farebox.${table} set ${column} = ${column} - interval '40 days' where consumer_id =
+          (select consumer_id from farebox.accounts where email = $1)`,
+        [account.email],
+      );
+    }
+  };
+
+  it('count a hold when it is placed, and give back what is let go of', async () => {
+    const hold = await place(api, spender, { amount: 4 });
+    assert.deepEqual(await used(), [4, 4, 4]);
+    const refused = await askHold(api, spender, { amount: 1.5 });
+    assert.equal((refused.body as { error: { code: string } }).error.code, 'spend_limit_reached');
+    await capture(api, account, hold.id, { amount: 1 });
+    assert.deepEqual(await used(), [1, 1, 1]);
+    const second = await place(api, spender, { amount: 4 });
+    await release(api, account, second.id);
+    assert.deepEqual(await used(), [1, 1, 1]);
+  });
+
+  it('give back what a hold that expired has left', async () => {
+    const hold = await place(api, spender, { amount: 4, expiresIn: 1 });
+    await capture(api, account, hold.id, { amount: 1, final: false });
+    await api.sql.query(
+      `with aged as (update farebox.holds set expires_at = now() - interval '1 s' where id = $1)
+       update farebox.hold_expiries set due_at = now() where $1 = any (holds)`,
+      [hold.id.slice(4)],
+    );
+    while ((await expireHolds(database)).hasMore);
+    assert.deepEqual(await used(), [1, 1, 1]);
+  });
+
+  it('count of a capture only what exceeds the hold, within every limit', async () => {
+    const hold = await place(api, spender, { amount: 4 });
+    const over = { over: 'overflow' };
+    const answer = await askCapture(api, account, hold.id, { amount: 5.000001, ...over });
+    assert.equal(answer.status, 402);
+    const { error } = answer.body as { error: Record<string, unknown> };
+    const { code, budgetId, scope, limit, remaining } = error;
+    assert.deepEqual(
+      { code, budgetId, scope, limit, remaining },
+      { code: 'spend_limit_reached', budgetId: leaf, scope: 'window', limit: 5, remaining: 1 },
+    );
+    assert.deepEqual(await used(), [4, 4, 4]);
+    await capture(api, account, hold.id, { amount: 5, ...over });
+    assert.deepEqual(await used(), [5, 5, 5]);
+  });
+
+  it('let no capture take more than one call may cost', async () => {
+    await changeBudget(api, key, leaf, { maxPerCall: 2 });
+    const hold = await place(api, spender, { amount: 1.5 });
+    const answer = await askCapture(api, account, hold.id, { amount: 2.5, over: 'overflow' });
+    assertError(answer, 402, 'spend_limit_reached', undefined, {
+      budgetId: leaf,
+      scope: 'per_call',
+      limit: 2,
+      remaining: 2,
+      resetsAt: null,
+    });
+    await capture(api, account, hold.id, { amount: 2, over: 'overflow' });
+    assert.deepEqual(await used(), [2, 2, 2]);
+  });
+
+  it('that are closed strand no running call: what its hold has left can be captured, and no more', async () => {
+    const hold = await place(api, spender, { amount: 2 });
+    await closeBudget(api, key, root);
+    const answer = await askCapture(api, account, hold.id, { amount: 3, over: 'overflow' });
+    assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 2 });
+    await capture(api, account, hold.id, { amount: 1.5 });
+    assert.deepEqual(await used(), [1.5, 1.5, 1.5]);
+  });
+
+  it('get back what is refunded, bit by bit, and never twice', async () => {
+    const { id } = bodyOf(await spend(api, account, spender.consumerKey, 3), 201, ChargeReply);
+    await refund(id, 1);
+    assert.deepEqual(await used(), [2, 2, 2]);
+    await refund(id);
+    assert.deepEqual(await used(), [0, 0, 0]);
+    const again = await call(api, 'POST', `/v1/charges/${id}/refund`, {
+      key: account.developerKey,
+      body: {},
+    });
+    assert.equal(again.status, 400);
+    assert.deepEqual(await used(), [0, 0, 0]);
+    assert.equal((await spend(api, account, spender.consumerKey, 5)).status, 201);
+  });
+
+  it('get back in a window only what it has counted', async () => {
+    const { id } = bodyOf(await spend(api, account, spender.consumerKey, 3), 201, ChargeReply);
+    await turnWindows();
+    assert.deepEqual(await used(), [3, 3, 0]);
+    bodyOf(await spend(api, account, spender.consumerKey, 2), 201, ChargeReply);
+    await refund(id);
+    assert.deepEqual(await used(), [2, 2, 2]);
+  });
+
+  it('get back nothing in a new window of a hold that an old one counted, but of its excess', async () => {
+    const hold = await place(api, spender, { amount: 2 });
+    const released = await place(api, spender, { amount: 1 });
+    await turnWindows();
+    const { id } = await capture(api, account, hold.id, { amount: 5, over: 'overflow' });
+    assert.deepEqual(await used(), [6, 6, 3]);
+    await release(api, account, released.id);
+    assert.deepEqual(await used(), [5, 5, 3]);
+    await refund(id, 2);
+    assert.deepEqual(await used(), [3, 3, 1]);
+    await refund(id);
+    assert.deepEqual(await used(), [0, 0, 0]);
+  });
+
+  it('get back nothing of a charge by a key of the account', async () => {
+    const { id } = bodyOf(await spend(api, account, key, 3), 201, ChargeReply);
+    bodyOf(await spend(api, account, spender.consumerKey, 2), 201, ChargeReply);
+    await refund(id);
+    assert.deepEqual(await used(), [2, 2, 2]);
+  });
+});

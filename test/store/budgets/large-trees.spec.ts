@@ -1,0 +1,92 @@
+/** A tree with a great many nodes: a page of it and a charge in it read no more than in a small one. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { sql, type Database } from '../../../src/store/database.ts';
+import { listBudgets } from '../../../src/store/budgets/budgets.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { Random } from '../../support/random.ts';
+import { blocksOf, plansOf } from '../query-plans.ts';
+import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
+import type { ModelKey } from './budget-model.ts';
+
+const CHILDREN = 20_000;
+/** Blocks read for a page: some probes of three blocks for each of its nodes. To read all nodes takes over 20,000. */
+const PAGE_BLOCKS_MAX = 2_000;
+/** Rows of budgets that two charges at depth 2 may touch, and what the planner may look at besides. */
+const TOUCHED_MAX = 20;
+
+describe('a budget with many children', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let client: Client;
+  let harness: BudgetHarness;
+
+  before(async () => {
+    ledger = await openTestLedger(1);
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    [harness] = (await openHarnesses(database, client, ledger.url, 1, 10)) as [BudgetHarness];
+    await harness.addNode(new Random(5), 2_000);
+    // The connection keeps the plans that it makes now, while the tables are next to empty.
+    await chargeTwice(1);
+    const { ledger: number, consumerId } = harness.view;
+    for (const insert of [
+      'budgets (ledger, consumer_id, number) select $1, $2, n',
+      `budget_details (id, ledger, consumer_id, number, path, name) select uuidv7(), $1, $2, n, array[1, n], 'x'`,
+    ]) {
+      await client.query(`insert into farebox.${insert} from generate_series(2, ${CHILDREN}) n`, [
+        number,
+        consumerId,
+      ]);
+    }
+    await client.query(
+      `insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
+       select uuidv7(), sha256(n::text::bytea), a.id, $1, $2, n, n, array[1, n], 'test'
+       from generate_series(2, ${CHILDREN}) n, farebox.accounts a where a.consumer_id = $2`,
+      [number, consumerId],
+    );
+  });
+  after(async () => {
+    await client?.end();
+    await ledger?.drop();
+  });
+
+  /** By the statement for what fits, and by the one that decides the rest. */
+  async function chargeTwice(leaf: number): Promise<string[]> {
+    const path = leaf === 1 ? [1] : [1, leaf];
+    const key = {
+      number: leaf,
+      node: { path: path.map((number) => ({ number })) },
+    } as unknown as ModelKey;
+    const [fits] = await postDrafts(database, [harness.draft(key, 1)]);
+    const [decided] = await postDrafts(database, [harness.draft(key, 11_000_000)]);
+    return [fits?.kind ?? '', decided?.kind ?? ''];
+  }
+
+  it('is charged by probes of its nodes', async () => {
+    const before = await rowsTouched();
+    assert.deepEqual(await chargeTwice(CHILDREN - 7), ['posted', 'limit_reached']);
+    const touched = (await rowsTouched()) - before;
+    assert.ok(touched > 0 && touched <= TOUCHED_MAX, `${touched} rows`);
+  });
+
+  it('is listed page by page', async () => {
+    const plans = await plansOf(database, client, (connection) =>
+      listBudgets(connection, harness.view, 1, { limit: 51, beforeId: undefined }),
+    );
+    const blocks = plans.reduce((sum, plan) => sum + blocksOf(plan), 0);
+    assert.ok(blocks <= PAGE_BLOCKS_MAX, `${blocks} blocks`);
+  });
+
+  /** What the statements of the one connection have read and written of the counters, by index or not. */
+  async function rowsTouched(): Promise<number> {
+    await database.query(sql.typeAlias('nothing')`select pg_stat_force_next_flush()`);
+    await client.query('select pg_stat_clear_snapshot()');
+    const { rows } = await client.query<{ rows: string }>(
+      `select coalesce(idx_tup_fetch, 0) + seq_tup_read as rows from pg_stat_user_tables
+       where relid = 'farebox.budgets'::regclass`,
+    );
+    return Number(rows[0]?.rows);
+  }
+});
