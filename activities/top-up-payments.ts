@@ -10,6 +10,7 @@ import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,
   recordProcessorCustomer,
+  replaceProcessorCustomer,
 } from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
@@ -58,9 +59,10 @@ async function openCheckout(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Opene
   if (topUp.sessionUrl !== null) return checkoutOf(topUp);
   demand(topUp, 'checkout');
   if (topUp.status !== 'pending') return checkoutOf(topUp);
-  const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
-  const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
+  const session = await withCustomer(deps, topUp, (customerId) =>
+    calls.createSession(deps.stripe, planned, customerId, deps.baseUrl),
+  );
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }
 
@@ -91,12 +93,9 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Ve
   }
   if (isLate) return seen(deps, topUp, { kind: 'failed', failure: failureOf('payment_too_late') });
 
-  const customerId = await customerOf(deps, topUp);
-  const cardId =
-    (await calls.findSavedCard(stripe, customerId)) ??
-    (deps.savesTestCard
-      ? await calls.saveTestCard(stripe, topUp.accountId, customerId)
-      : undefined);
+  const { customerId, cardId } = await withCustomer(deps, topUp, (customerId) =>
+    cardOf(deps, topUp, customerId),
+  );
   if (cardId === undefined) {
     return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
   }
@@ -114,7 +113,13 @@ async function cancelPayment(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verd
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
   } else return seen(deps, topUp, { kind: 'expired' });
-  return ask(deps, topUp);
+  try {
+    return await ask(deps, topUp);
+  } catch (error) {
+    // Nobody can pay what the processor does not know, and an operator asked for the end.
+    if (calls.isMissing(error)) return seen(deps, topUp, { kind: 'expired' });
+    throw error;
+  }
 }
 
 /**
@@ -127,6 +132,35 @@ function demand({ id, method, isClaimed }: TopUp, wanted: TopUp['method']): void
     `${wireId('topUp', id)} is not a ${wanted} top-up claimed by its workflow. Nothing was done.`,
     'not_open',
   );
+}
+
+/** The saved card, or the test card where that is allowed, or undefined. */
+async function cardOf(
+  { stripe, savesTestCard }: TopUpPaymentDeps,
+  topUp: TopUp,
+  customerId: string,
+) {
+  const saved = await calls.findSavedCard(stripe, customerId);
+  const isToSave = saved === undefined && savesTestCard;
+  const cardId = isToSave ? await calls.saveTestCard(stripe, topUp.accountId, customerId) : saved;
+  return { customerId, cardId };
+}
+
+/** Replaces the customer and calls again if the processor does not know it. Its saved cards are gone with it. */
+async function withCustomer<T>(
+  deps: TopUpPaymentDeps,
+  topUp: TopUp,
+  call: (customerId: string) => Promise<T>,
+): Promise<T> {
+  const customerId = await customerOf(deps, topUp);
+  try {
+    return await call(customerId);
+  } catch (error) {
+    if (!calls.isCustomerMissing(error)) throw error;
+    const { stripe, database } = deps;
+    const created = await calls.createCustomer(stripe, topUp.accountId, customerId);
+    return call(await replaceProcessorCustomer(database, topUp.accountId, customerId, created));
+  }
 }
 
 async function customerOf(deps: TopUpPaymentDeps, topUp: TopUp): Promise<string> {

@@ -31,12 +31,30 @@ export function createStripe(config: Config['stripe']): Stripe {
   });
 }
 
-export async function createCustomer(stripe: Stripe, accountId: string): Promise<string> {
+/** `missingId` is an earlier customer that Stripe does not know: its key would return it again. */
+export async function createCustomer(
+  stripe: Stripe,
+  accountId: string,
+  missingId?: string,
+): Promise<string> {
   const account = wireId('account', accountId);
-  const customer = await keyed(`${account}/customer`, (options) =>
+  const key = missingId === undefined ? `${account}/customer` : `${account}/customer/${missingId}`;
+  const customer = await keyed(key, (options) =>
     stripe.customers.create({ metadata: { account_id: account } }, options),
   );
   return customer.id;
+}
+
+/** Whether Stripe refused a call because it does not know the customer: deleted, or of another Stripe account. */
+export function isCustomerMissing(error: unknown): boolean {
+  return isMissing(error) && error.param === 'customer';
+}
+
+/** Whether Stripe does not know an object that the call names. */
+export function isMissing(error: unknown): error is Stripe.errors.StripeInvalidRequestError {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
+  );
 }
 
 /** The most recently saved card, or undefined. */
