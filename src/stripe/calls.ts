@@ -14,12 +14,16 @@ export interface Payable {
   readonly sessionExpiresAt: string | null;
 }
 
+/** The version whose objects this code was written for. A package for another one does not compile. */
+const API_VERSION = '2026-10-28.endive';
+
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
 export function createStripe(config: Config['stripe']): Stripe {
   const { secretKey, apiBase, timeoutMs } = config;
   return new Stripe(secretKey, {
+    apiVersion: API_VERSION,
     ...(apiBase && {
       protocol: apiBase.protocol === 'http:' ? 'http' : 'https',
       host: apiBase.hostname,
