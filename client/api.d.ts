@@ -349,6 +349,7 @@ export interface ChargeBatchReply {
             | 'refund_exceeds_charge'
             | 'unknown_tool'
             | 'tool_archived'
+            | 'too_many_tools'
             | 'invalid_api_key'
             | 'invalid_secret_key'
             | 'session_required'
@@ -362,6 +363,8 @@ export interface ChargeBatchReply {
             | 'payment_too_late'
             | 'no_saved_card'
             | 'foreign_origin'
+            | 'operator_required'
+            | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
             | 'delegation_not_allowed'
@@ -371,6 +374,7 @@ export interface ChargeBatchReply {
             | 'hold_not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
+            | 'top_up_not_refundable'
             | 'hold_closed'
             | 'budget_closed'
             | 'tool_exists'
@@ -659,6 +663,7 @@ export interface ErrorReply {
       | 'refund_exceeds_charge'
       | 'unknown_tool'
       | 'tool_archived'
+      | 'too_many_tools'
       | 'invalid_api_key'
       | 'invalid_secret_key'
       | 'session_required'
@@ -672,6 +677,8 @@ export interface ErrorReply {
       | 'payment_too_late'
       | 'no_saved_card'
       | 'foreign_origin'
+      | 'operator_required'
+      | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
       | 'delegation_not_allowed'
@@ -681,6 +688,7 @@ export interface ErrorReply {
       | 'hold_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
+      | 'top_up_not_refundable'
       | 'hold_closed'
       | 'budget_closed'
       | 'tool_exists'
@@ -1071,6 +1079,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
+  operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
   simulated: boolean;
 }

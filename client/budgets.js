@@ -52,15 +52,16 @@ export class Budgets {
     return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, {}, CHANGE, options);
   }
 
-  /** Each that arrives makes or ends another one. */
+  /** A request that is sent twice would create or end a second one. */
   #once(path, body, deed, options) {
     return this.#calls.writeOnce({ method: 'POST', path, body }, deed, options);
   }
 }
 
-/** Null takes a limit away, so it is sent as it is. */
+/** Null removes a limit, so it is sent unchanged. */
+const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
+
 function withAmounts({ limit, maxPerCall, window, ...request }) {
-  const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
   return {
     ...request,
     limit: amountOf(limit),

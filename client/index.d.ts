@@ -5,10 +5,6 @@
 
 import type {
   BalanceReply,
-  BudgetBody,
-  BudgetChanges,
-  BudgetReply,
-  BudgetsReply,
   ChangedToolReply,
   ChargesReply,
   CheckoutReply,
@@ -17,10 +13,7 @@ import type {
   DeveloperStatementReply,
   DeveloperTopUpsReply,
   EarningsReply,
-  KeyReply,
   ListedCharge,
-  NewKeyReply,
-  SpendKeysReply,
   ToolReply,
   ToolsReply,
   TopUpRecord,
@@ -29,10 +22,12 @@ import type {
   UsageReply,
 } from './api.js';
 
+import type { Budgets } from './budgets.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
+export type { Budgets } from './budgets.js';
 export {
   FareboxError,
   InsufficientBalanceError,
@@ -99,7 +94,7 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
   page(cursor?: string): Promise<Page>;
 }
 
-interface PageSize {
+export interface PageSize {
   /** Items per page, 1 to 100. Default 50. */
   limit?: number | undefined;
 }
@@ -444,57 +439,6 @@ export interface TopUpRequest {
   amount: Amount;
   /** Names this top-up, like a charge's key. Default: a fresh UUID for each call. */
   idempotencyKey?: string | undefined;
-}
-
-type WithAmounts<Settings extends Pick<BudgetChanges, 'limit' | 'maxPerCall' | 'window'>> = Omit<
-  Settings,
-  'limit' | 'maxPerCall' | 'window'
-> & {
-  /** Dollars in all. Null: no limit. */
-  limit?: Amount | null | undefined;
-  /** Dollars of one charge or hold. Null: no limit. */
-  maxPerCall?: Amount | null | undefined;
-  /** Dollars in each calendar hour, day, week or month, in UTC. Null: no limit. */
-  window?: { per: 'hour' | 'day' | 'week' | 'month'; limit: Amount } | null | undefined;
-};
-
-/**
- * Budgets, and spend keys to hand out: a key can be charged within its budget and every budget above, and do nothing
- * else. With a spend key in the place of the account's: its own budget, and what is below when it has `mayDelegate`.
- * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. What may have been made is not sent again.
- */
-export interface Budgets {
-  create(request: WithAmounts<BudgetBody>, options?: CallOptions): Promise<BudgetReply>;
-  /** Newest first. */
-  list(
-    filter?: PageSize & { parentId?: string | undefined },
-    options?: CallOptions,
-  ): List<BudgetReply, BudgetsReply>;
-  get(id: string, options?: CallOptions): Promise<BudgetReply>;
-  /** Members that are absent stay as they are. */
-  update(
-    id: string,
-    changes: WithAmounts<BudgetChanges>,
-    options?: CallOptions,
-  ): Promise<BudgetReply>;
-  /** With all budgets and keys below it, for good. */
-  close(id: string, options?: CallOptions): Promise<BudgetReply>;
-  /** The reply has the `key`, this once. */
-  createKey(
-    id: string,
-    request?: { name?: string | undefined; expiresAt?: string | undefined },
-    options?: CallOptions,
-  ): Promise<NewKeyReply>;
-  /** Newest first, those that have ended too. */
-  keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
-  /** A new key in the place of this one, which ends at once or when the overlap is over. */
-  rollKey(
-    keyId: string,
-    request?: { overlapSeconds?: number | undefined },
-    options?: CallOptions,
-  ): Promise<NewKeyReply>;
-  /** Everywhere within a second. */
-  revokeKey(keyId: string, options?: CallOptions): Promise<KeyReply>;
 }
 
 /** The consumer's side, for programs that pay for tools, such as an agent with a budget. */

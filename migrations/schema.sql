@@ -18,6 +18,8 @@ create table farebox.accounts (
   processor_customer_id text,
   created_at timestamp with time zone not null default now(),
   return_url text,
+  -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
+  operator_since timestamp with time zone,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),
@@ -251,6 +253,24 @@ create index charges_idempotency on only farebox.charges using btree (idempotenc
 
 create table farebox.charges_rest partition of farebox.charges default;
 
+-- Every change of accounts.consent_ceiling_micros, never edited. A null ceiling withdraws the consent.
+create table farebox.consents (
+  id uuid not null,
+  account_id uuid not null,
+  ceiling_micros bigint,
+  -- owner: in the console, who agreed to these terms. operator: with the farebox command, on the owner's behalf.
+  given_by text not null,
+  terms_version text,
+  terms text,
+  created_at timestamp with time zone not null default now(),
+  constraint consents_pkey primary key (id),
+  constraint consents_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint consents_ceiling_positive check (ceiling_micros > 0),
+  constraint consents_given_by_known check (given_by = any (array['owner', 'operator'])),
+  constraint consents_owner_agrees_to_terms check (given_by = 'operator' or ceiling_micros is null or terms_version is not null and terms is not null)
+);
+create index consents_account on farebox.consents using btree (account_id, id);
+
 -- Balance = credited - spent - held. Only the key may be indexed: charges rely on in-place (HOT) updates.
 create table farebox.consumers (
   ledger smallint not null,
@@ -314,6 +334,15 @@ create table farebox.earnings_tail (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
+
+create table farebox.examinations (
+  part text not null,
+  ended_at timestamp with time zone not null,
+  -- its first findings: [{"check": ..., "subject": ..., "detail": ..., "offenders": ...}]. empty: all checks
+  -- passed.
+  findings jsonb not null,
+  constraint examinations_pkey primary key (part)
+);
 
 -- Every version of a file of migrations/functions that was applied. The last of a name is in force; an earlier
 -- release finds its own version here and knows that it was replaced.
@@ -503,6 +532,27 @@ create table farebox.movements (
 );
 create unique index movements_top_up_once on farebox.movements using btree (ledger, top_up_id) where (kind = 'top_up');
 
+-- Who changed whose balance in the console, and why. Written in the transaction of the change.
+create table farebox.operator_actions (
+  id uuid not null,
+  operator_account_id uuid not null,
+  account_id uuid not null,
+  kind text not null,
+  amount_micros bigint not null,
+  top_up_id uuid,
+  reason text not null,
+  idempotency_key text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint operator_actions_pkey primary key (id),
+  constraint operator_actions_once unique (operator_account_id, idempotency_key),
+  constraint operator_actions_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint operator_actions_operator_account_id_fkey foreign key (operator_account_id) references farebox.accounts(id),
+  constraint operator_actions_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
+  constraint operator_actions_kind_known check (kind = any (array['adjustment', 'refund'])),
+  constraint operator_actions_refund_names_top_up check ((kind = 'refund') = (top_up_id is not null))
+);
+create index operator_actions_account on farebox.operator_actions using btree (account_id, id);
+
 -- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert
 -- wakes the relays (functions/wake_relays.sql).
 create table farebox.outbox (
@@ -538,6 +588,23 @@ create table farebox.reconciliation (
   constraint reconciliation_pkey primary key (is_only),
   constraint reconciliation_has_one_row check (is_only)
 );
+
+-- Kept for 30 days. An API process adds at most a hundred rows for a developer and an hour.
+create table farebox.refusals (
+  developer_id uuid not null,
+  hour timestamp with time zone not null,
+  code text not null,
+  -- empty: the refusal concerns no registered tool.
+  tool text not null,
+  count bigint not null,
+  last_at timestamp with time zone not null,
+  -- of the last ones, the newest first.
+  request_ids text[] not null,
+  constraint refusals_pkey primary key (developer_id, hour, code, tool),
+  constraint refusals_count_positive check (count > 0),
+  constraint refusals_few_request_ids check (cardinality(request_ids) >= 1 and cardinality(request_ids) <= 5)
+);
+create index refusals_hour on farebox.refusals using btree (hour);
 
 create table farebox.reversals (
   id uuid not null,

@@ -31,6 +31,8 @@ export interface TemporalConfig {
   readonly apiKey: string | undefined;
   /** The API key as it is now in the file that holds it; undefined if it is in no file. */
   readonly readApiKey: (() => string | undefined) | undefined;
+  /** Where operators look at workflows; undefined: links name ids alone. */
+  readonly uiUrl: string | undefined;
 }
 
 export interface StripeConfig {
@@ -96,6 +98,8 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly reconcileReviewMs: readonly number[];
   /** How long automatic top-ups wait after the card was declined once. */
   readonly autoTopUpRetryMs: number;
+  /** The most connections of one address to an API process; 0 for no cap, for a process behind a proxy. */
+  readonly connectionsPerAddress: number;
   /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
@@ -146,6 +150,9 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
     metadata: { ...metadata } as Record<string, string>,
     apiKey: keyOf(apiKey),
     readApiKey: hasFile ? () => keyOf(temporalProfile(env).connectionOptions.apiKey) : undefined,
+    uiUrl: env['TEMPORAL_UI_URL']
+      ? url(env, 'TEMPORAL_UI_URL', '').href.replace(/\/$/, '')
+      : undefined,
   });
 }
 
@@ -228,6 +235,7 @@ export function readConfig(env: Environment): Config {
       refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
       failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
     },
+    connectionsPerAddress: integer(env, 'CONNECTIONS_PER_ADDRESS', 1_000, 0, 10_000),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     ...readScheduleConfig(env),
     agentTimeoutMs,

@@ -7,6 +7,10 @@ export type {
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';
 export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
+export type {
+  ConsentReply as Consent,
+  SavedCardReply as SavedCard,
+} from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
 export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
 export type {
@@ -16,9 +20,19 @@ export type {
   SessionReply as Session,
 } from '../../src/schemas/keys.ts';
 export type {
+  AccountReply as OperatorAccount,
+  AccountsReply as OperatorAccounts,
+  MovementsReply as OperatorMovements,
+  OperatorChargesReply as OperatorCharges,
+  OperatorHoldsReply as OperatorHolds,
+  OperatorStatusReply as OperatorStatus,
+  OperatorTopUpsReply as OperatorTopUps,
+} from '../../src/schemas/operators.ts';
+export type {
   ReceiptKeysReply as ReceiptKeys,
   VerifyReply as Verified,
 } from '../../src/schemas/receipts.ts';
+export type { RefusalsReply as Refusals } from '../../src/schemas/refusals.ts';
 export type {
   ConsumerStatementReply as ConsumerStatement,
   DeveloperStatementReply as DeveloperStatement,
@@ -26,6 +40,7 @@ export type {
 export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
+  TopUpReply as PaidTopUp,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type Tools = ToolsReply;

@@ -21,24 +21,48 @@ export class ApiFailure extends Error {
   }
 }
 
+interface WriteOptions {
+  readonly method?: 'POST' | 'PATCH';
+  /** A repeated request under the same key happens once. */
+  readonly idempotencyKey?: string;
+}
+
+export function newIdempotencyKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('-');
+}
+
 export const read = <T>(path: string): Promise<T> => request<T>('GET', path);
-export const write = <T>(path: string, body: object = {}, method = 'POST'): Promise<T> =>
-  request<T>(method, path, body);
+export const write = <T>(
+  path: string,
+  body: object = {},
+  { method = 'POST', idempotencyKey }: WriteOptions = {},
+): Promise<T> => request<T>(method, path, body, idempotencyKey);
 /** The sign-in endpoints, which Better Auth serves. */
 export const auth = <T>(path: string, body?: object): Promise<T> =>
   request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, body);
 
-async function request<T>(method: string, path: string, body?: object): Promise<T> {
+async function request<T>(
+  method: string,
+  path: string,
+  body?: object,
+  idempotencyKey?: string,
+): Promise<T> {
   const response = await fetch(path, {
     method,
     credentials: 'same-origin',
     ...(body
-      ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
+      ? {
+          headers: {
+            'Content-Type': 'application/json',
+            ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
+          },
+          body: JSON.stringify(body),
+        }
       : {}),
   }).catch(() => undefined);
   if (!response || response.status === 502 || response.status === 503) {
     setUnreachable(true);
-    throw new ApiFailure(0, {}, 'Farebox cannot be reached. Nothing was changed.');
+    throw new ApiFailure(0, {}, sentenceOfSilence(response, method, idempotencyKey));
   }
   setUnreachable(false);
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
@@ -48,8 +72,22 @@ async function request<T>(method: string, path: string, body?: object): Promise<
   throw new ApiFailure(response.status, error, sentenceOf(response, error));
 }
 
+/** A 503 says that nothing happened; a line that is lost during a change does not. */
+function sentenceOfSilence(
+  response: Response | undefined,
+  method: string,
+  idempotencyKey: string | undefined,
+): string {
+  if (method === 'GET') return 'Farebox cannot be reached.';
+  if (response?.status === 503) return 'Farebox is not available now. Nothing was changed.';
+  return idempotencyKey === undefined
+    ? 'Farebox cannot be reached. Your change may not have been saved.'
+    : 'Farebox cannot be reached. You can try again: it happens only once.';
+}
+
 function sentenceOf(response: Response, error: Record<string, unknown>): string {
-  if (response.status === 429) return 'Too many attempts. Wait a minute, then try again.';
+  if (response.status === 429 && typeof error['code'] !== 'string')
+    return 'Too many attempts. Wait a minute, then try again.';
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   return message.endsWith('.') ? message : `${message}.`;
 }

@@ -16,6 +16,12 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
 }
 
+/** Whether this is typed dollars in whole cents, from `min` to what a card can pay. */
+export function isPayable(text: string, min: number): boolean {
+  const dollars = Number(text);
+  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= 999_999.99;
+}
+
 /** How many decimals a column shows, so that its decimal points line up. */
 export function decimalsOfAll(amounts: readonly number[]): number {
   return Math.max(2, ...amounts.map(decimalsOf));
@@ -65,6 +71,18 @@ export function ago(iso: string, now = Date.now()): string {
   return 'just now';
 }
 
+/** `42 s`, `17 min`, `3 h`, `12 days`. */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 2 * 86_400) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 function isThisYear(iso: string): boolean {
   return new Date(iso).getFullYear() === new Date().getFullYear();
 }
@@ -84,4 +102,7 @@ export const statusText: Readonly<Record<string, string>> = {
   refunded: 'Refunded',
   disputed: 'Disputed',
   charged_back: 'Charged back',
+  open: 'Open',
+  captured: 'Captured',
+  released: 'Released',
 };

@@ -109,8 +109,36 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/developer/refusals',
+      component: lazyRouteComponent(() => import('./pages/refusals.tsx'), 'RefusalsPage'),
+      validateSearch: words('hours'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/developer/settings',
       component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/operator',
+      component: lazyRouteComponent(() => import('./pages/operator.tsx'), 'OperatorPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/operator/accounts',
+      component: lazyRouteComponent(
+        () => import('./pages/operator-accounts.tsx'),
+        'OperatorAccountsPage',
+      ),
+      validateSearch: words('query'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/operator/accounts/$accountId',
+      component: lazyRouteComponent(
+        () => import('./pages/operator-account.tsx'),
+        'OperatorAccountPage',
+      ),
     }),
   ]),
 ]);

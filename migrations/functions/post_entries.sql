@@ -116,7 +116,7 @@ begin
     select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
   ) x;
 
-  -- Read under the locks, so that whatever happened to a consumer happens now or did before.
+  -- Read under the locks, so for each consumer the transactions read increasing times.
   v_now := clock_timestamp();
   if 0 < any (p_spend_key) or 0 < any (h_key) then
     select array_agg(a.code), array_agg(s.path::text) into k_codes, k_paths

@@ -1,6 +1,6 @@
 -- The charge statement for batches with charges by spend keys, in the usual case: all of a consumer's charges fit its
 -- balance and its budgets, and none was made before. Any other consumer is left as it was, for post_entries.sql.
--- A batch of nothing but plain charges goes through post_fitting_charges.sql, of which this is the twin.
+-- A batch of plain charges only goes through post_fitting_charges.sql, which has the same structure.
 -- Guarantees: those of post_charges.sql; no node of a budget passes a limit; a charge counts at its key's node and at
 -- every node above, in this commit.
 -- Locks, as everywhere: consumers by (ledger, id). Nodes are only changed under their consumer's lock.

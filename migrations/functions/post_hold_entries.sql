@@ -1,4 +1,4 @@
--- What post_entries.sql does for holds, as the previous release calls it: without spend keys, of which it knows nothing.
+-- Calls post_entries.sql with the signature of the previous release, which has no spend keys.
 create or replace function farebox.post_hold_entries(
   p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[],
   p_developer int[], p_tool text[], p_amount bigint[], p_seconds int[], p_final smallint[],

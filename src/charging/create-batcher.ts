@@ -6,6 +6,7 @@ import {
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
+import { stampedUuid } from '../domain/ids.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import { ChargeBatcher, type Flush } from './batcher.ts';
@@ -35,9 +36,15 @@ export function createBatcher(
     <Outcome>(statement: ChargeStatement<Outcome>) =>
     (drafts: readonly ChargeDraft[], onSent: () => void) =>
       chargePool.connect((connection) => {
-        const window = replayWindow(clock.checkedNowMs());
+        const nowMs = clock.checkedNowMs();
+        // By Postgres' clock, at the moment of sending: so the order of ids is the order of positions, to within what
+        // a statement may wait (src/store/balance/spent.ts).
+        const stamped = drafts.map((draft, index) => ({
+          ...draft,
+          id: stampedUuid(draft.id, nowMs, index),
+        }));
         onSent();
-        return statement(connection, drafts, receiptKey, window);
+        return statement(connection, stamped, receiptKey, replayWindow(nowMs));
       });
   return new ChargeBatcher({
     execute: send(unlessSpends(postFittingCharges, postFittingSpends)),

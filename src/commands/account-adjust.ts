@@ -43,6 +43,7 @@ async function adjust(
     if (result.kind === 'too_much_credited') {
       throw new CommandError("The account's lifetime credits would exceed $9,007,199,254.740991.");
     }
+    if (result.kind === 'key_reused') throw new Error('a command has no idempotency key');
     return {
       consumerId: wireId('consumer', account.consumerId),
       amount: dollarsOf(amountMicros),

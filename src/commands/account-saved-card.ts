@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
@@ -51,7 +51,10 @@ interface ConsentOptions {
 async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions): Promise<void> {
   const shown = await withDatabase(dataDir, async (database) => {
     const { consumerId } = await getAccount(database, who);
-    await setConsentCeiling(database, consumerId, ceiling === 0 ? null : ceiling);
+    await changeConsent(database, consumerId, {
+      ceiling: ceiling === 0 ? null : ceiling,
+      givenBy: 'operator',
+    });
     return {
       consumerId: wireId('consumer', consumerId),
       consentCeiling: ceiling === 0 ? null : dollarsOf(ceiling),

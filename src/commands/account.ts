@@ -5,6 +5,7 @@ import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerList } from './account-list.ts';
+import { registerPromote } from './account-promote.ts';
 import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -39,6 +40,7 @@ export function register(account: Command): void {
   registerList(account);
   registerSavedCard(account);
   registerAdjust(account);
+  registerPromote(account);
   registerSignInLink(account);
 }
 

@@ -10,6 +10,8 @@ import {
 import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
+import { failureReason } from '../stripe/failure-reason.ts';
+import { recordExaminations } from '../store/audit/examinations.ts';
 import {
   auditLedger,
   checkNames,
@@ -111,6 +113,9 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
       checks.push(PROCESSOR_CHECK);
       findings.push(...(await auditProcessor(database, createStripe(readStripeConfig(env)))));
     }
+    await recordExaminations(database, parts, findings).catch((error: unknown) =>
+      process.stderr.write(`farebox: the result was not stored: ${failureReason(error)}\n`),
+    );
     return { findings, checks };
   }).finally(endProgress);
 }

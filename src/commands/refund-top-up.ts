@@ -35,6 +35,7 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   const result = await withDatabase(dataDir, (database) =>
     requestRefund(database, topUpId, amount),
   );
+  if (result.kind === 'key_reused') throw new Error('a command has no idempotency key');
   if (result.kind !== 'requested') throw new CommandError(refusalOf(topUp, result));
   const asked = {
     refundId: wireId('topUpRefund', result.refundId),
@@ -49,7 +50,10 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   );
 }
 
-function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'requested' }>): string {
+function refusalOf(
+  topUp: string,
+  result: Exclude<RefundResult, { kind: 'requested' | 'key_reused' }>,
+): string {
   switch (result.kind) {
     case 'not_found':
       return `Top-up ${topUp} not found.`;

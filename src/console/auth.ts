@@ -10,11 +10,13 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { useSignInLink } from '../store/console/sign-in-links.ts';
+import { forgetAttempts, mayTrySignIn } from '../store/console/sign-in-attempts.ts';
 import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
+import { signInLimit } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
 
@@ -71,7 +73,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
             `${config.baseUrl}/console/set-password?token=${token}\n\n` +
             'If you did not ask for it, ignore this mail: nothing has changed.\n',
         }),
-      onPasswordReset: async ({ user }) => claim(user),
+      onPasswordReset: async ({ user }) => {
+        await claim(user);
+        await forgetAttempts(database, user.email);
+      },
     },
     user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
     session: {
@@ -119,6 +124,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
     },
+    hooks: signInLimit({
+      mayTry: (email) => mayTrySignIn(database, email),
+      forget: (email) => forgetAttempts(database, email),
+    }),
     plugins: [
       twoFactor({
         issuer: 'Farebox',

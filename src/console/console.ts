@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import { findAccountOfUser } from '../store/console/users.ts';
+import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
 import { ownOrigins } from './origins.ts';
 
@@ -12,6 +12,9 @@ export type { ConsoleDeps } from './auth.ts';
 
 /** The cookie's name with and without TLS. */
 const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?farebox\.session_token=/;
+
+/** An account's owner, signed in. */
+export type SignedInOwner = KeyOwner & Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'>;
 
 interface Loaded {
   readonly auth: Auth;
@@ -54,7 +57,7 @@ export class Console {
   async findCaller(
     request: IncomingMessage,
     kind: 'consumer' | 'developer',
-  ): Promise<KeyOwner | undefined> {
+  ): Promise<SignedInOwner | undefined> {
     const { auth, headersOf } = await this.#load();
     const found = await auth.api.getSession({ headers: headersOf(request.headers) });
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));

@@ -48,6 +48,10 @@ export function ownEndpoints(deps: OwnEndpoints) {
           if (email === null) throw ctx.redirect('/console/sign-in?reason=link');
           const { internalAdapter } = ctx.context;
           const found = await internalAdapter.findUserByEmail(email);
+          // A link is one factor: where a code is asked for, it does not stand in for the password.
+          if ((found?.user as { twoFactorEnabled?: boolean } | undefined)?.twoFactorEnabled) {
+            throw ctx.redirect('/console/sign-in?reason=two-factor');
+          }
           const user = found?.user ?? (await internalAdapter.createUser(newUser(email), SOURCE));
           await deps.claim(user);
           const session = await internalAdapter.createSession(user.id);

@@ -14,6 +14,7 @@ const PREFIXES = {
   topUp: 'tu',
   topUpRefund: 'tur',
   key: 'key',
+  movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
 } as const;
@@ -60,6 +61,21 @@ export function uuidTimeMs(uuid: string): number {
 /** The smallest UUIDv7 of a millisecond: a bound for range scans by time. */
 export function uuidFloor(timeMs: number): string {
   return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
+}
+
+/** Of a UUIDv7, how many can be stamped with one millisecond and keep their order. */
+const STAMPS_MAX = 4_096;
+
+/**
+ * The same UUIDv7 with another time, and after the others that were stamped with that millisecond and a lower `index`.
+ * 62 bits stay random.
+ */
+export function stampedUuid(uuid: string, timeMs: number, index: number): string {
+  const time = Math.floor(timeMs).toString(16).padStart(12, '0');
+  const order = Math.min(index, STAMPS_MAX - 1)
+    .toString(16)
+    .padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${order}${uuid.slice(18)}`;
 }
 
 /** Writes a UUID as its 16 bytes. */

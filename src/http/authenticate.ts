@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
-import type { Console } from '../console/console.ts';
+import type { Console, SignedInOwner } from '../console/console.ts';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -21,11 +21,13 @@ export interface AuthenticationDeps extends KeyDeps {
 }
 
 /**
- * `session`: only the owner, signed in, because no key may create or revoke keys of the account. `payer`: a consumer
- * key of the account or a spend key. No other role accepts a spend key.
+ * `session`: only the owner, signed in, because no key may create or revoke keys of the account. `operator`: such an
+ * owner who was promoted and uses two-factor authentication. `payer`: a consumer key of the account or a spend key. No
+ * other role accepts a spend key.
  */
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | 'session';
-type KeyRole = Exclude<Role, 'session'>;
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | SessionRole;
+type SessionRole = 'session' | 'operator';
+type KeyRole = Exclude<Role, SessionRole>;
 
 /**
  * The owner of the key, synchronously if it is in memory. A key that is missing, malformed, unknown, revoked or of
@@ -37,7 +39,8 @@ export function authenticate(
   role: Role,
 ): MaybePromise<KeyOwner> {
   const key = role === 'legacy' ? request.headers['x-service-key'] : bearerOf(request);
-  if (role === 'session' || (key === undefined && isBySession(deps, request, role))) {
+  if (role === 'session' || role === 'operator') return sessionOwner(deps, request, role);
+  if (key === undefined && isBySession(deps, request, role)) {
     return sessionOwner(deps, request, role);
   }
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
@@ -103,7 +106,17 @@ async function sessionOwner(
     ? await console.findCaller(request, isDeveloper ? 'developer' : 'consumer')
     : undefined;
   if (!owner) throw new ApiError('session_required', 'Your session has ended. Sign in again.');
+  if (role === 'operator') demandOperator(owner);
   return owner;
+}
+
+function demandOperator({ isOperator, hasSecondFactor }: SignedInOwner): void {
+  if (!isOperator) throw new ApiError('operator_required', 'Your account is not an operator.');
+  if (hasSecondFactor) return;
+  throw new ApiError(
+    'second_factor_required',
+    'Operators need two-factor authentication. Turn it on under Security.',
+  );
 }
 
 /** `?as=developer`: a session has both roles, and some reads serve either. */

@@ -16,7 +16,10 @@ const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
  */
 const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
 
-export type Share = 'reads' | 'exports' | 'refunds' | 'batches';
+/** By link, one at a time, so that its checkouts are counted exactly within a process. */
+const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
+
+export type Share = 'reads' | 'exports' | 'refunds' | 'batches' | 'links';
 
 export function createFairShares(): Readonly<Record<Share, AccountGate>> {
   return {
@@ -24,5 +27,6 @@ export function createFairShares(): Readonly<Record<Share, AccountGate>> {
     exports: new AccountGate(EXPORTS),
     refunds: new AccountGate(REFUNDS),
     batches: new AccountGate(BATCHES),
+    links: new AccountGate(LINKS),
   };
 }

@@ -5,9 +5,6 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
-import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
-import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
@@ -19,61 +16,45 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
-import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
-import { SessionReply } from '../schemas/keys.ts';
+import { NewKeyReply } from '../schemas/keys.ts';
 import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
+import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { act, csv, get, open, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
-import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
-import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
-import {
-  getInvocation,
-  INVOCATION_BYTES_MAX,
-  postInvocation,
-} from './handlers/agents/invocations.ts';
+import { getInvocation, postInvocation } from './handlers/agents/invocations.ts';
+import { INVOCATION_BYTES_MAX } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
-import {
-  getBudget,
-  getBudgets,
-  patchBudget,
-  postBudget,
-  postBudgetClosing,
-} from './handlers/budgets/budgets.ts';
-import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
 import { getCharge, listCharges, postCharge } from './handlers/charges/charges.ts';
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
-import {
-  getPublicKeys,
-  getReceiptKeys,
-  postPublicReceipt,
-  verifyReceipt,
-} from './handlers/charges/receipts.ts';
+import { getPublicKeys, getReceiptKeys } from './handlers/charges/receipts.ts';
+import { postPublicReceipt, verifyReceipt } from './handlers/charges/receipts.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
+import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
+import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
-const budgetParams = { id: Id('budget', 'The id of the budget.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
 const grantParams = { id: Id('grant', 'The id of the grant.') };
 const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
-const keyParams = { id: Id('key', 'The id of the key.') };
 const toolParams = { id: Id('tool', 'The id of the tool.') };
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
 const monthParams = { month: Month };
@@ -311,66 +292,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
     isIdempotent: true,
     handle: postCheckout,
   }),
-  // Budgets and their spend keys
-  post('/v1/budgets', {
-    operation: 'createBudget',
-    role: 'payer',
-    body: BudgetBody,
-    replies: { 201: BudgetReply },
-    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: postBudget,
-  }),
-  get('/v1/budgets', {
-    operation: 'listBudgets',
-    role: 'payer',
-    query: BudgetsQuery,
-    replies: { 200: BudgetsReply },
-    errors: ['not_found'],
-    handle: getBudgets,
-  }),
-  get('/v1/budgets/:id', {
-    operation: 'getBudget',
-    role: 'payer',
-    params: budgetParams,
-    replies: { 200: BudgetReply },
-    errors: ['not_found'],
-    handle: getBudget,
-  }),
-  patch('/v1/budgets/:id', {
-    operation: 'updateBudget',
-    role: 'payer',
-    params: budgetParams,
-    body: BudgetChanges,
-    replies: { 200: BudgetReply },
-    errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: patchBudget,
-  }),
-  act('/v1/budgets/:id/close', {
-    operation: 'closeBudget',
-    role: 'payer',
-    params: budgetParams,
-    replies: { 200: BudgetReply },
-    errors: ['not_found', 'delegation_not_allowed'],
-    handle: postBudgetClosing,
-  }),
-  post('/v1/budgets/:id/keys', {
-    operation: 'createSpendKey',
-    role: 'payer',
-    params: budgetParams,
-    body: SpendKeyBody,
-    replies: { 201: NewKeyReply },
-    errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
-    handle: postSpendKey,
-  }),
-  get('/v1/budgets/:id/keys', {
-    operation: 'listSpendKeys',
-    role: 'payer',
-    params: budgetParams,
-    query: PageQuery,
-    replies: { 200: SpendKeysReply },
-    errors: ['not_found', 'delegation_not_allowed'],
-    handle: getSpendKeys,
-  }),
+  ...BUDGET_ENDPOINTS,
+
   // Developers (section 4.2)
   get('/v1/earnings', {
     operation: 'getEarnings',
@@ -390,7 +313,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: ToolBody,
     replies: { 201: ToolReply },
-    errors: ['invalid_amount', 'tool_exists'],
+    errors: ['invalid_amount', 'tool_exists', 'too_many_tools'],
     handle: postTool,
   }),
   get('/v1/tools', {
@@ -424,6 +347,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
   }),
+  get('/v1/refusals', {
+    operation: 'listRefusals',
+    role: 'developer',
+    query: RefusalsQuery,
+    replies: { 200: RefusalsReply },
+    handle: getRefusals,
+  }),
   get('/v1/developer', {
     operation: 'getDeveloper',
     role: 'developer',
@@ -455,43 +385,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_request'],
     handle: getStatement,
   }),
-  // The owner, signed in to the console
-  get('/v1/session', {
-    operation: 'getSession',
-    role: 'session',
-    replies: { 200: SessionReply },
-    handle: getSession,
-  }),
-  get('/v1/keys', {
-    operation: 'listKeys',
-    role: 'session',
-    replies: { 200: KeysReply },
-    handle: getKeys,
-  }),
-  post('/v1/keys', {
-    operation: 'createKey',
-    role: 'session',
-    body: KeyBody,
-    replies: { 201: NewKeyReply },
-    handle: postKey,
-  }),
-  post('/v1/keys/:id/roll', {
-    operation: 'rollKey',
-    role: 'payer',
-    params: keyParams,
-    body: RollBody,
-    replies: { 201: NewKeyReply },
-    errors: ['not_found', 'budget_closed'],
-    handle: postKeyRoll,
-  }),
-  act('/v1/keys/:id/revoke', {
-    operation: 'revokeKey',
-    role: 'payer',
-    params: keyParams,
-    replies: { 200: KeyReply },
-    errors: ['not_found'],
-    handle: postKeyRevocation,
-  }),
+  ...CONSOLE_ENDPOINTS,
   // Agents, legacy (section 4.4)
   post('/register', {
     operation: 'registerAgent',

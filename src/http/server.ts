@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
+import { capConnections } from './connection-cap.ts';
 import { newRequestId } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -24,9 +25,17 @@ export interface ListeningServer {
   close(): Promise<void>;
 }
 
+interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly sharesPort: boolean;
+  /** 0 for no cap. */
+  readonly connectionsPerAddress: number;
+}
+
 export async function listen(
   app: Koa,
-  { host, port, sharesPort }: { host: string; port: number; sharesPort: boolean },
+  { host, port, sharesPort, connectionsPerAddress }: ListenOptions,
   docsUrl: string,
   traffic: Traffic,
 ): Promise<ListeningServer> {
@@ -55,6 +64,7 @@ export async function listen(
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
+  capConnections(server, connectionsPerAddress);
   answerUnparsable(server, docsUrl, traffic);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -6,10 +6,12 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { ApiError, ErrorCode } from '../domain/errors.ts';
 import { wireId } from '../domain/ids.ts';
+import { TOOL_NAME_MAX } from '../schemas/shapes.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { ownerInMemory, type KeysInMemory } from './authenticate.ts';
 import { RefusalCounts } from './refusal-counts.ts';
 import { RefusalLog } from './refusal-log.ts';
+import type { RefusalRecorder } from './refusal-recorder.ts';
 import { requestIdOf } from './respond.ts';
 
 export interface RouteTally {
@@ -23,14 +25,18 @@ export interface RouteTally {
 /** The route of requests without one: an unknown path or method, or invalid HTTP. */
 const NO_ROUTE = 'none';
 
+type RefusalSink = Pick<RefusalRecorder, 'add'>;
+
 export class Traffic {
   readonly routes: RouteTally[] = [];
   readonly refusals = new RefusalCounts();
   readonly #refusalLog: RefusalLog;
   readonly #keys: KeysInMemory;
+  readonly #recorder: RefusalSink;
   readonly #unmatched = this.#tally('', NO_ROUTE);
 
-  constructor(log: Logger, keys: KeysInMemory) {
+  constructor(log: Logger, keys: KeysInMemory, recorder: RefusalSink) {
+    this.#recorder = recorder;
     this.#refusalLog = new RefusalLog(log);
     this.#keys = keys;
   }
@@ -55,14 +61,14 @@ export class Traffic {
     const caller = ownerInMemory(this.#keys, ctx.req);
     const { method } = ctx;
     this.#trace(requestIdOf(ctx), error, { method, route: tally.route }, caller);
-    this.#attribute(caller, toolOf(ctx.state['body']), error);
+    this.#attribute(caller, requestIdOf(ctx), toolOf(ctx.state['body']), error);
   }
 
   /** One failed charge of a batch whose request succeeds as a whole. */
   failedMember(caller: KeyOwner, requestId: string, member: unknown, error: ApiError): void {
     if (error.status >= 500) return;
     this.#trace(requestId, error, { method: 'POST', route: '/v1/charges/batch' }, caller);
-    this.#attribute(caller, toolOf(member), error);
+    this.#attribute(caller, requestId, toolOf(member), error);
   }
 
   /** Records bytes that could not be parsed as a request. */
@@ -97,15 +103,23 @@ export class Traffic {
     });
   }
 
-  #attribute(caller: KeyOwner | undefined, tool: string, { code }: ApiError): void {
+  #attribute(
+    caller: KeyOwner | undefined,
+    requestId: string,
+    named: string,
+    { code }: ApiError,
+  ): void {
     if (caller?.kind !== 'developer') return;
-    // An unregistered name may be anything.
-    this.refusals.add(
-      wireId('developer', caller.developerId),
-      code === 'unknown_tool' ? '' : tool,
-      code,
-    );
+    // An unregistered name may be anything, and so may that of a malformed member of a batch.
+    const tool = code === 'unknown_tool' || !isToolName(named) ? '' : named;
+    const { developerId } = caller;
+    this.refusals.add(wireId('developer', developerId), tool, code);
+    this.#recorder.add({ developerId, code, tool, requestId });
   }
+}
+
+function isToolName(text: string): boolean {
+  return text.length <= TOOL_NAME_MAX && !/[\p{Cc}\p{Cs}]/u.test(text);
 }
 
 function count({ failed }: RouteTally, code: ErrorCode): void {

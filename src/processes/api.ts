@@ -31,6 +31,7 @@ import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
+import { RefusalRecorder } from '../http/refusal-recorder.ts';
 import { Traffic } from '../http/traffic.ts';
 import { registerApi } from '../metrics/api-metrics.ts';
 import { observeFlushes } from '../metrics/flush-metrics.ts';
@@ -68,7 +69,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
   for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
-  const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
+  const { putOff, kept } = await ensureChargePartitions(config.databaseUrl, Date.now());
+  if (kept.length > 0) log.warn({ kept }, 'the default partitions keep these months');
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
@@ -110,7 +112,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start(), budgets.start()]);
-  const traffic = new Traffic(log, keys);
+  const refusals = new RefusalRecorder(database, warn('could not record refusals'));
+  const traffic = new Traffic(log, keys, refusals);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
@@ -152,6 +155,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     budgets.stop();
     await rollupFallback.stop();
     await lastUsed.stop();
+    await refusals.stop();
     await temporal.close();
     await chargePool.end();
     await holdPool.end();

@@ -61,6 +61,11 @@ export const SessionReply = Closed({
   consumerId: Id('consumer', 'Your consumer id.'),
   developerId: Id('developer', 'Your developer id.'),
   keyPrefix: Text('The prefix of every key.', 'fare'),
+  operator: Type.Boolean({
+    description:
+      'Whether you are an operator. /v1/operator also requires two-factor authentication.',
+    examples: [false],
+  }),
   simulated: Type.Boolean({
     description: 'Whether payments are simulated, so that no money moves.',
     examples: [false],

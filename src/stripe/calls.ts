@@ -70,6 +70,22 @@ export async function findSavedCard(
   return cards.data[0]?.id;
 }
 
+export interface SavedCard {
+  readonly brand: string;
+  readonly lastFour: string;
+  /** `2030-11`: the last month in which it is valid. */
+  readonly expiresOn: string;
+}
+
+/** The card that `findSavedCard` finds, as its owner knows it; null when none is saved. */
+export async function readSavedCard(stripe: Stripe, customerId: string): Promise<SavedCard | null> {
+  const cards = await stripe.paymentMethods.list({ customer: customerId, type: 'card', limit: 1 });
+  const card = cards.data[0]?.card;
+  if (!card) return null;
+  const month = String(card.exp_month).padStart(2, '0');
+  return { brand: card.brand, lastFour: card.last4, expiresOn: `${card.exp_year}-${month}` };
+}
+
 export async function saveTestCard(
   stripe: Stripe,
   accountId: string,

@@ -21,6 +21,8 @@ describe('client: budgets', () => {
   });
   after(() => api.stop());
 
+  const charged = (apiKey: string) => farebox.charge({ apiKey, tool: 'search', amount: 0.1 });
+
   it('are made, changed, listed and closed', async () => {
     const root = await consumer.budgets.create({
       name: 'project',
@@ -79,7 +81,6 @@ describe('client: budgets', () => {
     const keys: string[] = [];
     for await (const each of consumer.budgets.keys(id, { limit: 1 })) keys.push(each.id);
     assert.deepEqual(keys, [second.id, first.id]);
-    const charged = (apiKey: string) => farebox.charge({ apiKey, tool: 'search', amount: 0.1 });
     assert.equal((await charged(first.key)).paid, true);
     const ended = async () => (await raised(charged(second.key))).code === 'invalid_api_key';
     await until(ended, { timeoutMs: 3_000 });

@@ -14,6 +14,7 @@ const PAGES = [
   '/security',
   '/developer',
   '/developer/charges',
+  '/developer/refusals',
   '/developer/tools',
   '/developer/top-ups',
   '/developer/settings',
@@ -177,7 +178,9 @@ describe('the console on bad days', function () {
     await form.getByLabel('Name').fill('typed while it was away');
     await harness.stack.api.stop();
     await form.getByRole('button', { name: 'Register tool' }).click();
-    await form.getByText('Farebox cannot be reached. Nothing was changed.').waitFor();
+    await form
+      .getByText('Farebox cannot be reached. Your change may not have been saved.')
+      .waitFor();
     assert.equal(await form.getByLabel('Name').inputValue(), 'typed while it was away');
     const again = await startApi({ env: harness.stack.env });
     try {

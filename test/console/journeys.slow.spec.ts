@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
-import { until } from '../support/stack.ts';
+import { farebox, until } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -98,6 +99,39 @@ describe('the console', function () {
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
+  it('charges the saved card within the limit that its owner agreed to, and by itself when asked', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await page.getByText('Set up the saved card first').waitFor();
+    await button('Set up').click();
+    await page.getByLabel('Monthly limit in dollars').fill('40');
+    assert.equal(await button('Allow payments').isDisabled(), true);
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    await page.getByText('$0.00 of $40.00 used this month').waitFor();
+
+    await page.getByText('Test card', { exact: true }).click();
+    await button('Pay $25.00').click();
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await page.getByText('$25.00 of $40.00 used this month').waitFor();
+    await page.getByText('Visa •••• 4242').first().waitFor();
+    await button('Pay $25.00').click();
+    await page.getByText('This would pass the monthly ceiling').waitFor();
+
+    await page.getByLabel('When less is left than').fill('30');
+    await page.getByLabel('Add', { exact: true }).fill('10');
+    await page.getByLabel('At most a month').fill('20');
+    await button('Turn on').click();
+    await page.getByText('A charge that leaves less than $30.00 adds $10.00').waitFor();
+    await charge(harness.stack.api, account, { amount: 1 });
+    await seeMoney('$34.00');
+    await page.getByText('Automatic, saved card').waitFor();
+    await button('Turn off').click();
+    await button('Turn on').waitFor();
+    await button('Withdraw consent').click();
+    await page.getByText('Set up the saved card first').waitFor();
+  });
+
   it('shows a developer earnings as they come in', async () => {
     const account = await harness.newAccount(100);
     await window.enter(account, '/developer');
@@ -114,6 +148,36 @@ describe('the console', function () {
       .click();
     const byTool = page.getByRole('region', { name: 'Revenue by tool' });
     assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
+  });
+
+  it('shows a developer what callers were refused, with the request id to quote', async () => {
+    const account = await harness.newAccount(1);
+    await window.enter(account, '/developer/refusals');
+    await page.getByText('No refused calls').waitFor();
+    const refused = await charge(harness.stack.api, account, { tool: 'search', amount: 5 });
+    await page.getByText('insufficient_balance').waitFor();
+    await page.getByText(refused.headers.get('x-request-id') ?? '').waitFor();
+    await page.getByText('7 days').click();
+    await page.waitForURL('**/developer/refusals?hours=168');
+    await page.getByText('insufficient_balance').waitFor();
+  });
+
+  it('charges from the page what the snippet would charge, and ticks the first steps off', async () => {
+    const account = await harness.newAccount(1);
+    const body = { name: "it's mine", price: 0.25 };
+    await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
+    await window.enter(account, '/developer');
+    await page.getByText('2 of 3 done').waitFor();
+    await page.getByRole('tab', { name: 'curl' }).click();
+    await page.getByText(`it'\\''s mine`).waitFor();
+    await page.getByLabel('Consumer key', { exact: true }).fill('fare_ck_live_wrong');
+    await button('Charge $0.25').click();
+    await page.getByText('apiKey must be an active consumer key').waitFor();
+    await page.getByLabel('Consumer key', { exact: true }).fill(account.consumerKey);
+    await button('Charge $0.25').click();
+    await page.getByLabel('Response').getByText('"balance": 0.75').waitFor();
+    await page.getByText('Charge for your first tool').waitFor({ state: 'detached' });
+    await page.getByText('$0.25', { exact: true }).first().waitFor();
   });
 
   it('registers, prices and archives a tool, which is then charged at its price', async () => {
@@ -207,6 +271,67 @@ describe('the console', function () {
     await page.getByText('Earnings', { exact: true }).click();
     await lines.getByText('Earned in total').waitFor();
     assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
+  });
+
+  it('lets an operator find out why a balance is what it is, adjust it and refund a top-up', async () => {
+    await signUp('ops@example.com');
+    await farebox(['account', 'promote', 'ops@example.com'], harness.stack);
+    await window.go('/operator');
+    await page.getByText('Turn on two-factor authentication first').waitFor();
+    await page.getByRole('link', { name: 'Go to Security' }).click();
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    await button('Copy secret').click();
+    const secret = await page.evaluate<string>('navigator.clipboard.readText()');
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+
+    const payer = await harness.newAccount(20);
+    const { consumerKey: key, email } = payer;
+    await farebox(['account', 'consent', payer.consumerId, '--ceiling', '100'], harness.stack);
+    await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
+    await charge(harness.stack.api, payer, { amount: 0.000125 });
+    await page.getByRole('link', { name: 'Service' }).click();
+    await page.getByText('Nothing is stuck.').waitFor();
+    await page.getByText('No differences.').waitFor();
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByLabel('Email, id, top-up or Stripe id').fill(email.slice(0, -4));
+    await button('Find').click();
+    await page.getByRole('link', { name: email }).click();
+    await heading(email).waitFor();
+    const books = page.getByRole('region', { name: 'Balance' });
+    assert.match(
+      await books.innerText(),
+      /Top-ups \(2\)\s+\$30\.000000\s+Charges\s+−\$0\.000125\s+[^]*Balance\s+\$29\.999875/,
+    );
+
+    await button('Adjust balance').click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Amount in dollars').fill('-100');
+    await form.getByLabel('Reason').fill('Charged twice');
+    await form.getByRole('button', { name: 'Adjust by −$100.00' }).click();
+    await form.getByText('never goes below zero').waitFor();
+    await form.getByLabel('Amount in dollars').fill('-1.5');
+    await form.getByRole('button', { name: 'Adjust by −$1.50' }).click();
+    await page.getByText('Adjusted by −$1.50.').waitFor();
+    await books.getByText('$28.499875').waitFor();
+    await page.getByText(/ops@example.com adjusted by .* Charged twice/).waitFor();
+
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    await button('Refund').click();
+    await form.getByLabel('Amount in dollars').fill('4');
+    await form.getByLabel('Reason').fill('Asked for it');
+    await form.getByRole('button', { name: 'Refund' }).click();
+    await books.getByText('$24.499875').waitFor();
+    await page.getByText('Partially refunded').waitFor();
+  });
+
+  it('shows nobody else the pages of operators', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account, '/operator');
+    await page.getByText('Your account is not an operator.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
   });
 
   it('ends another session, which then has to sign in again', async () => {

@@ -6,15 +6,20 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { Client } from 'pg';
-import { uuidFloor } from '../../src/domain/ids.ts';
+import { uuidFloor, wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { findAccountOfUser } from '../../src/store/console/users.ts';
 import { postCharges } from '../../src/store/charges/post-charges.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import type { RefusalsReply } from '../../src/schemas/refusals.ts';
+import type { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { call, charge } from '../support/http.ts';
+import { makeOperator } from '../support/sessions.ts';
+import { farebox, until } from '../support/stack.ts';
 
+const SCHEMES = ['light', 'dark'] as const;
 const DAYS = 30;
 const EMAIL = 'maya@example.com';
 const TOOLS = [
@@ -29,9 +34,13 @@ const PAGES = [
   ['statements', '/statements'],
   ['keys', '/keys'],
   ['developer', '/developer'],
+  ['refusals', '/developer/refusals'],
   ['tools', '/developer/tools'],
   ['settings', '/developer/settings'],
   ['security', '/security'],
+  ['operator', '/operator'],
+  ['operator-accounts', '/operator/accounts?query=m'],
+  ['operator-account', '/operator/accounts/:account'],
 ] as const;
 
 describe('the pages of the console', function () {
@@ -39,9 +48,10 @@ describe('the pages of the console', function () {
   let harness: ConsoleHarness;
   let database: Database;
   let account: TestAccount;
+  let accountId: string;
 
   before(async () => {
-    harness = await openConsole();
+    harness = await openConsole({ env: { TEMPORAL_UI_URL: 'http://127.0.0.1:8233' } });
     database = await createDatabase(harness.stack.database.url, {
       maxPoolSize: 1,
       onError: () => {},
@@ -75,6 +85,7 @@ describe('the pages of the console', function () {
     await client.end();
     const owner = await findAccountOfUser(database, rows[0]?.id ?? '');
     assert.ok(owner);
+    accountId = wireId('account', owner.accountId);
     const now = Date.now();
     for (let day = DAYS; day > 0; day -= 1) {
       const drafts = Array.from({ length: 4 + ((day * 7) % 9) }, (_, n) => {
@@ -101,17 +112,74 @@ describe('the pages of the console', function () {
       await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
       await charge(harness.stack.api, account, { tool: body.name, amount: undefined });
     }
+    await refuseSome();
+    await fillOperatorPages();
   }
 
-  for (const colorScheme of ['light', 'dark'] as const) {
+  async function refuseSome(): Promise<void> {
+    for (const amount of [500, 900, 40_000]) {
+      await charge(harness.stack.api, account, { tool: 'generate_image', amount });
+    }
+    await charge(harness.stack.api, account, { tool: 'translate', apiKey: 'fare_ck_live_none' });
+    await charge(harness.stack.api, account, { tool: 'not registered', amount: undefined });
+    const refusals = () =>
+      call(harness.stack.api, 'GET', '/v1/refusals', { key: account.developerKey });
+    await until(async () => ((await refusals()).body as RefusalsReply).refusals.length === 3);
+  }
+
+  /** An operator's view of an account that tops up from its card, and of something that went wrong. */
+  async function fillOperatorPages(): Promise<void> {
+    const client = new Client({ connectionString: harness.stack.database.url });
+    await client.connect();
+    await makeOperator(client, EMAIL);
+    const env = harness.stack;
+    await farebox(['account', 'consent', EMAIL, '--ceiling', '200'], env);
+    await farebox(
+      ['account', 'auto-top-up', EMAIL, '--threshold', '20', '--amount', '50', '--ceiling', '150'],
+      env,
+    );
+    const { consumerKey: key } = account;
+    const made = await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 25 } });
+    const { topUpId } = made.body as TopUpReply;
+    await farebox(['refund', topUpId, '--amount', '10'], env);
+    await farebox(
+      ['account', 'adjust', EMAIL, '1.5', '--reason', 'Goodwill after the outage'],
+      env,
+    );
+    await farebox(['doctor', '--only', 'balances,delivery'], env);
+    const other = await harness.newAccount(40);
+    await client.query('update farebox.accounts set email = $1 where email = $2', [
+      'miguel@example.com',
+      other.email,
+    ]);
+    await client.query(
+      `insert into farebox.differences (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
+       values ($1, 'paid_twice', 50000000, 25000000, '{pi_1}')`,
+      [topUpId.slice(3)],
+    );
+    await client.query(
+      `insert into farebox.outbox (topic, subject_id, attempts, created_at, next_attempt_at)
+       values ('reversal_reported', $1, 9, now() - interval '40 minutes', now() + interval '1 day')`,
+      [topUpId.slice(3)],
+    );
+    await client.end();
+  }
+
+  // The dark scheme has the same layout: its pictures are made only when they are kept.
+  for (const colorScheme of process.env['SCREENSHOTS'] ? SCHEMES : SCHEMES.slice(0, 1)) {
     for (const width of [360, 768, 1440]) {
       it(`fit ${width} pixels in ${colorScheme} colors`, async () => {
-        const window = await harness.open({ viewport: { width, height: 900 }, colorScheme });
+        const window = await harness.open({
+          viewport: { width, height: 900 },
+          colorScheme,
+          reducedMotion: 'reduce',
+        });
         try {
           await look(window, `sign-in-${width}-${colorScheme}`, '/sign-in');
           await window.enter({ email: EMAIL });
           for (const [name, path] of PAGES) {
-            await look(window, `${name}-${width}-${colorScheme}`, path);
+            const own = path.replace(':account', accountId);
+            await look(window, `${name}-${width}-${colorScheme}`, own);
           }
           assert.deepEqual(window.problems, []);
         } finally {

@@ -1,10 +1,10 @@
 /** Sign-in against impostors: addresses, passwords, links, cookies, sign-ups. */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call, type Answer } from '../support/http.ts';
 import { signIn, signInLink } from '../support/sessions.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -15,19 +15,21 @@ describe('signing in to the console', function () {
   let secure: Server;
   let closed: Server;
   let invited: Server;
+  let behindProxy: Server;
 
   before(async () => {
     api = await startTestApi();
     const env = { ...api.env, DEV_MAIL: 'true' };
-    [server, secure, closed, invited] = await Promise.all([
+    [server, secure, closed, invited, behindProxy] = await Promise.all([
       startApi({ env }),
       startApi({ env: { ...env, BASE_URL: 'https://pay.example.com' } }),
       startApi({ env: { ...env, SIGN_UP: 'closed' } }),
       startApi({ env: { ...env, SIGN_UP: 'invited' } }),
+      startApi({ env: { ...env, CLIENT_ADDRESS_HEADER: 'X-Client' } }),
     ]);
   });
   after(async () => {
-    await Promise.all([server, secure, closed, invited].map((each) => each?.stop()));
+    await Promise.all([server, secure, closed, invited, behindProxy].map((each) => each?.stop()));
     await api?.stop();
   });
   beforeEach(() => api.sql.query('delete from console.rate_limits'));
@@ -149,6 +151,63 @@ describe('signing in to the console', function () {
     }
   });
 
+  it('stops guessing the password of an address from many places, and not of others', async () => {
+    await member('target@example.com');
+    await member('other@example.com');
+    const from = (place: number, email: string, password: string) =>
+      auth(
+        '/sign-in/email',
+        { email, password },
+        { 'x-client': `198.51.100.${place}` },
+        behindProxy,
+      );
+    const statuses: number[] = [];
+    for (let place = 1; place <= 12; place += 1) {
+      statuses.push((await from(place, 'target@example.com', `guess ${place}`)).status);
+    }
+    assert.deepEqual(statuses.slice(8), [401, 401, 429, 429]);
+    assert.equal((await from(20, 'TARGET@example.com', PASSWORD)).status, 429);
+    assert.equal((await from(21, 'other@example.com', PASSWORD)).status, 200);
+    // Nor does the answer tell whether the address has an account.
+    for (let place = 30; place < 40; place += 1) {
+      assert.equal((await from(place, 'no-one@example.com', 'guess')).status, 401);
+    }
+    assert.equal((await from(40, 'no-one@example.com', 'guess')).status, 429);
+    // A link in a mail proves the owner, who can sign in at once.
+    await member('target@example.com');
+    assert.equal((await from(41, 'target@example.com', PASSWORD)).status, 200);
+    await api.sql.query(`update console.rate_limits set last_request = last_request - 900001`);
+    assert.equal((await from(42, 'no-one@example.com', 'guess')).status, 401);
+  });
+
+  it('forgets the attempts of somebody who then types the right password', async () => {
+    await member('typo@example.com');
+    for (let round = 0; round < 2; round += 1) {
+      for (let n = 0; n < 6; n += 1) {
+        await api.sql.query(`delete from console.rate_limits where key not like 'account/%'`);
+        const answer = await auth('/sign-in/email', {
+          email: 'typo@example.com',
+          password: 'typo',
+        });
+        assert.equal(answer.status, 401);
+      }
+      const right = { email: 'typo@example.com', password: PASSWORD };
+      assert.equal((await auth('/sign-in/email', right)).status, 200);
+    }
+  });
+
+  it('lets nobody past the code of two-factor authentication by a sign-in link', async () => {
+    const { email } = await api.createAccount(0);
+    await signIn(server, api.databaseUrl, email);
+    await api.sql.query('update console.users set two_factor_enabled = true where email = $1', [
+      email,
+    ]);
+    const link = await signInLink(server, api.databaseUrl, email);
+    const answer = await fetch(link, { redirect: 'manual' });
+    assert.match(answer.headers.get('location') ?? '', /sign-in\?reason=two-factor$/);
+    assert.deepEqual(answer.headers.getSetCookie(), []);
+  });
+
   it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
     const { email } = await api.createAccount(0);
     const attributes = async (at: Server) => {
@@ -253,21 +312,4 @@ describe('signing in to the console', function () {
 /** better-auth spells its content type differently. */
 function bodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
-}
-
-/** RFC 6238: the six digits of this half minute. */
-function totp(base32: string): string {
-  const bits = base32
-    .replace(/=+$/, '')
-    .split('')
-    .map((letter) =>
-      'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
-    )
-    .join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const digest = createHmac('sha1', key).update(counter).digest();
-  const at = (digest.at(-1) ?? 0) & 15;
-  return String((digest.readUInt32BE(at) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
 }

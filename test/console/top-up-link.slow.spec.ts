@@ -1,5 +1,6 @@
 /** From a refused charge to a successful one in a real browser, with nothing but the link in the refusal. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -104,6 +105,22 @@ describe('a top-up link', function () {
     await pay();
     const back = page.getByRole('link', { name: 'Return to' });
     assert.equal(await back.getAttribute('href'), `${home}/home`);
+  });
+
+  it('opens ten checkouts and no more, and the same form again the same one', async () => {
+    const link = new URL(await refusedLink(1)).searchParams.get('link') ?? '';
+    const open = (attempt: string) =>
+      fetch(`${stack.api.url}/top-up`, {
+        method: 'POST',
+        body: new URLSearchParams({ link, amount: '5', attempt }),
+      });
+    const attempts = Array.from({ length: 11 }, () => randomUUID());
+    const statuses: number[] = [];
+    for (const attempt of attempts) statuses.push((await open(attempt)).status);
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 429]);
+    assert.equal((await open(attempts[0] ?? '')).status, 200);
+    const other = new URL(await refusedLink(2)).searchParams.get('link');
+    assert.notEqual(other, link);
   });
 
   it('says that nothing was paid when the payment is canceled, and can be used again', async () => {

@@ -35,6 +35,20 @@ describe('a wrong clock', () => {
     });
   }
 
+  it('does not show in the times of charges: they are those of Postgres', async () => {
+    const account = await right.createAccount(10);
+    const minutesAhead = await startApi(shifted(4 * 60_000));
+    try {
+      const fromMs = Date.now();
+      const { createdAt } = bodyOf(await charge(minutesAhead, account), 201, ChargeReply);
+      const atMs = Date.parse(createdAt);
+      // The measured clock of Postgres may be off by the time that a reading takes.
+      assert.ok(atMs > fromMs - 2_000 && atMs < Date.now() + 2_000, createdAt);
+    } finally {
+      await minutesAhead.stop();
+    }
+  });
+
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);
     const process = await startApi(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));

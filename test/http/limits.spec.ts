@@ -1,5 +1,8 @@
 /** Limits of one caller: beyond them, it is told to wait, and nobody else notices. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -9,6 +12,7 @@ import { until } from '../support/stack.ts';
 
 const READS_PER_SECOND = 20;
 const FAILED_KEYS_PER_SECOND = 10;
+const CONNECTIONS_PER_ADDRESS = 300;
 
 describe('limits', () => {
   let api: TestApi;
@@ -21,6 +25,7 @@ describe('limits', () => {
         READS_PER_SECOND: String(READS_PER_SECOND),
         REFUNDS_PER_SECOND: '1',
         FAILED_KEYS_PER_SECOND: String(FAILED_KEYS_PER_SECOND),
+        CONNECTIONS_PER_ADDRESS: String(CONNECTIONS_PER_ADDRESS),
       },
     });
     account = await api.createAccount(10);
@@ -31,6 +36,33 @@ describe('limits', () => {
 
   const balance = ({ consumerKey }: TestAccount) =>
     call(api, 'GET', '/v1/balance', { key: consumerKey });
+
+  it('close the connections of an address beyond its own, and take more when some end', async () => {
+    const open = new Set<Socket>();
+    // The addresses of the loopback network are this machine's, on Linux.
+    const connectFrom = (localAddress: string) => {
+      const socket = connect({
+        host: '127.0.0.1',
+        port: Number(new URL(api.url).port),
+        localAddress,
+      });
+      open.add(socket);
+      socket.on('error', () => {}).on('close', () => open.delete(socket));
+      return socket;
+    };
+    const isAnswered = async (localAddress: string): Promise<boolean> => {
+      const socket = connectFrom(localAddress);
+      socket.write('GET /healthz HTTP/1.1\r\nHost: farebox\r\nConnection: close\r\n\r\n');
+      return (await text(socket).catch(() => '')).startsWith('HTTP/1.1 200');
+    };
+    const held = Array.from({ length: CONNECTIONS_PER_ADDRESS }, () => connectFrom('127.0.0.2'));
+    await Promise.all(held.map((socket) => once(socket, 'connect')));
+    await until(async () => !(await isAnswered('127.0.0.2')));
+    assert.equal(await isAnswered('127.0.0.3'), true);
+    held[0]?.destroy();
+    await until(() => isAnswered('127.0.0.2'));
+    for (const socket of open) socket.destroy();
+  });
 
   it('count the reads of an account, state what remains, and refuse no other account', async () => {
     const first = await balance(account);

@@ -6,7 +6,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, call, type Answer } from '../support/http.ts';
-import { signIn } from '../support/sessions.ts';
+import { makeOperator, signIn } from '../support/sessions.ts';
 
 describe('a query string', () => {
   let api: TestApi;
@@ -16,6 +16,7 @@ describe('a query string', () => {
     api = await startTestApi();
     account = await api.createAccount(10);
     cookie = await signIn(api, api.databaseUrl, account.email);
+    await makeOperator(api.sql, account.email);
   });
   after(() => api?.stop());
 
@@ -25,6 +26,7 @@ describe('a query string', () => {
     const headers = {
       legacy: { 'x-service-key': account.legacyKey },
       session: { cookie, origin: api.url },
+      operator: { cookie, origin: api.url },
       public: {},
     };
     return call(api, method.toUpperCase(), url, {

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
+import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
@@ -20,7 +21,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
-import { signIn } from '../support/sessions.ts';
+import { makeOperator, signIn } from '../support/sessions.ts';
 
 interface Row {
   readonly role: Role;
@@ -41,6 +42,7 @@ interface Owned {
   readonly invocation: string;
   readonly tool: string;
   readonly key: string;
+  readonly account: string;
   readonly budget: string;
   readonly spendKey: string;
 }
@@ -108,9 +110,22 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/tools/:id': { role: 'developer', names: 'tool' },
   'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
   'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
+  'GET /v1/refusals': { role: 'developer' },
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
   'GET /v1/session': { role: 'session' },
+  'GET /v1/saved-card': { role: 'session' },
+  'GET /v1/consent': { role: 'session' },
+  'POST /v1/consent': {
+    role: 'session',
+    body: () => ({ ceiling: 50, termsVersion: CONSENT_TERMS.version }),
+  },
+  'POST /v1/consent/withdraw': { role: 'session' },
+  'POST /v1/auto-top-up': {
+    role: 'session',
+    body: () => ({ threshold: 5, amount: 10, ceiling: 50 }),
+  },
+  'POST /v1/auto-top-up/off': { role: 'session' },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
   'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },
@@ -122,6 +137,23 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
   'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
   'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
+  'GET /v1/operator/status': { role: 'operator' },
+  'GET /v1/operator/accounts': { role: 'operator', query: '?query=nobody' },
+  'GET /v1/operator/accounts/:id': { role: 'operator', names: 'account' },
+  'GET /v1/operator/accounts/:id/movements': { role: 'operator', names: 'account' },
+  'GET /v1/operator/accounts/:id/top-ups': { role: 'operator', names: 'account' },
+  'GET /v1/operator/accounts/:id/charges': { role: 'operator', names: 'account' },
+  'GET /v1/operator/accounts/:id/holds': { role: 'operator', names: 'account' },
+  'POST /v1/operator/accounts/:id/adjustments': {
+    role: 'operator',
+    body: () => ({ amount: 5, reason: 'a test' }),
+    names: 'account',
+  },
+  'POST /v1/operator/top-ups/:id/refund': {
+    role: 'operator',
+    body: () => ({ reason: 'a test' }),
+    names: 'topUp',
+  },
   'POST /register': {
     role: 'legacy',
     body: () => ({ id: 'agent', name: 'Agent', protocol: 'http', endpoint: 'https://example.com' }),
@@ -143,6 +175,7 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   payer: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
   session: ({ email }) => cookies.get(email) ?? '',
+  operator: ({ email }) => cookies.get(email) ?? '',
 };
 
 /** The session cookies of the accounts, by email address. */
@@ -155,13 +188,15 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
   payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
+  operator: 'session_required',
 };
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const serviceKey = (key: string) => ({ 'x-service-key': key });
+const isOfSession = (role: Role) => role === 'session' || role === 'operator';
 /** In the form that the route accepts. */
 const sent = (role: Role, key: string) => {
-  if (role === 'session') {
+  if (isOfSession(role)) {
     const cookie = key.startsWith('farebox.') ? key : `farebox.session_token=${key}`;
     return { cookie, origin: ownOrigin };
   }
@@ -187,11 +222,11 @@ const REFUSED: Readonly<
   'a key of another kind': (role, owner) => {
     const { consumerKey, developerKey, legacyKey } = owner;
     if (role === 'either') return bearer(legacyKey);
-    if (role === 'session') return bearer(developerKey);
+    if (isOfSession(role)) return bearer(developerKey);
     return sent(role, role === 'consumer' || role === 'payer' ? developerKey : consumerKey);
   },
   'a key of a third kind': (role, owner) =>
-    role === 'session'
+    isOfSession(role)
       ? bearer(owner.consumerKey)
       : sent(role, role === 'legacy' ? owner.developerKey : owner.legacyKey),
   'a key that was never made': (role) =>
@@ -199,11 +234,11 @@ const REFUSED: Readonly<
       role,
       composeKey(
         'fare',
-        role === 'either' || role === 'session'
-          ? 'developer'
-          : role === 'payer'
-            ? 'consumer'
-            : role,
+        role === 'payer'
+          ? 'consumer'
+          : role === 'consumer' || role === 'legacy'
+            ? role
+            : 'developer',
         new Uint8Array(32),
       ),
     ),
@@ -236,8 +271,8 @@ describe('tenancy', () => {
        from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1`,
       [owner.email],
     );
-    const keys = await api.sql.query<{ id: string }>(
-      `select replace(k.id::text, '-', '') as id
+    const keys = await api.sql.query<{ id: string; account: string }>(
+      `select replace(k.id::text, '-', '') as id, replace(a.id::text, '-', '') as account
        from farebox.api_keys k join farebox.accounts a on a.id = k.account_id where a.email = $1`,
       [owner.email],
     );
@@ -248,6 +283,7 @@ describe('tenancy', () => {
       hold: bodyOf(held, 201, PlacedHoldReply).id,
       topUp: `tu_${topUps.rows[0]?.id}`,
       key: `key_${keys.rows[0]?.id}`,
+      account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
       ...(await invokeAgent()),
     };
@@ -255,6 +291,7 @@ describe('tenancy', () => {
     for (const { email } of [owner, revoked, stranger]) {
       cookies.set(email, await signIn(api, api.databaseUrl, email));
     }
+    for (const { email } of [owner, revoked]) await makeOperator(api.sql, email);
     await api.sql.query(
       'delete from console.sessions s using console.users u where u.id = s.user_id and u.email = $1',
       [revoked.email],
@@ -318,7 +355,9 @@ describe('tenancy', () => {
       it(`${route} shows owners their own data, and a stranger nothing of it`, async () => {
         assert.equal((await read(owner)).status, 200);
         const answer = await read(stranger);
-        if (path.includes('/:id')) {
+        if (role === 'operator') {
+          assertError(answer, 403, 'operator_required');
+        } else if (path.includes('/:id')) {
           assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
@@ -335,7 +374,8 @@ describe('tenancy', () => {
       if (method === 'GET') {
         it(`${route} shows a stranger’s session nothing`, async () => {
           const answer = await bySession(stranger, {});
-          assert.ok([200, 404].includes(answer.status), JSON.stringify(answer.body));
+          const expected = role === 'operator' ? [403] : [200, 404];
+          assert.ok(expected.includes(answer.status), JSON.stringify(answer.body));
           assertShowsNothingOwned(answer);
         });
       } else {

@@ -1,5 +1,6 @@
 /** Signing in to the console without a browser: by an operator's sign-in link. */
 import assert from 'node:assert/strict';
+import type { Client } from 'pg';
 import { createDatabase } from '../../src/store/database.ts';
 import { createSignInLink } from '../../src/store/console/sign-in-links.ts';
 
@@ -16,6 +17,19 @@ export async function signInLink(
   } finally {
     await database.end();
   }
+}
+
+/** What `farebox account promote` and an enrollment of two-factor authentication leave in the database. */
+export async function makeOperator(
+  sql: Pick<Client, 'query'>,
+  email: string,
+  hasSecondFactor = true,
+): Promise<void> {
+  await sql.query('update farebox.accounts set operator_since = now() where email = $1', [email]);
+  await sql.query('update console.users set two_factor_enabled = $2 where email = $1', [
+    email,
+    hasSecondFactor,
+  ]);
 }
 
 /** Returns the cookie of a new session, in the form of a request header. */

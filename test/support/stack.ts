@@ -156,6 +156,7 @@ export const WITHOUT_RATE_LIMITS = {
   READS_PER_SECOND: '1000000',
   REFUNDS_PER_SECOND: '1000000',
   FAILED_KEYS_PER_SECOND: '0',
+  CONNECTIONS_PER_ADDRESS: '0',
 };
 
 /** The environment of an api or a worker, without the processor's part, which startSimulator returns. */

@@ -1,32 +1,22 @@
 /** The consumer's first page: the balance, topping it up, spending by day, and past top-ups. */
-import {
-  Alert,
-  Anchor,
-  Button,
-  Chip,
-  Group,
-  SimpleGrid,
-  Stack,
-  Table,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Anchor, SimpleGrid, Table, Text } from '@mantine/core';
 import { IconWallet } from '@tabler/icons-react';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import type { Balance, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { read } from '../api.ts';
 import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
+import { TopUpForm } from '../parts/top-up-form.tsx';
 import { Money, Status, Time } from '../parts/values.tsx';
 
 const POLL_MS = 4_000;
-const AMOUNTS = [10, 25, 50, 100];
 const DAYS = 30;
 
 export function BalancePage() {
@@ -35,6 +25,13 @@ export function BalancePage() {
     queryFn: () => read<Balance>('/v1/balance'),
     refetchInterval: POLL_MS,
   });
+  const queries = useQueryClient();
+  const dollars = balance.data?.balance;
+  useEffect(() => {
+    for (const name of ['top-ups', 'usage-by-day', 'consent']) {
+      void queries.invalidateQueries({ queryKey: [name] });
+    }
+  }, [dollars, queries]);
   return (
     <Page title="Balance">
       <ReturnedTopUp />
@@ -60,6 +57,7 @@ export function BalancePage() {
         </Card>
         <TopUpForm />
       </SimpleGrid>
+      <SavedCardCards />
       <Spending />
       <TopUpHistory />
     </Page>
@@ -165,60 +163,6 @@ function ReturnedTopUp() {
     <Alert color="red" title="Payment failed" role="status">
       {topUp.data.failure?.message ?? 'Nothing was added to your balance.'}
     </Alert>
-  );
-}
-
-function TopUpForm() {
-  const [amount, setAmount] = useState('25');
-  const checkout = useMutation({
-    mutationFn: (dollars: number) =>
-      write<{ sessionUrl?: string }>('/v1/checkout', { amount: dollars }),
-    onSuccess: ({ sessionUrl }) => {
-      if (sessionUrl !== undefined) window.location.assign(sessionUrl);
-    },
-  });
-  const dollars = Number(amount);
-  const isValid = /^\d+(\.\d{1,2})?$/.test(amount.trim()) && dollars >= 5 && dollars <= 999_999.99;
-  return (
-    <Card title="Top up">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isValid) checkout.mutate(dollars);
-        }}
-      >
-        <Stack gap="sm">
-          <Chip.Group value={amount} onChange={setAmount}>
-            <Group gap="xs" role="group" aria-label="Amount">
-              {AMOUNTS.map((each) => (
-                <Chip key={each} value={String(each)} variant="outline" color="indigo">
-                  ${each}
-                </Chip>
-              ))}
-            </Group>
-          </Chip.Group>
-          <TextInput
-            label="Amount in dollars"
-            inputMode="decimal"
-            leftSection="$"
-            value={amount}
-            onChange={(event) => setAmount(event.currentTarget.value)}
-            error={isValid || amount === '' ? undefined : 'Enter $5.00 or more, in whole cents.'}
-          />
-          {checkout.error && <Failed error={checkout.error} />}
-          {checkout.data && checkout.data.sessionUrl === undefined && (
-            <Alert color="orange">The payment page is not ready yet. Try again in a moment.</Alert>
-          )}
-          <Button
-            type="submit"
-            disabled={!isValid}
-            loading={checkout.isPending || checkout.data?.sessionUrl !== undefined}
-          >
-            {isValid ? `Pay ${usd(dollars)}` : 'Pay'}
-          </Button>
-        </Stack>
-      </form>
-    </Card>
   );
 }
 

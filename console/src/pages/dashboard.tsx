@@ -1,5 +1,5 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
-import { Anchor, Group, SegmentedControl, SimpleGrid, Text } from '@mantine/core';
+import { Anchor, Group, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -13,6 +13,7 @@ import { Card, Page } from '../parts/page.tsx';
 import { developerSnippets, Snippets } from '../parts/snippets.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Steps } from '../parts/steps.tsx';
+import { TryCharge } from '../parts/try-charge.tsx';
 import { Money } from '../parts/values.tsx';
 
 const POLL_MS = 3_000;
@@ -183,21 +184,39 @@ function useTools() {
 }
 
 function Snippet() {
-  const priced = useTools().data?.tools.find(({ price }) => price !== null);
+  const priced = useTools().data?.tools.filter(({ price }) => price !== null) ?? [];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const tool = priced.find(({ name }) => name === chosen) ?? priced[0];
+  const name = tool?.name ?? 'search';
+  const price = tool?.price ?? 0.02;
   return (
-    <Card title="Charge from your code">
-      <Group mb="xs">
-        <Text c="dimmed" size="sm">
-          Replace SECRET_KEY with a secret key from{' '}
-          <Anchor component={Link} to="/developer/settings" inherit underline="always">
-            Developer Settings
-          </Anchor>
-          .
-        </Text>
-      </Group>
-      <Snippets
-        snippets={developerSnippets('SECRET_KEY', priced?.name ?? 'search', priced?.price ?? 0.02)}
-      />
+    <Card
+      title="Charge from your code"
+      aside={
+        priced.length > 1 && (
+          <Select
+            size="xs"
+            aria-label="Tool"
+            allowDeselect={false}
+            data={[...new Set(priced.map((each) => each.name))]}
+            value={name}
+            onChange={setChosen}
+          />
+        )
+      }
+    >
+      <Text c="dimmed" size="sm" mb="xs">
+        Replace SECRET_KEY with a secret key from{' '}
+        <Anchor component={Link} to="/developer/settings" inherit underline="always">
+          Developer Settings
+        </Anchor>
+        .
+      </Text>
+      <Snippets snippets={developerSnippets('SECRET_KEY', name, price)} />
+      <Title order={3} fz="md" mt="lg" mb="xs">
+        Try it here
+      </Title>
+      <TryCharge tool={name} price={price} />
     </Card>
   );
 }

@@ -51,7 +51,7 @@ export function SecurityPage() {
 
 function Password({ email }: { readonly email: string }) {
   const send = useMutation({
-    mutationFn: () => auth('/sign-up', { email }),
+    mutationFn: () => auth('/request-password-reset', { email }),
     onSuccess: () => notifications.show({ message: 'Check your email for the link.' }),
   });
   return (
@@ -211,11 +211,11 @@ function Sessions() {
         {(list) => (
           <ScrollTable
             label="Sessions"
-            minWidth={460}
+            minWidth={280}
             head={
               <>
                 <Table.Th>Browser</Table.Th>
-                <Table.Th>Signed in</Table.Th>
+                <Table.Th visibleFrom="xs">Signed in</Table.Th>
                 <Table.Th aria-label="Actions" />
               </>
             }
@@ -227,8 +227,11 @@ function Sessions() {
                   <Text size="xs" c="dimmed">
                     {session.ipAddress || 'Unknown address'}
                   </Text>
+                  <Text size="xs" c="dimmed" hiddenFrom="xs">
+                    <Time iso={session.createdAt} relative />
+                  </Text>
                 </Table.Td>
-                <Table.Td>
+                <Table.Td visibleFrom="xs">
                   <Time iso={session.createdAt} relative />
                 </Table.Td>
                 <Table.Td ta="right">

@@ -61,7 +61,8 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
   const [url, setUrl] = useState(saved);
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () => write('/v1/developer', { returnUrl: url.trim() || null }, 'PATCH'),
+    mutationFn: () =>
+      write('/v1/developer', { returnUrl: url.trim() || null }, { method: 'PATCH' }),
     onSuccess: async () => {
       notifications.show({ message: 'Saved.' });
       await queries.invalidateQueries({ queryKey: ['developer'] });

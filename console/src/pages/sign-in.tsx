@@ -15,7 +15,7 @@ import {
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
-import { auth } from '../api.ts';
+import { ApiFailure, auth } from '../api.ts';
 import { Brand } from '../parts/brand.tsx';
 
 const PASSWORD_LENGTH_MIN = 10;
@@ -93,6 +93,8 @@ function EmailInput({ value, onChange }: EmailProps) {
 
 const REASONS: Readonly<Record<string, string>> = {
   ended: 'Your session has ended. Sign in to continue where you left off.',
+  'two-factor':
+    'This account uses two-factor authentication. Sign in with your password and a code.',
   link: 'This sign-in link has expired or was already used.',
 };
 
@@ -176,7 +178,12 @@ export function SignUpPage() {
   const [email, setEmail] = useState('');
   const [isSent, setSent] = useState(false);
   const form = useForm(async () => {
-    await auth('/sign-up', { email: email.trim() });
+    const body = { email: email.trim() };
+    // Where sign-up is closed, owners of accounts still choose a new password.
+    await auth('/sign-up', body).catch((error: unknown) => {
+      if (!(error instanceof ApiFailure) || error.status !== 403) throw error;
+      return auth('/request-password-reset', body);
+    });
     setSent(true);
   });
   if (isSent) {

@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, localDay } from '../format.ts';
+import { decimalsOfAll, localDay, plural } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -74,7 +74,7 @@ function Lines({ lines }: { readonly lines: readonly Line[] }) {
   return (
     <ScrollTable
       label="Statement"
-      minWidth={340}
+      minWidth={260}
       head={
         <>
           <Table.Th>Entry</Table.Th>
@@ -135,10 +135,6 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
     })),
     { key: 'closing', what: 'Earned in total', amount: statement.closingEarnings },
   ];
-}
-
-function plural(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function lastMonths(): string[] {

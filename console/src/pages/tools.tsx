@@ -19,7 +19,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
 import { read, write } from '../api.ts';
-import { decimalsOfAll } from '../format.ts';
+import { decimalsOfAll, plural } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
@@ -105,13 +105,17 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
   return (
     <ScrollTable
       label="Tools"
-      minWidth={640}
+      minWidth={280}
       head={
         <>
           <Table.Th>Tool</Table.Th>
           <Table.Th className="money">Price</Table.Th>
-          <Table.Th className="money">Charges</Table.Th>
-          <Table.Th className="money">Revenue</Table.Th>
+          <Table.Th className="money" visibleFrom="sm">
+            Charges
+          </Table.Th>
+          <Table.Th className="money" visibleFrom="sm">
+            Revenue
+          </Table.Th>
           <Table.Th aria-label="Actions" />
         </>
       }
@@ -138,6 +142,9 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
             <Text size="xs" c="dimmed" lineClamp={2} className="breaks">
               {tool.description}
             </Text>
+            <Text size="xs" c="dimmed" hiddenFrom="sm">
+              {plural(tool.totalCharges, 'charge')}, <Money dollars={tool.totalRevenue} />
+            </Text>
           </Table.Td>
           <Table.Td className="money">
             {tool.price === null ? (
@@ -148,11 +155,13 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
               <Money dollars={tool.price} decimals={prices} />
             )}
           </Table.Td>
-          <Table.Td className="money">{tool.totalCharges.toLocaleString('en-US')}</Table.Td>
-          <Table.Td className="money">
+          <Table.Td className="money" visibleFrom="sm">
+            {tool.totalCharges.toLocaleString('en-US')}
+          </Table.Td>
+          <Table.Td className="money" visibleFrom="sm">
             <Money dollars={tool.totalRevenue} decimals={revenue} />
           </Table.Td>
-          <Table.Td>
+          <Table.Td ta="right">
             <Button size="xs" variant="default" onClick={() => onEdit(tool)}>
               Edit <VisuallyHidden>{tool.name}</VisuallyHidden>
             </Button>
@@ -179,7 +188,7 @@ function ToolForm({ tool, isArchived, onDone }: FormProps) {
     mutationFn: (archived: boolean) => {
       const fields = { description, price: price.trim() === '' ? null : Number(price) };
       return tool
-        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, 'PATCH')
+        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, { method: 'PATCH' })
         : write('/v1/tools', { name, ...fields });
     },
     onSuccess: async () => {

@@ -123,12 +123,12 @@ function KeyTable({
   return (
     <ScrollTable
       label={label}
-      minWidth={560}
+      minWidth={280}
       head={
         <>
           <Table.Th>Name</Table.Th>
-          <Table.Th>Created</Table.Th>
-          <Table.Th>Last used</Table.Th>
+          <Table.Th visibleFrom="sm">Created</Table.Th>
+          <Table.Th visibleFrom="xs">Last used</Table.Th>
           <Table.Th>State</Table.Th>
           <Table.Th aria-label="Actions" />
         </>
@@ -141,17 +141,26 @@ function KeyTable({
             <Text size="xs" c="dimmed" className="id">
               {prefix}_{MARKS[key.kind]}_…{key.lastFour}
             </Text>
+            <Text size="xs" c="dimmed" hiddenFrom="xs">
+              {key.lastUsedAt === null ? (
+                'Never used'
+              ) : (
+                <>
+                  Used <Time iso={key.lastUsedAt} relative />
+                </>
+              )}
+            </Text>
           </Table.Td>
-          <Table.Td>
+          <Table.Td visibleFrom="sm">
             <Time iso={key.createdAt} relative />
           </Table.Td>
-          <Table.Td>
+          <Table.Td visibleFrom="xs">
             {key.lastUsedAt === null ? 'Never' : <Time iso={key.lastUsedAt} relative />}
           </Table.Td>
           <Table.Td>
             <State of={key} />
           </Table.Td>
-          <Table.Td>{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
+          <Table.Td ta="right">{isInForce(key) && <Actions of={key} onAsk={onAsk} />}</Table.Td>
         </Table.Tr>
       ))}
     </ScrollTable>

@@ -46,10 +46,7 @@ export function Card({ title, aside, children, flush = false }: CardProps) {
         <Group
           justify="space-between"
           gap="sm"
-          className={flush ? 'flush-head' : ''}
-          mb={flush ? 0 : 'md'}
-          px={flush ? 'lg' : 0}
-          py={flush ? 'md' : 0}
+          {...(flush ? { className: 'flush-head' } : { mb: 'md' })}
         >
           <Title order={2}>{title}</Title>
           {aside}

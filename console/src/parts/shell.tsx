@@ -17,8 +17,10 @@ import { useDisclosure } from '@mantine/hooks';
 import {
   IconBuildingStore,
   IconChartBar,
+  IconCircleX,
   IconCoins,
   IconFileText,
+  IconHeartbeat,
   IconKey,
   IconLogout,
   IconMoon,
@@ -28,6 +30,7 @@ import {
   IconSun,
   IconTool,
   IconUserCircle,
+  IconUsers,
   IconWallet,
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -53,9 +56,14 @@ const CONSUMER: readonly Entry[] = [
 const DEVELOPER: readonly Entry[] = [
   { to: '/developer', label: 'Developer Dashboard', icon: IconChartBar },
   { to: '/developer/charges', label: 'Charges', icon: IconCoins },
+  { to: '/developer/refusals', label: 'Refused calls', icon: IconCircleX },
   { to: '/developer/tools', label: 'Tools', icon: IconTool },
   { to: '/developer/top-ups', label: 'Top-ups', icon: IconBuildingStore },
   { to: '/developer/settings', label: 'Developer Settings', icon: IconSettings },
+];
+const OPERATOR: readonly Entry[] = [
+  { to: '/operator', label: 'Service', icon: IconHeartbeat },
+  { to: '/operator/accounts', label: 'Accounts', icon: IconUsers },
 ];
 
 const RETRY_MS = 2_000;
@@ -115,10 +123,14 @@ export function Shell() {
       <AppShell.Navbar p="sm" component="nav" aria-label="Main">
         <AppShell.Section grow component={ScrollArea}>
           <Entries entries={CONSUMER} path={path} />
-          <Text size="xs" fw={600} c="dimmed" px="sm" mt="lg" mb={4} className="nav-head">
-            For developers
-          </Text>
+          <NavHead text="For developers" />
           <Entries entries={DEVELOPER} path={path} />
+          {session.data?.operator === true && (
+            <>
+              <NavHead text="For operators" />
+              <Entries entries={OPERATOR} path={path} />
+            </>
+          )}
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} style={{ outline: 'none' }}>
@@ -128,6 +140,14 @@ export function Shell() {
         </div>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+function NavHead({ text }: { readonly text: string }) {
+  return (
+    <Text size="xs" fw={600} c="dimmed" px="sm" mt="lg" mb={4} className="nav-head">
+      {text}
+    </Text>
   );
 }
 

@@ -60,7 +60,11 @@ export function consumerSnippets(key: string): Snippet[] {
 /** How a tool server charges. */
 export function developerSnippets(key: string, tool: string, price: number): Snippet[] {
   const { origin } = window.location;
-  const body = JSON.stringify({ apiKey: 'CONSUMER_KEY', tool, amount: price });
+  // Within single quotes of a shell, a quote ends them, stands alone, and begins them again.
+  const body = JSON.stringify({ apiKey: 'CONSUMER_KEY', tool, amount: price }).replaceAll(
+    "'",
+    `'\\''`,
+  );
   return [
     {
       name: 'Node.js',

@@ -50,7 +50,12 @@ export function Failed({
 }) {
   const requestId = error instanceof ApiFailure ? error.requestId : undefined;
   return (
-    <Alert color="red" icon={<IconAlertTriangle />} title="This could not be loaded" role="alert">
+    <Alert
+      color="red"
+      icon={<IconAlertTriangle />}
+      title={onRetry && 'This could not be loaded'}
+      role="alert"
+    >
       <Text size="sm">{error.message}</Text>
       {requestId !== undefined && (
         <Text size="sm" mt={4}>

@@ -58,16 +58,14 @@ function effectOf(code: ErrorCode): string {
   if (code === 'hold_closed' || code.endsWith('_exists') || code === 'grant_not_active') {
     return 'Nothing happened. The same request fails again.';
   }
-  switch (ERRORS[code][0]) {
-    case 409:
-    case 500:
-      return 'Unknown. Repeat the request with the same <code>Idempotency-Key</code> to find out.';
-    case 429:
-    case 503:
-      return 'Nothing happened. Repeat the request after <code>Retry-After</code> seconds.';
-    default:
-      return 'Nothing happened. Repeating the request does not help before its reason is gone.';
+  const [status] = ERRORS[code];
+  if (status === 409 || status === 500) {
+    return 'Unknown. Repeat the request with the same <code>Idempotency-Key</code> to find out.';
   }
+  if (status === 429 || status === 503) {
+    return 'Nothing happened. Repeat the request after <code>Retry-After</code> seconds.';
+  }
+  return 'Nothing happened. Remove the reason before you repeat the request.';
 }
 
 function htmlOfMeaning(meaning: string): string {

@@ -11,6 +11,7 @@ const OF_ROLE: Readonly<Record<Role, ErrorCode>> = {
   payer: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
+  operator: 'session_required',
 };
 
 const OF_BODY: readonly ErrorCode[] = [
@@ -31,6 +32,7 @@ export function errorCodesOf(
     OF_ROLE[role],
     ...(role === 'legacy' ? [] : (['session_required'] as const)),
     ...(role !== 'legacy' && (isWrite || body) ? (['foreign_origin'] as const) : []),
+    ...(role === 'operator' ? (['operator_required', 'second_factor_required'] as const) : []),
     'rate_limited',
     'internal_error',
     'service_unavailable',

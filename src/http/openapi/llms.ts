@@ -10,6 +10,7 @@ const KEYS: Readonly<Record<Role | 'public', string>> = {
   payer: 'consumer key or spend key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
+  operator: 'the console session of an operator',
   public: 'no key',
 };
 

@@ -11,6 +11,7 @@ export const TAGS = {
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
+  Operators: 'Inspect accounts and correct balances, as an operator in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
   'Agents (legacy)':
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
@@ -55,7 +56,7 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Close a budget',
     description:
-      'Ends the budget, all budgets below it and all their keys, for good. What open holds reserve can still be ' +
+      'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
       'captured. Closing it again changes nothing.',
   },
   createSpendKey: {
@@ -257,10 +258,104 @@ export const OPERATIONS = {
     description:
       'Returns the amount spent on each UTC day from `from` to today. `from` is the beginning of a UTC day, at most 100 days ago.',
   },
+  listRefusals: {
+    tag: 'Charges',
+    summary: 'List refused requests',
+    description:
+      'Returns how often your requests were refused, by error code and tool, with the ids of the last ones. ' +
+      'Kept for 30 days; up to a few seconds old.',
+  },
   getSession: {
     tag: 'Keys',
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
+  },
+  getSavedCard: {
+    tag: 'Top-ups',
+    summary: 'Get your saved card',
+    description: 'Returns the card that direct and automatic top-ups charge. A checkout saves it.',
+  },
+  getConsent: {
+    tag: 'Top-ups',
+    summary: 'Get your consent',
+    description:
+      'Returns how much may be taken from the saved card in a month, the terms, and the automatic top-ups.',
+  },
+  giveConsent: {
+    tag: 'Top-ups',
+    summary: 'Allow payments from your saved card',
+    description:
+      'Direct and automatic top-ups may take up to `ceiling` in a UTC month. Farebox records the terms that you ' +
+      'agreed to. Send it again to change the ceiling.',
+  },
+  withdrawConsent: {
+    tag: 'Top-ups',
+    summary: 'Withdraw your consent',
+    description: 'From now on, no direct or automatic top-up starts.',
+  },
+  setAutoTopUp: {
+    tag: 'Top-ups',
+    summary: 'Turn automatic top-ups on',
+    description:
+      'A charge that leaves less than `threshold` starts a top-up from the saved card. A repeated call ' +
+      'replaces the settings and turns automatic top-ups on again after declines.',
+  },
+  turnAutoTopUpOff: {
+    tag: 'Top-ups',
+    summary: 'Turn automatic top-ups off',
+    description: 'From now on, no automatic top-up starts.',
+  },
+  getOperatorStatus: {
+    tag: 'Operators',
+    summary: 'Get the state of the service',
+    description:
+      'Returns which parts answer, what waits or is stuck, what differs from the books of the payment processor, and ' +
+      'the last results of `farebox doctor`.',
+  },
+  findAccounts: {
+    tag: 'Operators',
+    summary: 'Find accounts',
+    description: 'Returns at most 20 accounts, by email address.',
+  },
+  getAccount: {
+    tag: 'Operators',
+    summary: 'Get an account',
+    description:
+      'Returns the balance and all that it adds up from: `credited` less `spent` less what is held.',
+  },
+  listMovements: {
+    tag: 'Operators',
+    summary: "List an account's movements",
+    description: 'Returns every change of `credited`, newest first.',
+  },
+  listTopUpsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's top-ups",
+    description: 'Returns them newest first, with links to the Temporal UI and to Stripe.',
+  },
+  listChargesOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's charges",
+    description: 'Returns the charges that the account paid, newest first.',
+  },
+  listHoldsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's holds",
+    description: 'Returns the holds on the balance of the account, newest first.',
+  },
+  adjustBalance: {
+    tag: 'Operators',
+    summary: 'Adjust a balance',
+    description:
+      'Adds to a balance or takes from it, and stores the reason and who did it. Send an `Idempotency-Key`: the ' +
+      'same key and body change the balance once.',
+  },
+  refundTopUp: {
+    tag: 'Operators',
+    summary: 'Refund a top-up',
+    description:
+      'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
+      'If Stripe refuses, it is credited again. Send an `Idempotency-Key` to be able to retry.',
   },
   listKeys: {
     tag: 'Keys',

@@ -32,5 +32,6 @@ export const SECURITY: Readonly<
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
   session: [{ session: [] }],
+  operator: [{ session: [] }],
   public: [],
 };

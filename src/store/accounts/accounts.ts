@@ -152,6 +152,8 @@ const Account = Type.Object({
   consumerId: Type.String(),
   developerId: Type.String(),
   consentCeilingMicros: nullable(micros),
+  isOperator: Type.Boolean(),
+  createdAt: Type.String(),
 });
 
 export type Account = Static<typeof Account>;
@@ -169,7 +171,8 @@ export async function findAccount(
       : sql.fragment`${by.uuid}::uuid in (id, consumer_id, developer_id)`;
   return connection.maybeOne(sql.type(accountRow)`
     select id, email, ledger, consumer_id as "consumerId", developer_id as "developerId",
-      consent_ceiling_micros as "consentCeilingMicros"
+      consent_ceiling_micros as "consentCeilingMicros", operator_since is not null as "isOperator",
+      created_at as "createdAt"
     from farebox.accounts where ${which}
   `);
 }

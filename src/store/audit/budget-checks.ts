@@ -66,7 +66,7 @@ export const BUDGET_CHECKS = {
     where b.window_used_micros <> coalesce(s.in_window, 0)`,
 
   // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
-  'no budget is over a limit that was in force': sql.fragment`
+  'every budget is within the limits that applied': sql.fragment`
     select ${named}, 'used ' || b.used_micros || ' of ' || coalesce(b.limit_micros::text, 'any') || ', in its window '
       || b.window_used_micros || ' of ' || coalesce(b.window_limit_micros::text, 'any')
     from farebox.budgets b

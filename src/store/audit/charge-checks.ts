@@ -1,5 +1,6 @@
 /** The part of the audit that reads every charge: the amounts spent, the charges that spent them, and their refunds. */
 import { sql } from '../database.ts';
+import { DISORDER_MS_MAX } from '../balance/spent.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
 
 export const CHARGE_CHECKS = {
@@ -71,7 +72,7 @@ export const CHARGE_CHECKS = {
         partition by ledger, consumer_id order by spent_micros, id
         rows between unbounded preceding and 1 preceding) as latest
       from farebox.charges
-    ) c where at < latest - ${CLOCKS_APART_MAX}`,
+    ) c where at < latest - make_interval(secs => ${DISORDER_MS_MAX / 1_000})`,
 
   'a charge names a developer': sql.fragment`
     select 'charge ' || min(id::text), count(*) || ' charges for developer number ' || developer

@@ -6,6 +6,13 @@
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
 import type { Database } from '../database.ts';
+import {
+  findRepeated,
+  KEY_REUSED,
+  recordAction,
+  type KeyReused,
+  type OperatorRequest,
+} from '../accounts/operator-actions.ts';
 import { repayDebts } from './debts.ts';
 import { addLot, cutLots, hasRoomFor } from './lots.ts';
 
@@ -16,6 +23,7 @@ export interface Adjustment {
 }
 
 export type AdjustResult =
+  | KeyReused
   /** Less than the amount added when some of it repaid a debt. */
   | { readonly kind: 'adjusted'; readonly balance: Micros; readonly debt: Micros }
   | { readonly kind: 'insufficient_balance'; readonly balance: Micros }
@@ -26,15 +34,20 @@ export async function adjustBalance(
   database: Database,
   consumer: ConsumerRef,
   { amountMicros, reason }: Adjustment,
+  by?: OperatorRequest,
 ): Promise<AdjustResult> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
-    const { balance } = await getCounters(tx, consumer);
+    const { balance, debt } = await getCounters(tx, consumer);
+    const action = by && { ...by, kind: 'adjustment' as const, amountMicros, reason };
+    const known = action && (await findRepeated(tx, action));
+    if (known) return known === 'same' ? { kind: 'adjusted', balance, debt } : KEY_REUSED;
     if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
     if (!(await hasRoomFor(tx, consumer, amountMicros))) return { kind: 'too_much_credited' };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
     await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
     await repayDebts(tx, [consumer]);
+    if (action) await recordAction(tx, action);
     const after = await getCounters(tx, consumer);
     return { kind: 'adjusted', balance: after.balance, debt: after.debt };
   });

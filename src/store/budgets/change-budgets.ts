@@ -163,17 +163,21 @@ function ofNode({ ledger, consumerId }: TreeView, number: number) {
 
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
-  const texts = (values: readonly string[] | null, type: 'text' | 'uuid') =>
-    values === null ? null : sql.array(values, type);
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
     ...(maxPerCallMicros === undefined
       ? []
       : [sql.fragment`max_per_call_micros = ${maxPerCallMicros}`]),
-    ...(tools === undefined ? [] : [sql.fragment`tools = ${texts(tools, 'text')}`]),
-    ...(developers === undefined ? [] : [sql.fragment`developers = ${texts(developers, 'uuid')}`]),
+    ...(tools === undefined ? [] : [sql.fragment`tools = ${arrayOrNull(tools, 'text')}`]),
+    ...(developers === undefined
+      ? []
+      : [sql.fragment`developers = ${arrayOrNull(developers, 'uuid')}`]),
     ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
     ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
     ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),
   ];
+}
+
+function arrayOrNull(values: readonly string[] | null, type: 'text' | 'uuid') {
+  return values === null ? null : sql.array(values, type);
 }

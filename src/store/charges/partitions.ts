@@ -17,7 +17,9 @@ const ATTEMPTS = 4;
 /** Another process is making them. */
 const TURN_TIMEOUT_MS = 10_000;
 /** For moving rows out of the default partition, while no more can arrive there. */
-const STATEMENT_TIMEOUT_MS = 3_000;
+const STATEMENT_TIMEOUT_MS = 1_000;
+/** Moving these takes a tenth of a second, during which charges wait. More stay where they are. */
+const MOVED_ROWS_MAX = 5_000;
 const RETRY_MS = 200;
 
 interface Month {
@@ -32,6 +34,11 @@ export interface EnsuredPartitions {
   readonly made: readonly string[];
   /** Could not be created because of traffic. Nothing is lost, and the next call tries again. */
   readonly putOff: readonly string[];
+  /**
+   * Not created: the default partition holds too many rows of these months to move them beside traffic. It keeps these
+   * months. They are read as before, only not pruned.
+   */
+  readonly kept: readonly string[];
 }
 
 /** Creates the missing partitions of charges and holds for this month and the next three. */
@@ -46,17 +53,18 @@ export async function ensureChargePartitions(
   await client.connect();
   try {
     const months = monthsFrom(nowMs);
-    if ((await missing(client, months)).length === 0) return { made: [], putOff: [] };
+    const ensured = { made: [] as string[], putOff: [] as string[], kept: [] as string[] };
+    if ((await missing(client, months)).length === 0) return ensured;
     // One process at a time; the lock ends with the session.
     await client.query(`select pg_advisory_lock(hashtext('farebox.charge_partitions'))`);
-    const names = [];
-    let made = 0;
     for (const month of await missing(client, months)) {
-      names.push(month.name);
-      // The obstacle would stop the others too.
-      if (made === names.length - 1 && (await makePatiently(client, month))) made += 1;
+      if (await isKept(client, month)) ensured.kept.push(month.name);
+      // What stopped one would stop the others too.
+      else if (ensured.putOff.length === 0 && (await makePatiently(client, month))) {
+        ensured.made.push(month.name);
+      } else ensured.putOff.push(month.name);
     }
-    return { made: names.slice(0, made), putOff: names.slice(made) };
+    return ensured;
   } finally {
     await client.end();
   }
@@ -87,6 +95,15 @@ async function missing(client: Client, months: readonly Month[]): Promise<Month[
   return months.filter(({ name }) => !there.has(name));
 }
 
+/** Reads without a lock that charges would wait for. Almost always the default partition is empty. */
+async function isKept(client: Client, { table, fromId, toId }: Month): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from farebox.${table}_rest where id >= $1 and id < $2 limit $3`,
+    [fromId, toId, MOVED_ROWS_MAX + 1],
+  );
+  return rows.length > MOVED_ROWS_MAX;
+}
+
 async function makePatiently(client: Client, month: Month): Promise<boolean> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     try {
@@ -94,7 +111,9 @@ async function makePatiently(client: Client, month: Month): Promise<boolean> {
       return true;
     } catch (error) {
       await client.query('rollback');
-      if (!isTimeout(error)) throw error;
+      // The next attempt would take as long, and charges would wait for it again.
+      if (stateOf(error) === QUERY_CANCELED) return false;
+      if (stateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
     }
     await delay(RETRY_MS * attempt);
   }
@@ -126,7 +145,9 @@ async function make(client: Client, { table, name, fromId, toId }: Month): Promi
   await client.query('commit');
 }
 
-/** `lock_not_available` or `query_canceled`. */
-function isTimeout(error: unknown): boolean {
-  return error instanceof DatabaseError && ['55P03', '57014'].includes(error.code ?? '');
+const LOCK_NOT_AVAILABLE = '55P03';
+const QUERY_CANCELED = '57014';
+
+function stateOf(error: unknown): string | undefined {
+  return error instanceof DatabaseError ? error.code : undefined;
 }

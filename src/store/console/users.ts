@@ -8,7 +8,11 @@ import { row, sql, type Connection, type Database } from '../database.ts';
 export type AccountOwner = Pick<
   KeyOwner,
   'accountId' | 'ledger' | 'consumerId' | 'developerId' | 'developerNumber'
->;
+> & {
+  readonly isOperator: boolean;
+  /** Whether two-factor authentication is on, so that every session of the person was proven by a code. */
+  readonly hasSecondFactor: boolean;
+};
 
 const ownerRow = row(
   Type.Object({
@@ -17,6 +21,8 @@ const ownerRow = row(
     consumerId: Type.String(),
     developerId: Type.String(),
     developerNumber: Type.Integer(),
+    isOperator: Type.Boolean(),
+    hasSecondFactor: Type.Boolean(),
   }),
 );
 
@@ -27,7 +33,8 @@ export async function findAccountOfUser(
 ): Promise<AccountOwner | null> {
   return connection.maybeOne(sql.type(ownerRow)`
     select a.id as "accountId", a.ledger, a.consumer_id as "consumerId", a.developer_id as "developerId",
-      a.developer_number as "developerNumber"
+      a.developer_number as "developerNumber", a.operator_since is not null as "isOperator",
+      coalesce(u.two_factor_enabled, false) as "hasSecondFactor"
     from console.users u join farebox.accounts a on a.id = u.account_id where u.id = ${userId}
   `);
 }

@@ -99,21 +99,37 @@ const toolColumns = sql.fragment`
   created_at as "createdAt"
 `;
 
-/** Null when the name is already registered. A name that was only charged keeps its id. */
+/** The most registered tools per developer, archived ones included. Limits what a list of them reads and sends. */
+export const REGISTERED_MAX = 1_000;
+
+const existsRow = row(Type.Object({ exists: Type.Boolean() }));
+
+/** `exists` when the name is already registered. A name that was only charged keeps its id. */
 export async function registerTool(
   connection: Connection,
   developerId: string,
   tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
-): Promise<Tool | null> {
-  return connection.maybeOne(sql.type(toolRow)`
+): Promise<Tool | 'exists' | 'too_many'> {
+  const registered = await connection.maybeOne(sql.type(toolRow)`
     insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
-    values (${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}, now())
+    select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}::int8, now()
+    where (
+      select count(*) from farebox.tools where developer_id = ${developerId} and registered_at is not null
+    ) < ${REGISTERED_MAX}
     on conflict on constraint tools_name_unique do update
       set description = excluded.description, price_micros = excluded.price_micros,
         registered_at = now(), changed_at = now()
       where tools.registered_at is null
     returning ${toolColumns}
   `);
+  if (registered) return registered;
+  const exists = await connection.oneFirst(sql.type(existsRow)`
+    select exists(
+      select from farebox.tools
+      where developer_id = ${developerId} and name = ${tool.name} and registered_at is not null
+    )
+  `);
+  return exists ? 'exists' : 'too_many';
 }
 
 /** By id or by name; null when the developer has no such tool. */

@@ -1,4 +1,4 @@
-/** Holds: what may happen to them, and what becomes of it. decide-entries.ts has the statement, list-holds.ts reads holds. */
+/** Changes to holds and their outcomes. decide-entries.ts runs the statement, list-holds.ts reads holds. */
 import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';

@@ -2,9 +2,18 @@
  * How much may be charged to the saved card in a UTC month. The caller locks the account's row until its transaction
  * ends, so that sums are exact under concurrency.
  */
+import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 
 const Taken = Type.Object({
   /** The sum of the month's direct top-ups, except those that took nothing. */
@@ -20,6 +29,12 @@ export interface Consent extends Static<typeof Taken> {
 
 const ceilingRow = row(Type.Object({ ceiling: nullable(micros) }));
 const takenRow = row(Taken);
+const agreedRow = row(
+  Type.Object({
+    ceiling: nullable(micros),
+    agreedAt: nullable(Type.String()),
+  }),
+);
 
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
   const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
@@ -27,31 +42,64 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
     where consumer_id = ${consumerId} for update
   `);
   // A separate statement, whose snapshot has everything committed while the lock was awaited.
-  const taken = await tx.one(sql.type(takenRow)`
+  return { ceiling, ...(await sumTaken(tx, consumerId)) };
+}
+
+/** For showing it; decide by `lockConsent`. */
+export async function readConsent(
+  connection: Connection,
+  consumerId: string,
+): Promise<Consent & { readonly agreedAt: string | null }> {
+  const { ceiling, agreedAt } = await connection.one(sql.type(agreedRow)`
+    select a.consent_ceiling_micros as ceiling, (
+      select c.created_at from farebox.consents c where c.account_id = a.id order by c.id desc limit 1
+    ) as "agreedAt"
+    from farebox.accounts a where a.consumer_id = ${consumerId}
+  `);
+  return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
+}
+
+async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
+  return connection.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
     from farebox.top_ups
     where consumer_id = ${consumerId} and method = 'direct' and status not in ('failed', 'expired')
       and created_at >= date_trunc('month', now(), 'UTC')
   `);
-  return { ceiling, ...taken };
+}
+
+export interface ConsentChange {
+  /** Null withdraws the consent. */
+  readonly ceiling: Micros | null;
+  readonly givenBy: 'owner' | 'operator';
+  /** What an owner was shown. */
+  readonly terms?: { readonly version: string; readonly text: string };
 }
 
 /**
- * Null withdraws the consent. Only the owner changes it, never a consumer key. A waiting automatic top-up is checked
+ * Changed by the owner or an operator, never with a consumer key, and recorded. A waiting automatic top-up is checked
  * again.
  */
-export async function setConsentCeiling(
-  connection: Connection,
+export async function changeConsent(
+  database: Database,
   consumerId: string,
-  ceiling: Micros | null,
+  { ceiling, givenBy, terms }: ConsentChange,
 ): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.accounts set consent_ceiling_micros = ${ceiling}
-    where consumer_id = ${consumerId}
-  `);
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.outbox set next_attempt_at = now()
-    where topic = 'auto_top_up' and subject_id = ${consumerId}
-  `);
+  await database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      with changed as (
+        update farebox.accounts set consent_ceiling_micros = ${ceiling}
+        where consumer_id = ${consumerId} returning id
+      )
+      insert into farebox.consents (id, account_id, ceiling_micros, given_by, terms_version, terms)
+      select ${randomUUIDv7()}::uuid, id, ${ceiling}::int8, ${givenBy}, ${terms?.version ?? null},
+        ${terms?.text ?? null}
+      from changed
+    `);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.outbox set next_attempt_at = now()
+      where topic = 'auto_top_up' and subject_id = ${consumerId}
+    `);
+  });
 }

@@ -6,6 +6,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  findRepeated,
+  getAction,
+  KEY_REUSED,
+  recordAction,
+  type KeyReused,
+  type OperatorRequest,
+} from '../accounts/operator-actions.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import {
@@ -19,6 +27,7 @@ import {
 } from './reversals.ts';
 
 export type RefundResult =
+  | KeyReused
   | { readonly kind: 'requested'; readonly refundId: string; readonly amountMicros: Micros }
   | { readonly kind: 'not_found' }
   /** Credited manually: there is no payment to refund. */
@@ -38,12 +47,20 @@ export async function requestRefund(
   database: Database,
   topUpId: string,
   askedMicros: Micros | undefined,
+  by?: OperatorRequest & { readonly reason: string },
 ): Promise<RefundResult> {
   return database.transaction(async (tx) => {
     const found = await findOwner(tx, topUpId);
     if (!found) return { kind: 'not_found' };
     if (found.method === 'manual') return { kind: 'no_payment' };
     const owner = await lockOwner(tx, topUpId);
+    if (by) {
+      // A repeated request without an amount gets the answer of the first one.
+      const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
+      const known = await findRepeated(tx, asked);
+      if (known === 'other') return KEY_REUSED;
+      if (known === 'same') return getRequested(tx, by);
+    }
     const { status } = owner;
     if (status !== 'completed' && status !== 'partially_refunded') {
       return { kind: 'not_refundable', status };
@@ -63,8 +80,14 @@ export async function requestRefund(
     await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
     await updateAfterReversal(tx, owner);
     await postNotice(tx, 'reversal_reported', topUpId);
+    if (by) await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
     return { kind: 'requested', refundId, amountMicros };
   });
+}
+
+async function getRequested(tx: Transaction, by: OperatorRequest): Promise<RefundResult> {
+  const { id, amountMicros } = await getAction(tx, by);
+  return { kind: 'requested', refundId: id, amountMicros };
 }
 
 async function getRefundable(

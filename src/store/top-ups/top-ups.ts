@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { uuidFloor } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
   SESSION_MINUTES_MAX,
@@ -76,6 +77,7 @@ export type AdmitResult =
 
 const topUpRow = row(TopUp);
 const waitRow = row(Type.Object({ waitMs: Type.Integer() }));
+const keyRow = row(Type.Object({ key: Type.String() }));
 const idRow = row(Type.Object({ id: Type.String() }));
 const ownerRow = row(
   Type.Object({
@@ -239,6 +241,19 @@ export async function listTopUpsOf(
   return connection.any(sql.type(topUpRow)`
     select ${columns} from farebox.top_ups where consumer_id = ${consumerId} ${before}
     order by id desc limit ${page.limit}
+  `);
+}
+
+/** The idempotency keys of a consumer's top-ups of the last two hours that begin like this. */
+export async function listIdempotencyKeys(
+  connection: Connection,
+  consumerId: string,
+  prefix: string,
+): Promise<readonly string[]> {
+  return connection.anyFirst(sql.type(keyRow)`
+    select idempotency_key as key from farebox.top_ups
+    where consumer_id = ${consumerId} and id > ${uuidFloor(Date.now() - 2 * 3_600_000)}
+      and starts_with(idempotency_key, ${prefix})
   `);
 }
 

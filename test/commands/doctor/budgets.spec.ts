@@ -3,7 +3,7 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 
 const USED = 'a budget used what its keys charged, less refunds, and what their holds hold';
 const WINDOW = 'a window counted what its keys charged and held since it began';
-const LIMIT = 'no budget is over a limit that was in force';
+const LIMIT = 'every budget is within the limits that applied';
 const PATH = 'a budget has a path from its root, and is closed in both of its rows';
 const KEY_PATH = 'a spend key has the path of its budget';
 const NAMED = 'what a spend key paid or reserved names a key of that consumer';

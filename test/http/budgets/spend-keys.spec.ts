@@ -44,6 +44,8 @@ describe('spend keys', () => {
     await api.stop();
   });
 
+  /** Of a cent, by the other process. */
+  const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
   const act = (by: string, id: string, action: 'roll' | 'revoke', body: object = {}) =>
     call(api, 'POST', `/v1/keys/${id}/${action}`, { key: by, body });
 
@@ -336,7 +338,6 @@ describe('spend keys', () => {
       await makeKey(api, key, leaf.id, { name: 'rolled' }),
       await makeKey(api, key, leaf.id),
     ];
-    const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
     for (const each of [revoked, rolled, below]) assert.equal(await status(each.key), 201);
     const ends = async (spendKey: string) => {
       await until(async () => (await status(spendKey)) === 401, SOON);
@@ -358,7 +359,7 @@ describe('spend keys', () => {
     const brief = await makeKey(api, key, leaf.id, { expiresAt });
     await ends(brief.key);
     await closeBudget(api, key, middle.id);
-    // The debit knows at once, whatever is in memory.
+    // The debit refuses it immediately, even while the rules in memory are older.
     assert.equal(await status(below.key), 401);
     await ends(below.key);
     await ends(fresh.key);

@@ -100,6 +100,22 @@ describe('/v1/tools', () => {
     assert.deepEqual(await list(), before);
   });
 
+  it('registers a thousand tools for an account, archived ones included, and no more', async () => {
+    await api.sql.query(
+      `insert into farebox.tools (id, developer_id, name, registered_at, archived_at)
+       select uuidv7(), replace($1, 'dev_', '')::uuid, 'tool ' || n, now(), case when n % 2 = 0 then now() end
+       from generate_series(1, 999) n`,
+      [account.developerId],
+    );
+    await register({ name: 'the last', price: 1 });
+    await api.changingNothing(async () => {
+      assertError(await post({ name: 'one more' }), 400, 'too_many_tools');
+      assert.equal((await post({ name: 'the last' })).status, 409);
+    });
+    assert.equal((await charge(api, account, { tool: 'one more' })).status, 201);
+    assertError(await post({ name: 'one more' }), 400, 'too_many_tools');
+  });
+
   it('accepts the price as a decimal string, at registration and in a change', async () => {
     const { id, price } = await register({ name: 'by text', price: '0.10' });
     assert.equal(price, 0.1);

@@ -314,7 +314,10 @@ function verdictOf(outcome: ChargeOutcome | HoldOutcome | undefined): Verdict {
     case 'key_closed':
     case 'hold_closed':
       return { kind: outcome.kind };
-    default:
+    case 'replayed':
+    case 'key_reused':
+    case 'unknown_hold':
+    case undefined:
       return assert.fail(`unexpected: ${outcome?.kind}`);
   }
 }

@@ -66,7 +66,7 @@ describe('the partitions of charges', () => {
   };
 
   it('are made for this month and three more, over the end of the year', async () => {
-    assert.deepEqual(await ensure(), { made: BOTH, putOff: [] });
+    assert.deepEqual(await ensure(), { made: BOTH, putOff: [], kept: [] });
     assert.deepEqual(await partitions(), [...AHEAD, 'charges_rest']);
     assert.deepEqual(await partitions('holds'), [...MONTHS.map((m) => `holds_${m}`), 'holds_rest']);
     const { rows } = await client.query<{ bound: string }>(
@@ -82,6 +82,7 @@ describe('the partitions of charges', () => {
     assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
       made: ['charges_2027_03', 'holds_2027_03'],
       putOff: [],
+      kept: [],
     });
   });
 
@@ -89,20 +90,20 @@ describe('the partitions of charges', () => {
     await ensure();
     await client.query('begin');
     await client.query('lock table farebox.charges, farebox.charges_rest in access exclusive mode');
-    assert.deepEqual(await ensure(), { made: [], putOff: [] });
+    assert.deepEqual(await ensure(), { made: [], putOff: [], kept: [] });
     await client.query('rollback');
   });
 
   it('wait for traffic by short turns, and are put off when it does not end', async () => {
     await client.query('begin');
     await client.query('select from farebox.charges_rest');
-    assert.deepEqual(await ensure(), { made: [], putOff: BOTH });
+    assert.deepEqual(await ensure(), { made: [], putOff: BOTH, kept: [] });
     const patient = ensure();
     const waits = `select from pg_locks where relation = 'farebox.charges_rest'::regclass
       and not granted`;
     await until(async () => (await client.query(waits)).rowCount);
     await client.query('rollback');
-    assert.deepEqual(await patient, { made: BOTH, putOff: [] });
+    assert.deepEqual(await patient, { made: BOTH, putOff: [], kept: [] });
   });
 
   it('take over what fell into the rest before they were made', async () => {
@@ -119,6 +120,40 @@ describe('the partitions of charges', () => {
       listed.map(({ id }) => id),
       [late, early],
     );
+  });
+
+  it('leave a month in the rest that is too large to move beside charges, and are made for the others', async () => {
+    const [november, december] = [Date.UTC(2026, 10, 5), Date.UTC(2026, 11, 5)];
+    await client.query(
+      `insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id,
+         developer, ledger, receipt_key, tool, metadata)
+       select 1, n, 0, (lpad(to_hex(at + n), 12, '0') || '70008' || lpad(to_hex(n), 15, '0'))::uuid,
+         uuidv7(), 1, 0, 1, 'search', ''
+       from unnest($1::int8[], $2::int[]) as month(at, rows), generate_series(1, rows) n`,
+      [
+        [november, december],
+        [5_001, 1_000],
+      ],
+    );
+    assert.deepEqual(await ensure(), {
+      made: BOTH.filter((name) => name !== 'charges_2026_11'),
+      putOff: [],
+      kept: ['charges_2026_11'],
+    });
+    const { rows } = await client.query<{ name: string; rows: string }>(
+      `select tableoid::regclass::text as name, count(*) as rows from farebox.charges group by 1 order by 1`,
+    );
+    assert.deepEqual(
+      rows.map(({ name, rows: count }) => [name.replace('farebox.', ''), Number(count)]),
+      [
+        ['charges_2026_12', 1_000],
+        ['charges_rest', 5_001],
+      ],
+    );
+    const consumer = await consumerOf();
+    const [id] = await chargeAt(consumer, Date.UTC(2026, 10, 6));
+    assert.deepEqual(await whereIs(id), ['charges_rest']);
+    assert.deepEqual((await ensure()).kept, ['charges_2026_11']);
   });
 
   it('are made from a table that was left behind unattached', async () => {

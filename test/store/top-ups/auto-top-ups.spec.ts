@@ -10,7 +10,7 @@ import {
   takeUpAutoTopUp,
   type AutoTopUpSettings,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
@@ -111,12 +111,15 @@ describe('automatic top-ups in the database', () => {
   describe('at their ceiling', () => {
     it("wait for the owner's consent, and start when it is given", async () => {
       const payer = await newAutoPayer();
-      await setConsentCeiling(database, payer.consumerId, null);
+      await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'operator' });
       await takeUp(await ask(payer));
       assert.deepEqual(await stateOf(payer), ['waiting', 'consent_required']);
       assert.ok((await waitMs(payer)) > HOUR_MS / 2);
 
-      await setConsentCeiling(database, payer.consumerId, asMicros(20 * DOLLAR));
+      await changeConsent(database, payer.consumerId, {
+        ceiling: asMicros(20 * DOLLAR),
+        givenBy: 'operator',
+      });
       await takeUp(await take(payer));
       assert.equal((await automatic(payer)).length, 1);
       assert.deepEqual(await stateOf(payer), ['on', null]);
@@ -140,7 +143,10 @@ describe('automatic top-ups in the database', () => {
 
     it('and direct ones together take no more than the owner consented to, twenty at once and again', async () => {
       const payer = await newAutoPayer({ ...SETTINGS, ceilingMicros: asMicros(1_000 * DOLLAR) });
-      await setConsentCeiling(database, payer.consumerId, asMicros(110 * DOLLAR));
+      await changeConsent(database, payer.consumerId, {
+        ceiling: asMicros(110 * DOLLAR),
+        givenBy: 'operator',
+      });
       const direct = { ...payer, method: 'direct', amountMicros: asMicros(20 * DOLLAR) } as const;
       const asked = await ask(payer);
       const [results] = await Promise.all([
@@ -210,7 +216,10 @@ describe('automatic top-ups in the database', () => {
   async function newAutoPayer(settings = SETTINGS): Promise<Payer> {
     const payer = await newPayer(database);
     await payer.topUp(15 * DOLLAR);
-    await setConsentCeiling(database, payer.consumerId, asMicros(1_000 * DOLLAR));
+    await changeConsent(database, payer.consumerId, {
+      ceiling: asMicros(1_000 * DOLLAR),
+      givenBy: 'operator',
+    });
     await setAutoTopUp(database, payer, settings);
     return payer;
   }

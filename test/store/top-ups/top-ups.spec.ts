@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import {
@@ -170,7 +170,10 @@ describe('top-ups in the database', () => {
 
   it('counts pending and credited top-ups against the monthly ceiling, and no others', async () => {
     const consumer = await newConsumer();
-    await setConsentCeiling(database, consumer.consumerId, 20_000_000 as Micros);
+    await changeConsent(database, consumer.consumerId, {
+      ceiling: 20_000_000 as Micros,
+      givenBy: 'operator',
+    });
     const direct = { method: 'direct' as const };
     const [first, second] = [await admitted(consumer, direct), await admitted(consumer, direct)];
     assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');

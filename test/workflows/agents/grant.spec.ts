@@ -35,7 +35,7 @@ describe('the workflow of a grant', () => {
       const text = await harness.detailsOf('grant', id);
       return text.includes('**active**') && text;
     });
-    assert.match(details, /"description":"The grant has been used up/);
+    assert.match(details, /"description":"The grant is used up/);
     const view = await harness.workflow('grant', id).query('status');
     assert.deepEqual(view, { status: 'active', uses: 0 });
   });

@@ -5,10 +5,21 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
+import { createHoldActivities } from '../../../activities/holds.ts';
+import { createPartitionActivities } from '../../../activities/partitions.ts';
+import { createReconciliationActivities } from '../../../activities/reconciliation.ts';
+import { createRollupActivities } from '../../../activities/rollups.ts';
+import { createTopUpPaymentActivities } from '../../../activities/top-up-payments.ts';
+import { createTopUpReversalActivities } from '../../../activities/top-up-reversals.ts';
+import { createTopUpActivities } from '../../../activities/top-ups.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { expire, fail } from '../../support/evidence.ts';
+import { capturable } from '../../support/hold-drafts.ts';
+import { until } from '../../support/stack.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import {
   openTopUpHarness,
@@ -32,6 +43,20 @@ const STEPS: readonly [name: string, ...input: unknown[]][] = [
   // Last: a direct top-up that is taken up may be paid.
   ['openTopUp'],
 ];
+
+/** The names of all steps but those of grants and invocations, which are tried in their own file. */
+function moneySteps(): string[] {
+  const nothing = {} as never;
+  return [
+    createTopUpActivities(nothing),
+    createTopUpPaymentActivities(nothing),
+    createTopUpReversalActivities(nothing),
+    createRollupActivities(nothing),
+    createHoldActivities(nothing),
+    createPartitionActivities(nothing),
+    createReconciliationActivities(nothing),
+  ].flatMap((steps) => Object.keys(steps));
+}
 
 describe('a step of a top-up that is started by hand', function () {
   this.timeout(180_000);
@@ -145,6 +170,7 @@ describe('a step of a top-up that is started by hand', function () {
     await start('cancelPayment', id);
     assert.equal(await start('expireTopUp', id), 'refused');
     assert.equal((await harness.topUp(topUp.id)).status, 'pending');
+    assert.equal(await start('creditTopUp', id), 'done');
   });
 
   it('credits a payment that the processor shows as paid, once, for any caller', async () => {
@@ -184,6 +210,144 @@ describe('a step of a top-up that is started by hand', function () {
     assert.equal((await harness.paymentsOf(topUp)).length, 1);
     assert.equal(await start('failTopUp', id, DECLINED), 'refused');
     assert.equal(await start('creditTopUp', id), 'done');
+  });
+
+  /** Paid at the processor and credited, and then what has become of it. */
+  async function creditedTopUp(consumer: Consumer): Promise<TopUp> {
+    const topUp = await unpaidCheckout(consumer);
+    await harness.pay(topUp.sessionUrl);
+    await start('creditTopUp', wireId('topUp', topUp.id));
+    return harness.topUp(topUp.id);
+  }
+
+  const refundsOf = async ({ paymentIntentId }: TopUp): Promise<number> =>
+    paymentIntentId === null
+      ? 0
+      : (await harness.stripe.refunds.list({ payment_intent: paymentIntentId })).data.length;
+
+  async function refunded(consumer: Consumer, micros: number | undefined): Promise<TopUp> {
+    const topUp = await creditedTopUp(consumer);
+    const amount = micros === undefined ? undefined : asMicros(micros);
+    assert.equal((await requestRefund(harness.database, topUp.id, amount)).kind, 'requested');
+    // The outbox starts the workflow, which makes the refund.
+    await until(async () => (await refundsOf(topUp)) === 1);
+    await until(
+      async () => (await harness.workflow(topUp.id).describe()).status.name === 'COMPLETED',
+    );
+    return harness.topUp(topUp.id);
+  }
+
+  async function disputed(consumer: Consumer, end?: 'won' | 'lost'): Promise<TopUp> {
+    const topUp = await creditedTopUp(consumer);
+    await harness.control('disputes', { payment_intent: topUp.paymentIntentId });
+    if (end) {
+      const { data } = await harness.stripe.disputes.list({
+        payment_intent: topUp.paymentIntentId ?? '',
+      });
+      await harness.control(`disputes/${data[0]?.id}/close`, { status: end });
+    }
+    assert.equal(await start('settleTopUp', wireId('topUp', topUp.id)), 'done');
+    return harness.topUp(topUp.id);
+  }
+
+  /** With the status that shows that it was prepared. */
+  const AFTERWARDS: Readonly<
+    Record<string, readonly [TopUp['status'], (consumer: Consumer) => Promise<TopUp>]>
+  > = {
+    'a top-up that was refunded in part': [
+      'partially_refunded',
+      (consumer) => refunded(consumer, 10_000_000),
+    ],
+    'a top-up that was refunded in full': ['refunded', (consumer) => refunded(consumer, undefined)],
+    'a top-up that is disputed': ['disputed', (consumer) => disputed(consumer)],
+    'a top-up whose dispute was won': ['completed', (consumer) => disputed(consumer, 'won')],
+    'a top-up whose dispute was lost': ['charged_back', (consumer) => disputed(consumer, 'lost')],
+    'a top-up that an operator credited': [
+      'completed',
+      async (consumer) => {
+        const amountMicros = asMicros(25_000_000);
+        const [id = ''] = await harness.database.transaction((tx) =>
+          creditManually(tx, [{ ...consumer, amountMicros }]),
+        );
+        return harness.topUp(id);
+      },
+    ],
+  };
+
+  for (const [state, [status, prepare]] of Object.entries(AFTERWARDS)) {
+    it(`moves no money of ${state}, here or at the processor`, async () => {
+      const topUp = await prepare(await harness.newConsumer());
+      assert.equal(topUp.status, status);
+      const before = await standingOf(topUp);
+      const payments = (await harness.paymentsOf(topUp)).length;
+      const refunds = await refundsOf(topUp);
+      for (const [name, ...input] of [...STEPS, ['cancelPayment'] as const]) {
+        await start(name, wireId('topUp', topUp.id), ...input);
+        assert.equal(await standingOf(topUp), before, name);
+        assert.equal((await harness.paymentsOf(topUp)).length, payments, name);
+        assert.equal(await refundsOf(topUp), refunds, name);
+      }
+    });
+  }
+
+  it('makes an operator’s refund once, under concurrent starts', async () => {
+    const topUp = await creditedTopUp(await harness.newConsumer());
+    await requestRefund(harness.database, topUp.id, asMicros(5_000_000));
+    const id = wireId('topUp', topUp.id);
+    await Promise.all([start('settleTopUp', id), start('settleTopUp', id)]);
+    await until(async () => (await harness.topUp(topUp.id)).status === 'partially_refunded');
+    assert.equal(await refundsOf(topUp), 1);
+  });
+
+  /** Everything that is money: of the ledger as a whole, as sums and counts. */
+  const WHOLE_LEDGER = sql.type(standingRow)`
+    select concat_ws(' ',
+      (select md5(string_agg(concat_ws(':', id, credited_micros, spent_micros, held_micros,
+        refunded_micros, reserved_micros), ',' order by id)) from farebox.consumers),
+      (select concat_ws(':', 'charges', count(*), sum(amount_micros)) from farebox.charges),
+      (select concat_ws(':', 'movements', count(*), sum(amount_micros)) from farebox.movements),
+      (select concat_ws(':', 'reversals', count(*), sum(held_micros), sum(debt_micros))
+        from farebox.reversals),
+      (select concat_ws(':', 'holds', count(*), sum(held_micros), sum(state)) from farebox.holds),
+      (select md5(string_agg(concat_ws(':', id, status), ',' order by id)) from farebox.top_ups),
+      coalesce((select sum(amount_micros) from farebox.earnings where span = 'all'), 0)
+        + coalesce((select sum(amount_micros) from farebox.earnings_tail), 0)
+    ) as standing
+  `;
+
+  it('changes no sum of the whole ledger by any step that is about no one top-up', async () => {
+    const consumer = await harness.newConsumer();
+    await harness.topUpAutomatically(consumer, 1);
+    await harness.charge(consumer);
+    await capturable(harness.database, consumer, 1_000_000);
+    const before = await harness.database.oneFirst(WHOLE_LEDGER);
+    const walk = { since: 0, until: 9e9, after: null };
+    const steps: readonly [name: string, ...input: unknown[]][] = [
+      ['rollUp'],
+      ['ensurePartitions'],
+      ['sweepHolds'],
+      ['planWalk'],
+      ['examineUnsettled', null],
+      ['reviewDifferences', null],
+      ['walkPage', { ...walk, list: 'balanceTransactions' }],
+      ['walkPage', { ...walk, list: 'refunds' }],
+      ['walkPage', { ...walk, list: 'disputes' }],
+      ['endWalk', 0],
+    ];
+    for (const [name, ...input] of steps) {
+      assert.equal(await start(name, ...input), 'done', name);
+      assert.equal(await harness.database.oneFirst(WHOLE_LEDGER), before, name);
+    }
+    // Those with an id begin after it; made-up input is refused or finds nothing.
+    for (const name of ['examineUnsettled', 'reviewDifferences', 'endWalk', 'walkPage']) {
+      await start(name, 'made up');
+      assert.equal(await harness.database.oneFirst(WHOLE_LEDGER), before, name);
+    }
+    const tried = new Set([...STEPS, ...steps].map(([name]) => name));
+    assert.deepEqual(
+      moneySteps().filter((name) => !tried.has(name)),
+      ['cancelPayment'],
+    );
   });
 
   it('walks only the processor’s lists, and no further than now', async () => {

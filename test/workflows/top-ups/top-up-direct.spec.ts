@@ -6,7 +6,7 @@ import type { TopUpResult } from '../../../src/top-ups/request-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
-import { setConsentCeiling } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
@@ -175,13 +175,19 @@ describe('a direct top-up', () => {
 
   it('requires the consent of the owner', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(harness.database, consumer.consumerId, null);
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: null,
+      givenBy: 'operator',
+    });
     assert.deepEqual(await harness.requestDirect(consumer, 20), { kind: 'consent_required' });
   });
 
   it('never takes more in a month than the owner consented to, under concurrent requests', async () => {
     const consumer = await withCard('pm_card_visa');
-    await setConsentCeiling(harness.database, consumer.consumerId, 100_000_000 as Micros);
+    await changeConsent(harness.database, consumer.consumerId, {
+      ceiling: 100_000_000 as Micros,
+      givenBy: 'operator',
+    });
     const results = await Promise.all(
       Array.from({ length: 6 }, () => harness.requestDirect(consumer, 30)),
     );

@@ -31,7 +31,8 @@ import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
 const KEYS_MAX = 100;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
-  const { email, consumerId, developerId } = await getAccountOf(api.database, caller.accountId);
+  const account = await getAccountOf(api.database, caller.accountId);
+  const { email, consumerId, developerId, isOperator } = account;
   return {
     status: 200,
     body: {
@@ -39,6 +40,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
       consumerId: wireId('consumer', consumerId),
       developerId: wireId('developer', developerId),
       keyPrefix: api.keyPrefix,
+      operator: isOperator,
       simulated: api.config.stripe.apiBase !== undefined,
     },
   };

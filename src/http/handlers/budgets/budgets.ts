@@ -1,6 +1,6 @@
 /**
- * Budgets, for whoever may see them: the owner and a key of the account see the whole tree, a spend key its own
- * node, and what is below it when the node may delegate. What a key does not see answers 404.
+ * Budgets over HTTP. The owner and keys of the account see the whole tree. A spend key sees its own node, and the
+ * nodes below it when its node may delegate. A node that a key does not see answers 404.
  */
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
@@ -36,7 +36,7 @@ import type { Api } from '../../services.ts';
 /** As much as a balance can be. */
 const LIMIT: AmountRule = {
   accepts: (amount) => amount >= 0,
-  says: 'at least 0 and at most 9,007,199,254.740991 dollars, with at most six decimals',
+  says: 'at least 0 and at most $9,007,199,254.740991, with at most six decimals',
 };
 
 /** What the caller sees, and the node of its spend key. */

@@ -50,7 +50,7 @@ export async function getSpendKeys(
   return { status: 200, body: { keys: rows.map((key) => listed(key, budget.id)), ...marks } };
 }
 
-/** Undefined when the caller sees no such key in force. */
+/** Undefined unless the caller sees this key and it is active. */
 export async function rolled(
   api: Api,
   caller: KeyOwner,
@@ -69,7 +69,7 @@ export async function rolled(
   return made.kind === 'unknown_key' ? undefined : shownOnce(made, name, key);
 }
 
-/** Undefined when the caller sees no such key in force. */
+/** Undefined unless the caller sees this key and it is active. */
 export async function revoked(
   api: Api,
   caller: KeyOwner,

@@ -14,6 +14,7 @@ import {
   changeTool,
   findTool,
   listTools,
+  REGISTERED_MAX,
   registerTool,
   type Tool,
 } from '../../../store/earnings/tools.ts';
@@ -30,7 +31,13 @@ export async function postTool(
     description: body.description ?? '',
     price: priceOf(body.price) ?? null,
   });
-  if (!tool) {
+  if (tool === 'too_many') {
+    throw new ApiError(
+      'too_many_tools',
+      `An account can register ${REGISTERED_MAX} tools. Change one with PATCH /v1/tools/:id, or charge by amount.`,
+    );
+  }
+  if (tool === 'exists') {
     const known = await findTool(api.database, caller.developerId, { name: body.name });
     const toolId = known && wireId('tool', known.id);
     throw new ApiError(

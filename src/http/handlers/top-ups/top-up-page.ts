@@ -2,7 +2,7 @@
  * The page that `topUpUrl` opens. A signed link names the consumer, so nobody signs in or types a key. The page can
  * only take a payment and show it: no balance, no charges, nothing else of the account.
  */
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { TopUpLink } from '../../../charging/top-up-links.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -15,8 +15,12 @@ import {
 import { CHECKOUT_MICROS_MIN } from '../../../domain/top-up.ts';
 import { findAccount } from '../../../store/accounts/accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
-import { findTopUpOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
-import { requestTopUp } from '../../../top-ups/request-top-up.ts';
+import { findTopUpOf, listIdempotencyKeys, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import {
+  requestTopUp,
+  type TopUpRequest,
+  type TopUpResult,
+} from '../../../top-ups/request-top-up.ts';
 import { readBody } from '../../body.ts';
 import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
@@ -57,14 +61,18 @@ export function postTopUpPage(api: Api): Middleware {
     const amount = amountOf(form.get('amount') ?? '');
     if (amount === undefined)
       return again(400, 'Enter an amount of at least $5.00, in whole cents.');
-    const attempt = form.get('attempt') ?? '';
-    const outcome = await requestTopUp(api.topUps, {
-      consumer: { ...account, accountId: account.id },
-      method: 'checkout',
-      amountMicros: amount,
-      // The same form sent twice opens one checkout; another amount opens another.
-      idempotencyKey: `link-${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`,
+    const consumer = { ...account, accountId: account.id };
+    const outcome = await openCheckout(api, consumer, {
+      amount,
+      prefix: `link-${hash('sha256', link).slice(0, 16)}-`,
+      attempt: form.get('attempt') ?? '',
     });
+    if (outcome === 'too_many') {
+      return again(
+        429,
+        'This link has opened too many checkouts. Nothing was paid. Sign in to top up.',
+      );
+    }
     const sessionUrl = 'topUp' in outcome ? outcome.topUp.sessionUrl : null;
     if (!('topUp' in outcome) || sessionUrl === null) {
       return again(
@@ -76,6 +84,35 @@ export function postTopUpPage(api: Api): Middleware {
       'Set-Cookie': linkCookie(api, outcome.topUp, link, returnUrl),
     });
   };
+}
+
+/** Who has a link could otherwise open checkouts without end. */
+const CHECKOUTS_PER_LINK = 10;
+
+interface Attempt {
+  readonly amount: Micros;
+  /** Of the idempotency keys of this link. */
+  readonly prefix: string;
+  readonly attempt: string;
+}
+
+/** The same form sent twice opens one checkout; another amount opens another. */
+function openCheckout(
+  api: Api,
+  consumer: TopUpRequest['consumer'],
+  { amount, prefix, attempt }: Attempt,
+): Promise<TopUpResult | 'too_many'> {
+  const idempotencyKey = `${prefix}${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`;
+  return api.shares.links.run(prefix, 1, async () => {
+    const keys = await listIdempotencyKeys(api.database, consumer.consumerId, prefix);
+    if (keys.length >= CHECKOUTS_PER_LINK && !keys.includes(idempotencyKey)) return 'too_many';
+    return requestTopUp(api.topUps, {
+      consumer,
+      method: 'checkout',
+      amountMicros: amount,
+      idempotencyKey,
+    });
+  });
 }
 
 /** The page to which the payment page returns people. */

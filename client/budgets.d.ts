@@ -1,0 +1,63 @@
+/** Budgets and the spend keys to hand out for them, as `FareboxConsumer.budgets` has them. */
+import type {
+  BudgetBody,
+  BudgetChanges,
+  BudgetReply,
+  BudgetsReply,
+  KeyReply,
+  NewKeyReply,
+  SpendKeysReply,
+} from './api.js';
+import type { CallOptions, List, PageSize } from './index.js';
+import type { Amount } from './money.js';
+
+type WithAmounts<Settings extends Pick<BudgetChanges, 'limit' | 'maxPerCall' | 'window'>> = Omit<
+  Settings,
+  'limit' | 'maxPerCall' | 'window'
+> & {
+  /** Dollars in all. Null: no limit. */
+  limit?: Amount | null | undefined;
+  /** Dollars of one charge or hold. Null: no limit. */
+  maxPerCall?: Amount | null | undefined;
+  /** Dollars in each calendar hour, day, week or month, in UTC. Null: no limit. */
+  window?: { per: 'hour' | 'day' | 'week' | 'month'; limit: Amount } | null | undefined;
+};
+
+/**
+ * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
+ * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
+ * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A request that may have succeeded is not sent again.
+ */
+export interface Budgets {
+  create(request: WithAmounts<BudgetBody>, options?: CallOptions): Promise<BudgetReply>;
+  /** Newest first. */
+  list(
+    filter?: PageSize & { parentId?: string | undefined },
+    options?: CallOptions,
+  ): List<BudgetReply, BudgetsReply>;
+  get(id: string, options?: CallOptions): Promise<BudgetReply>;
+  /** Changes only the members that are given. */
+  update(
+    id: string,
+    changes: WithAmounts<BudgetChanges>,
+    options?: CallOptions,
+  ): Promise<BudgetReply>;
+  /** Closes the budget with all budgets and keys below it. It cannot be opened again. */
+  close(id: string, options?: CallOptions): Promise<BudgetReply>;
+  /** Only this reply contains the `key`. */
+  createKey(
+    id: string,
+    request?: { name?: string | undefined; expiresAt?: string | undefined },
+    options?: CallOptions,
+  ): Promise<NewKeyReply>;
+  /** Newest first, including keys that have ended. */
+  keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
+  /** Replaces the key. The old one ends at once, or after the overlap. */
+  rollKey(
+    keyId: string,
+    request?: { overlapSeconds?: number | undefined },
+    options?: CallOptions,
+  ): Promise<NewKeyReply>;
+  /** Stops the key everywhere within a second. */
+  revokeKey(keyId: string, options?: CallOptions): Promise<KeyReply>;
+}

@@ -1,0 +1,146 @@
+/** One account for an operator: why its balance is what it is, and what can be corrected. */
+import { Button, Modal, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
+import { read } from '../api.ts';
+import { decimalsOfAll, usd } from '../format.ts';
+import { ScrollTable } from '../parts/lists.tsx';
+import { AdjustForm, RefundForm } from '../parts/operator-forms.tsx';
+import { AccountLists } from '../parts/operator-lists.tsx';
+import { lacksSecondFactor, Outside, SecondFactorNote } from '../parts/operator.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { Id, Money, Time } from '../parts/values.tsx';
+
+export function OperatorAccountPage() {
+  const { accountId } = useParams({ from: '/shell/operator/accounts/$accountId' });
+  const account = useQuery({
+    queryKey: ['operator-account', accountId],
+    queryFn: () => read<OperatorAccount>(`/v1/operator/accounts/${accountId}`),
+    refetchInterval: 10_000,
+  });
+  const [isAdjusting, setAdjusting] = useState(false);
+  const [refunding, setRefunding] = useState<OperatorTopUps['topUps'][number]>();
+  return (
+    <Page
+      title={account.data?.email ?? 'Account'}
+      aside={account.data && <Button onClick={() => setAdjusting(true)}>Adjust balance</Button>}
+    >
+      <SecondFactorNote error={account.error} />
+      {!lacksSecondFactor(account.error) && (
+        <Loaded query={account}>
+          {(data) => (
+            <>
+              <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+                <Books account={data} />
+                <Facts account={data} />
+              </SimpleGrid>
+              <AccountLists accountId={accountId} onRefund={setRefunding} />
+              <Modal
+                opened={isAdjusting}
+                onClose={() => setAdjusting(false)}
+                title="Adjust balance"
+              >
+                <AdjustForm account={data} onDone={() => setAdjusting(false)} />
+              </Modal>
+              <Modal
+                opened={refunding !== undefined}
+                onClose={() => setRefunding(undefined)}
+                title="Refund top-up"
+              >
+                {refunding && (
+                  <RefundForm topUp={refunding} onDone={() => setRefunding(undefined)} />
+                )}
+              </Modal>
+            </>
+          )}
+        </Loaded>
+      )}
+    </Page>
+  );
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  top_up: 'Top-ups',
+  adjustment: 'Adjustments',
+  refund: 'Refunds of top-ups',
+  refund_returned: 'Refunds that failed',
+  dispute: 'Lost disputes',
+  dispute_returned: 'Disputes won back',
+  charge_refund: 'Refunds of charges',
+};
+
+/** Every line is a sum of the ledger, and the last one is what they add up to. */
+function Books({ account }: { readonly account: OperatorAccount }) {
+  const { movements, credited, spent, heldByHolds, heldByDisputes, openHolds, balance } = account;
+  const lines: readonly (readonly [string, number])[] = [
+    ...movements.map(({ kind, count, amount }) => [`${KINDS[kind]} (${count})`, amount] as const),
+    ['Charges', -spent],
+    [`Open holds (${openHolds})`, -heldByHolds],
+    ...(heldByDisputes > 0 ? [['Open disputes', -heldByDisputes] as const] : []),
+  ];
+  const decimals = decimalsOfAll([...lines.map(([, amount]) => amount), balance, credited]);
+  return (
+    <Card title="Balance" flush>
+      <ScrollTable
+        label="Balance"
+        minWidth={240}
+        head={
+          <>
+            <Table.Th>Sum of</Table.Th>
+            <Table.Th className="money">Amount</Table.Th>
+          </>
+        }
+      >
+        {lines.map(([name, amount]) => (
+          <Table.Tr key={name}>
+            <Table.Td>{name}</Table.Td>
+            <Table.Td className="money">
+              <Money dollars={amount} decimals={decimals} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+        <Table.Tr fw={650}>
+          <Table.Td>Balance</Table.Td>
+          <Table.Td className="money">
+            <Money dollars={balance} decimals={decimals} />
+          </Table.Td>
+        </Table.Tr>
+      </ScrollTable>
+    </Card>
+  );
+}
+
+function Facts({ account }: { readonly account: OperatorAccount }) {
+  const { id, consumerId, developerId, createdAt, debt, consentCeiling, processorUrl } = account;
+  return (
+    <Card title="Account" aside={<Outside url={processorUrl} name="Stripe" />}>
+      <Stack gap="xs">
+        {[id, consumerId, developerId].map((each) => (
+          <Id key={each} id={each} />
+        ))}
+        <Text size="sm">
+          Created <Time iso={createdAt} />
+        </Text>
+        <Text size="sm">
+          {consentCeiling === null
+            ? 'No consent to payments from the saved card.'
+            : `The saved card may be charged up to ${usd(consentCeiling)} a month.`}
+        </Text>
+        {debt > 0 && (
+          <Text size="sm">
+            Owes <Money dollars={debt} /> for refunds and disputes.
+          </Text>
+        )}
+        {account.actions.map(({ createdAt: at, kind, amount, reason, operator }) => (
+          <Text key={at} size="sm" c="dimmed" className="breaks">
+            <Time iso={at} />: {operator} {kind === 'refund' ? 'refunded' : 'adjusted by'}{' '}
+            <Money dollars={amount} />. {reason}
+          </Text>
+        ))}
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,110 @@
+/** Finds an account by an email address, or by an id of ours or of Stripe. */
+import { Anchor, Button, Group, Table, Text, TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { OperatorAccounts } from '../answers.ts';
+import { read } from '../api.ts';
+import { decimalsOfAll } from '../format.ts';
+import { ScrollTable } from '../parts/lists.tsx';
+import { lacksSecondFactor, SecondFactorNote } from '../parts/operator.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { Money, Time } from '../parts/values.tsx';
+
+export function OperatorAccountsPage() {
+  const { query } = useSearch({ from: '/shell/operator/accounts' });
+  const navigate = useNavigate();
+  const [text, setText] = useState(query ?? '');
+  const found = useQuery({
+    queryKey: ['operator-accounts', query],
+    queryFn: () =>
+      read<OperatorAccounts>(`/v1/operator/accounts?query=${encodeURIComponent(query ?? '')}`),
+    enabled: query !== undefined,
+  });
+  return (
+    <Page title="Accounts">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const wanted = text.trim();
+          void navigate({ to: '/operator/accounts', search: wanted ? { query: wanted } : {} });
+        }}
+      >
+        <Group gap="sm" align="flex-end">
+          <TextInput
+            label="Email, id, top-up or Stripe id"
+            placeholder="ada@example.com, tu_…, pi_…"
+            maxLength={254}
+            style={{ flex: '1 1 16rem', maxWidth: 480 }}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+          />
+          <Button type="submit" leftSection={<IconSearch size={16} />}>
+            Find
+          </Button>
+        </Group>
+      </form>
+      <SecondFactorNote error={found.error} />
+      {query !== undefined && !lacksSecondFactor(found.error) && (
+        <Loaded query={found}>{({ accounts }) => <Found accounts={accounts} />}</Loaded>
+      )}
+    </Page>
+  );
+}
+
+function Found({ accounts }: OperatorAccounts) {
+  if (accounts.length === 0) {
+    return (
+      <Card>
+        <Empty icon={<IconSearch size={22} />} title="No account found">
+          Type the beginning of an email address, or a whole id.
+        </Empty>
+      </Card>
+    );
+  }
+  const decimals = decimalsOfAll(accounts.map(({ balance }) => balance));
+  return (
+    <Card title="Found" flush>
+      <ScrollTable
+        label="Accounts"
+        minWidth={300}
+        head={
+          <>
+            <Table.Th>Email</Table.Th>
+            <Table.Th>Created</Table.Th>
+            <Table.Th className="money">Balance</Table.Th>
+          </>
+        }
+      >
+        {accounts.map(({ id, email, balance, createdAt }) => (
+          <Table.Tr key={id}>
+            <Table.Td>
+              <Anchor
+                size="sm"
+                className="breaks"
+                renderRoot={(props) => (
+                  <Link to="/operator/accounts/$accountId" params={{ accountId: id }} {...props} />
+                )}
+              >
+                {email}
+              </Anchor>
+            </Table.Td>
+            <Table.Td>
+              <Time iso={createdAt} relative />
+            </Table.Td>
+            <Table.Td className="money">
+              <Money dollars={balance} decimals={decimals} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+      {accounts.length === 20 && (
+        <Text size="sm" c="dimmed" p="md">
+          Only the first 20 are shown.
+        </Text>
+      )}
+    </Card>
+  );
+}

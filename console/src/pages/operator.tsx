@@ -1,0 +1,267 @@
+/** The state of the service for operators: which parts answer, what is stuck, and what differs from Stripe. */
+import { Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { IconCircleCheck } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { OperatorStatus } from '../answers.ts';
+import { read } from '../api.ts';
+import { decimalsOfAll, duration } from '../format.ts';
+import { ScrollTable } from '../parts/lists.tsx';
+import { lacksSecondFactor, OutsideLinks, SecondFactorNote } from '../parts/operator.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { Money, Time } from '../parts/values.tsx';
+
+const POLL_MS = 10_000;
+
+export function OperatorPage() {
+  const status = useQuery({
+    queryKey: ['operator-status'],
+    queryFn: () => read<OperatorStatus>('/v1/operator/status'),
+    refetchInterval: POLL_MS,
+  });
+  return (
+    <Page title="Service" intro="What answers, what waits, and what does not add up.">
+      <SecondFactorNote error={status.error} />
+      {!lacksSecondFactor(status.error) && (
+        <Loaded query={status}>{(data) => <Status status={data} />}</Loaded>
+      )}
+    </Page>
+  );
+}
+
+const WAITING: Readonly<Record<string, string>> = {
+  top_ups_pending: 'Pending top-ups',
+  top_ups_disputed: 'Disputed top-ups',
+  refunds: 'Refunds on their way to Stripe',
+  outbox: 'Notices to workflows',
+  webhooks: 'Webhooks',
+  differences: 'Differences from Stripe',
+  rollup: 'Earnings not yet summed up',
+};
+
+function Status({ status }: { readonly status: OperatorStatus }) {
+  const { postgres, temporal, waiting, reconciledUntil } = status;
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
+        <PartState name="PostgreSQL" state={postgres} />
+        <PartState name="Temporal" state={temporal} />
+        <Card>
+          <Text c="dimmed">Compared with Stripe</Text>
+          <Text fz={22} fw={650}>
+            {reconciledUntil === null ? 'Never' : <Time iso={reconciledUntil} relative />}
+          </Text>
+        </Card>
+      </SimpleGrid>
+      <Stuck items={status.stuck} />
+      <Differences differences={status.differences} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        <Card title="Waiting" flush>
+          <ScrollTable
+            label="Waiting"
+            minWidth={260}
+            head={
+              <>
+                <Table.Th>What</Table.Th>
+                <Table.Th className="money">Count</Table.Th>
+                <Table.Th className="money">Oldest</Table.Th>
+              </>
+            }
+          >
+            {waiting.map(({ what, count, ageSeconds }) => (
+              <Table.Tr key={what}>
+                <Table.Td>{WAITING[what] ?? what}</Table.Td>
+                <Table.Td className="money">{count.toLocaleString('en-US')}</Table.Td>
+                <Table.Td className="money">{count === 0 ? '–' : duration(ageSeconds)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </ScrollTable>
+        </Card>
+        <Examinations examinations={status.examinations} />
+      </SimpleGrid>
+    </>
+  );
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  up: 'Up',
+  down: 'Does not answer',
+  read_only: 'Read-only',
+  not_durable: 'Not durable',
+};
+
+function PartState({ name, state }: { readonly name: string; readonly state: string }) {
+  return (
+    <Card>
+      <Text c="dimmed">{name}</Text>
+      <Text fz={22} fw={650} {...(state === 'up' ? {} : { c: 'red' })}>
+        {STATES[state] ?? state}
+      </Text>
+    </Card>
+  );
+}
+
+const STUCK: Readonly<Record<string, string>> = {
+  top_up: 'Top-up does not end',
+  refund: 'Refund does not end',
+  notice: 'Notice cannot be delivered',
+};
+
+function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
+  const decimals = decimalsOfAll(items.flatMap(({ amount }) => amount ?? []));
+  return (
+    <Problems title="Stuck" count={items.length} none="Nothing is stuck">
+      <ScrollTable
+        label="Stuck"
+        minWidth={640}
+        head={
+          <>
+            <Table.Th>What</Table.Th>
+            <Table.Th>Since</Table.Th>
+            <Table.Th className="money">Amount</Table.Th>
+            <Table.Th>Open in</Table.Th>
+          </>
+        }
+      >
+        {items.map((item, index) => (
+          <Table.Tr key={index}>
+            <Table.Td>
+              {STUCK[item.kind]}
+              <Text size="xs" c="dimmed">
+                {item.detail}
+                {item.topUpId !== null && ` · ${item.topUpId}`}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              <Time iso={item.since} relative />
+            </Table.Td>
+            <Table.Td className="money">
+              {item.amount !== null && <Money dollars={item.amount} decimals={decimals} />}
+            </Table.Td>
+            <Table.Td>
+              <OutsideLinks {...item} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </Problems>
+  );
+}
+
+function Differences({ differences }: { readonly differences: OperatorStatus['differences'] }) {
+  const decimals = decimalsOfAll(
+    differences.flatMap(({ processor, ledger }) => [processor, ledger]),
+  );
+  return (
+    <Problems title="Differences from Stripe" count={differences.length} none="No differences">
+      <ScrollTable
+        label="Differences from Stripe"
+        minWidth={720}
+        head={
+          <>
+            <Table.Th>What</Table.Th>
+            <Table.Th>Since</Table.Th>
+            <Table.Th className="money">Stripe</Table.Th>
+            <Table.Th className="money">Ledger</Table.Th>
+            <Table.Th>Open in</Table.Th>
+          </>
+        }
+      >
+        {differences.map((each) => (
+          <Table.Tr key={`${each.topUpId} ${each.kind}`}>
+            <Table.Td>
+              {each.text.charAt(0).toUpperCase() + each.text.slice(1)}
+              <Text size="xs" c="dimmed">
+                {each.topUpId}
+              </Text>
+            </Table.Td>
+            <Table.Td>
+              <Time iso={each.since} relative />
+            </Table.Td>
+            <Table.Td className="money">
+              <Money dollars={each.processor} decimals={decimals} />
+            </Table.Td>
+            <Table.Td className="money">
+              <Money dollars={each.ledger} decimals={decimals} />
+            </Table.Td>
+            <Table.Td>
+              <OutsideLinks {...each} topUpId={each.topUpId} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </Problems>
+  );
+}
+
+interface ProblemsProps {
+  readonly title: string;
+  readonly count: number;
+  readonly none: string;
+  readonly children: ReactNode;
+}
+
+function Problems({ title, count, none, children }: ProblemsProps) {
+  if (count > 0) {
+    return (
+      <Card title={title} flush aside={<Badge color="red.9">{count}</Badge>}>
+        {children}
+      </Card>
+    );
+  }
+  return (
+    <Card title={title}>
+      <Group gap="xs">
+        <IconCircleCheck size={18} color="var(--mantine-color-green-7)" aria-hidden />
+        <Text size="sm">{none}.</Text>
+      </Group>
+    </Card>
+  );
+}
+
+function Examinations({ examinations }: { readonly examinations: OperatorStatus['examinations'] }) {
+  return (
+    <Card title="Last examination of the books" flush={examinations.length > 0}>
+      {examinations.length === 0 ? (
+        <Empty icon={<IconCircleCheck size={22} />} title="Not examined yet">
+          Run <code>farebox doctor</code>. Its result appears here.
+        </Empty>
+      ) : (
+        <ScrollTable
+          label="Last examination of the books"
+          minWidth={260}
+          head={
+            <>
+              <Table.Th>Part</Table.Th>
+              <Table.Th>Ended</Table.Th>
+              <Table.Th>Result</Table.Th>
+            </>
+          }
+        >
+          {examinations.map(({ part, endedAt, findings }) => (
+            <Table.Tr key={part}>
+              <Table.Td>{part.charAt(0).toUpperCase() + part.slice(1)}</Table.Td>
+              <Table.Td>
+                <Time iso={endedAt} relative />
+              </Table.Td>
+              <Table.Td>
+                {findings.length === 0 ? (
+                  'Passed'
+                ) : (
+                  <Stack gap={4}>
+                    {findings.map(({ check, subject, detail }, index) => (
+                      <Text key={index} size="sm" c="red" className="breaks">
+                        {check}: {subject}, {detail}
+                      </Text>
+                    ))}
+                  </Stack>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      )}
+    </Card>
+  );
+}

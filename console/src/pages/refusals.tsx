@@ -1,0 +1,127 @@
+/** What a developer's callers were refused, by code and tool, with the request ids to quote. */
+import { Anchor, Code, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { IconCircleCheck } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { Refusals } from '../answers.ts';
+import { read } from '../api.ts';
+import { ScrollTable } from '../parts/lists.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { CopyIcon, Time } from '../parts/values.tsx';
+
+const RANGES = [
+  { value: '24', label: '24 hours' },
+  { value: '168', label: '7 days' },
+  { value: '720', label: '30 days' },
+];
+
+export function RefusalsPage() {
+  const { hours = '24' } = useSearch({ from: '/shell/developer/refusals' });
+  const navigate = useNavigate();
+  const refusals = useQuery({
+    queryKey: ['refusals', hours],
+    queryFn: () => read<Refusals>(`/v1/refusals?hours=${encodeURIComponent(hours)}`),
+    refetchInterval: 10_000,
+  });
+  return (
+    <Page
+      title="Refused calls"
+      intro="Calls with your secret key that were answered with an error. Nothing was charged for them."
+    >
+      <SegmentedControl
+        aria-label="Time"
+        style={{ alignSelf: 'flex-start' }}
+        value={hours}
+        onChange={(value) =>
+          void navigate({
+            to: '/developer/refusals',
+            search: value === '24' ? {} : { hours: value },
+          })
+        }
+        data={RANGES}
+      />
+      <Card flush>
+        <Loaded query={refusals}>
+          {({ refusals: found }) =>
+            found.length === 0 ? (
+              <Empty icon={<IconCircleCheck size={22} />} title="No refused calls">
+                In this time, no call with your secret key was refused.
+              </Empty>
+            ) : (
+              <RefusalTable refusals={found} />
+            )
+          }
+        </Loaded>
+      </Card>
+    </Page>
+  );
+}
+
+function RefusalTable({ refusals }: Refusals) {
+  return (
+    <ScrollTable
+      label="Refused calls"
+      minWidth={560}
+      head={
+        <>
+          <Table.Th>Error</Table.Th>
+          <Table.Th className="money">Count</Table.Th>
+          <Table.Th>Last</Table.Th>
+          <Table.Th>Request ids</Table.Th>
+        </>
+      }
+    >
+      {refusals.map(({ code, tool, count, lastAt, requestIds }) => (
+        <Table.Tr key={`${code} ${tool}`} style={{ verticalAlign: 'top' }}>
+          <Table.Td>
+            <Anchor size="sm" href={`/docs/errors#${code}`} target="_blank">
+              {code}
+            </Anchor>
+            {tool !== null && (
+              <Text size="xs" c="dimmed">
+                <bdi className="one-line" title={tool}>
+                  {tool}
+                </bdi>
+              </Text>
+            )}
+          </Table.Td>
+          <Table.Td className="money">{count.toLocaleString('en-US')}</Table.Td>
+          <Table.Td>
+            <Time iso={lastAt} relative />
+          </Table.Td>
+          <Table.Td>
+            <RequestIds ids={requestIds} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+/** The last one; the others, which mostly look the same, on demand. */
+function RequestIds({ ids }: { readonly ids: readonly string[] }) {
+  const [last = '', ...others] = ids;
+  return (
+    <Stack gap={2}>
+      <RequestId id={last} />
+      {others.length > 0 && (
+        <details>
+          <summary>{others.length} earlier</summary>
+          {others.map((id) => (
+            <RequestId key={id} id={id} />
+          ))}
+        </details>
+      )}
+    </Stack>
+  );
+}
+
+function RequestId({ id }: { readonly id: string }) {
+  return (
+    <span style={{ display: 'flex', alignItems: 'center', gap: 4 }}>
+      <Code>{id}</Code>
+      <CopyIcon value={id} label="Copy request id" />
+    </span>
+  );
+}

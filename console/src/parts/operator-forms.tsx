@@ -1,0 +1,141 @@
+/** What operators can correct: a balance, by an adjustment, and a top-up, by a refund. Both ask for a reason. */
+import { Alert, Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
+import { newIdempotencyKey, write } from '../api.ts';
+import { usd } from '../format.ts';
+import { Failed } from './states.tsx';
+
+/** A repeated request has the same key, so the change happens once. */
+function useCorrection(
+  path: string,
+  message: (done: { amount: number }) => string,
+  onDone: () => void,
+) {
+  const key = useRef(newIdempotencyKey());
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: object) =>
+      write<{ amount: number }>(path, body, { idempotencyKey: key.current }),
+    onSuccess: async (done) => {
+      notifications.show({ message: message(done) });
+      onDone();
+      await queries.invalidateQueries();
+    },
+  });
+}
+
+export function AdjustForm({
+  account,
+  onDone,
+}: {
+  readonly account: OperatorAccount;
+  readonly onDone: () => void;
+}) {
+  const [amount, setAmount] = useState('');
+  const [reason, setReason] = useState('');
+  const adjust = useCorrection(
+    `/v1/operator/accounts/${account.id}/adjustments`,
+    ({ amount: adjusted }) => `Adjusted by ${usd(adjusted)}.`,
+    onDone,
+  );
+  const value = Number(amount);
+  const isValid = /^-?\d+(\.\d{1,6})?$/.test(amount.trim()) && value !== 0 && reason.trim() !== '';
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isValid) adjust.mutate({ amount: amount.trim(), reason: reason.trim() });
+      }}
+    >
+      <Stack gap="sm">
+        <TextInput
+          label="Amount in dollars"
+          description="To take money away, type a minus sign first."
+          maxLength={20}
+          data-autofocus
+          value={amount}
+          onChange={(event) => setAmount(event.currentTarget.value)}
+        />
+        <ReasonInput value={reason} onValue={setReason} />
+        {adjust.error && <Failed error={adjust.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" disabled={!isValid} loading={adjust.isPending}>
+            {isValid ? `Adjust by ${usd(value)}` : 'Adjust'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+export function RefundForm({
+  topUp,
+  onDone,
+}: {
+  readonly topUp: OperatorTopUps['topUps'][number];
+  readonly onDone: () => void;
+}) {
+  const [amount, setAmount] = useState('');
+  const [reason, setReason] = useState('');
+  const refund = useCorrection(
+    `/v1/operator/top-ups/${topUp.id}/refund`,
+    ({ amount: refunded }) => `${usd(refunded)} goes back to the card.`,
+    onDone,
+  );
+  const isAmount = amount.trim() === '' || /^\d+(\.\d{1,2})?$/.test(amount.trim());
+  const isValid = isAmount && reason.trim() !== '';
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        const asked = amount.trim() === '' ? {} : { amount: amount.trim() };
+        if (isValid) refund.mutate({ ...asked, reason: reason.trim() });
+      }}
+    >
+      <Stack gap="sm">
+        <Alert color="blue">
+          The money leaves the balance now and returns to the card that paid {usd(topUp.amount)}. If
+          Stripe refuses, it is credited again.
+        </Alert>
+        <TextInput
+          label="Amount in dollars"
+          placeholder="Everything that is unspent"
+          maxLength={20}
+          data-autofocus
+          value={amount}
+          onChange={(event) => setAmount(event.currentTarget.value)}
+        />
+        <ReasonInput value={reason} onValue={setReason} />
+        {refund.error && <Failed error={refund.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" disabled={!isValid} loading={refund.isPending}>
+            Refund
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function ReasonInput({
+  value,
+  onValue,
+}: {
+  readonly value: string;
+  readonly onValue: (value: string) => void;
+}) {
+  return (
+    <Textarea
+      label="Reason"
+      description="Stored with your name. The owner does not see it."
+      maxLength={500}
+      autosize
+      minRows={2}
+      value={value}
+      onChange={(event) => onValue(event.currentTarget.value)}
+    />
+  );
+}

@@ -1,0 +1,73 @@
+/** What the pages for operators share: the second factor that they ask for, and links to where the details are. */
+import { Alert, Anchor, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { ApiFailure } from '../api.ts';
+
+export function lacksSecondFactor(error: Error | null): boolean {
+  return error instanceof ApiFailure && error.code === 'second_factor_required';
+}
+
+/** What an operator has to do before anything else. */
+export function SecondFactorNote({ error }: { readonly error: Error | null }) {
+  if (!lacksSecondFactor(error)) return null;
+  return (
+    <Alert color="orange" title="Turn on two-factor authentication first">
+      Operators see every account, so a password alone is not enough.{' '}
+      <Anchor component={Link} to="/security" inherit underline="always">
+        Go to Security
+      </Anchor>
+    </Alert>
+  );
+}
+
+interface LinksProps {
+  readonly accountId?: string | null;
+  readonly topUpId?: string | null;
+  readonly temporalUrl: string | null;
+  readonly processorUrl: string | null;
+}
+
+/** To the account, its workflow in the Temporal UI, and the payment in Stripe's dashboard, as far as they exist. */
+export function OutsideLinks({ accountId, topUpId, temporalUrl, processorUrl }: LinksProps) {
+  const query = accountId ?? topUpId;
+  return (
+    <Group gap="sm" wrap="nowrap">
+      {accountId != null ? (
+        <Anchor
+          size="sm"
+          renderRoot={(props) => (
+            <Link to="/operator/accounts/$accountId" params={{ accountId }} {...props} />
+          )}
+        >
+          Account
+        </Anchor>
+      ) : (
+        query != null && (
+          <Anchor
+            size="sm"
+            renderRoot={(props) => <Link to="/operator/accounts" search={{ query }} {...props} />}
+          >
+            Account
+          </Anchor>
+        )
+      )}
+      <Outside url={temporalUrl} name="Temporal" />
+      <Outside url={processorUrl} name="Stripe" />
+    </Group>
+  );
+}
+
+export function Outside({ url, name }: { readonly url: string | null; readonly name: string }) {
+  if (url === null) {
+    return null;
+  }
+  return (
+    <Anchor size="sm" href={url} target="_blank" rel="noreferrer">
+      {name}
+      <Text span size="xs" aria-hidden>
+        {' '}
+        ↗
+      </Text>
+    </Anchor>
+  );
+}

@@ -1,0 +1,305 @@
+/** The saved card: the owner's consent to payments from it, its monthly limit, and automatic top-ups. */
+import {
+  Badge,
+  Button,
+  Checkbox,
+  Group,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+  type TextInputProps,
+} from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Consent, SavedCard } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { isPayable, localDay, usd } from '../format.ts';
+import { Card } from './page.tsx';
+import { Failed, Loaded } from './states.tsx';
+import { Money } from './values.tsx';
+
+export function useConsent() {
+  return useQuery({ queryKey: ['consent'], queryFn: () => read<Consent>('/v1/consent') });
+}
+
+export function useSavedCard() {
+  return useQuery({
+    queryKey: ['saved-card'],
+    queryFn: () => read<SavedCard>('/v1/saved-card'),
+    staleTime: 60_000,
+  });
+}
+
+export function nameOfCard(card: SavedCard['card'] | undefined): string {
+  if (!card) return 'Test card';
+  const brand = card.brand.charAt(0).toUpperCase() + card.brand.slice(1);
+  return `${brand} •••• ${card.lastFour}`;
+}
+
+export function SavedCardCards() {
+  const consent = useConsent();
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+      <Card title="Saved card">
+        <Loaded query={consent}>{(data) => <ConsentPart consent={data} />}</Loaded>
+      </Card>
+      <Card title="Automatic top-up" aside={consent.data && <AutoState consent={consent.data} />}>
+        <Loaded query={consent}>{(data) => <AutoPart consent={data} />}</Loaded>
+      </Card>
+    </SimpleGrid>
+  );
+}
+
+/** A change of the consent; every answer is the consent as it is now. */
+function useChange(path: string, onDone?: () => void) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: object) => write<Consent>(path, body),
+    onSuccess: (consent) => {
+      queries.setQueryData(['consent'], consent);
+      void queries.invalidateQueries({ queryKey: ['balance'] });
+      onDone?.();
+    },
+  });
+}
+
+function ConsentPart({ consent }: { readonly consent: Consent }) {
+  const [isChanging, setChanging] = useState(false);
+  const withdraw = useChange('/v1/consent/withdraw');
+  const { ceiling, taken, agreedAt } = consent;
+  return (
+    <Stack gap="sm">
+      <CardLine />
+      {isChanging ? (
+        <ConsentForm consent={consent} onDone={() => setChanging(false)} />
+      ) : ceiling === null ? (
+        <>
+          <Text size="sm" c="dimmed">
+            With your consent, you top up with one click, or automatically, up to a monthly limit.
+          </Text>
+          <Group>
+            <Button variant="default" onClick={() => setChanging(true)}>
+              Set up
+            </Button>
+          </Group>
+        </>
+      ) : (
+        <>
+          <Text size="sm">
+            <Money dollars={taken} /> of <Money dollars={ceiling} /> used this month (UTC).
+            {agreedAt !== null && ` You agreed on ${localDay(agreedAt)}.`}
+          </Text>
+          {withdraw.error && <Failed error={withdraw.error} />}
+          <Group gap="xs">
+            <Button variant="default" onClick={() => setChanging(true)}>
+              Change limit
+            </Button>
+            <Button
+              variant="default"
+              loading={withdraw.isPending}
+              onClick={() => withdraw.mutate({})}
+            >
+              Withdraw consent
+            </Button>
+          </Group>
+        </>
+      )}
+    </Stack>
+  );
+}
+
+function CardLine() {
+  const { data } = useSavedCard();
+  if (!data) return null;
+  if (data.card) {
+    const { expiresOn } = data.card;
+    return (
+      <Group gap="sm">
+        <Text fw={600}>{nameOfCard(data.card)}</Text>
+        <Text size="sm" c="dimmed">
+          Expires {expiresOn.slice(5)}/{expiresOn.slice(0, 4)}
+        </Text>
+      </Group>
+    );
+  }
+  return (
+    <Text size="sm" c="dimmed">
+      {data.state === 'none'
+        ? 'No card is saved yet. Choose to save it when you pay at the checkout.'
+        : 'The card cannot be shown now: the payment processor cannot be reached.'}
+    </Text>
+  );
+}
+
+function ConsentForm({
+  consent: { ceiling, terms },
+  onDone,
+}: {
+  readonly consent: Consent;
+  readonly onDone: () => void;
+}) {
+  const [limit, setLimit] = useState(String(ceiling ?? 100));
+  const [hasAgreed, setAgreed] = useState(false);
+  const give = useChange('/v1/consent', onDone);
+  const isValid = isPayable(limit, 0.5);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isValid && hasAgreed) give.mutate({ ceiling: limit, termsVersion: terms.version });
+      }}
+    >
+      <Stack gap="sm">
+        <DollarsInput label="Monthly limit in dollars" value={limit} onValue={setLimit} />
+        <Text size="sm" c="dimmed">
+          {terms.text}
+        </Text>
+        <Checkbox
+          label="I agree"
+          checked={hasAgreed}
+          onChange={(event) => setAgreed(event.currentTarget.checked)}
+        />
+        {give.error && <Failed error={give.error} />}
+        <Group gap="xs">
+          <Button
+            type="submit"
+            variant="default"
+            disabled={!isValid || !hasAgreed}
+            loading={give.isPending}
+          >
+            {ceiling === null ? 'Allow payments' : 'Save limit'}
+          </Button>
+          <Button variant="subtle" onClick={onDone}>
+            Cancel
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function AutoState({ consent: { ceiling, autoTopUp } }: { readonly consent: Consent }) {
+  const isOn = ceiling !== null && autoTopUp?.status === 'on';
+  const isWaiting = autoTopUp !== null && !isOn && autoTopUp.status !== 'off';
+  return (
+    <Badge variant="dot" color={isOn ? 'green' : isWaiting ? 'orange' : 'gray'} tt="none" fw={500}>
+      {isOn ? 'On' : isWaiting ? 'Waiting' : 'Off'}
+    </Badge>
+  );
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  consent_required: 'You have withdrawn your consent to payments from the saved card.',
+  consent_ceiling_reached: 'The monthly limit of the saved card is reached.',
+  ceiling_reached: 'The monthly limit of automatic top-ups is reached.',
+  card_declined: 'The card was declined.',
+  card_expired: 'The card has expired.',
+  authentication_required: 'The bank asks you to confirm the payment. Pay at the checkout.',
+  no_saved_card: 'No card is saved.',
+};
+
+function AutoPart({ consent }: { readonly consent: Consent }) {
+  const [isChanging, setChanging] = useState(false);
+  const off = useChange('/v1/auto-top-up/off');
+  const { autoTopUp, ceiling } = consent;
+  if (ceiling === null && !autoTopUp) {
+    return (
+      <Text size="sm" c="dimmed">
+        When your balance runs low, a top-up from the saved card adds to it. Set up the saved card
+        first.
+      </Text>
+    );
+  }
+  if (!autoTopUp || isChanging) {
+    return <AutoForm consent={consent} onDone={() => setChanging(false)} />;
+  }
+  const { threshold, amount, ceiling: month, status, reason } = autoTopUp;
+  const isOver = status === 'off';
+  return (
+    <Stack gap="sm">
+      <Text size="sm">
+        A charge that leaves less than <Money dollars={threshold} /> adds <Money dollars={amount} />
+        , up to <Money dollars={month} /> a month (UTC).
+      </Text>
+      {reason !== null && (
+        <Text size="sm" c="dimmed" role="status">
+          {isOver ? 'Turned off: ' : 'Waiting: '}
+          {REASONS[reason] ?? reason}
+        </Text>
+      )}
+      {off.error && <Failed error={off.error} />}
+      <Group gap="xs">
+        <Button variant="default" onClick={() => setChanging(true)}>
+          {isOver ? 'Turn on again' : 'Change'}
+        </Button>
+        <Button variant="default" loading={off.isPending} onClick={() => off.mutate({})}>
+          {isOver ? 'Remove' : 'Turn off'}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function AutoForm({
+  consent: { autoTopUp, ceiling },
+  onDone,
+}: {
+  readonly consent: Consent;
+  readonly onDone: () => void;
+}) {
+  const [threshold, setThreshold] = useState(String(autoTopUp?.threshold ?? 5));
+  const [amount, setAmount] = useState(String(autoTopUp?.amount ?? 25));
+  const [month, setMonth] = useState(String(autoTopUp?.ceiling ?? ceiling ?? 100));
+  const set = useChange('/v1/auto-top-up', onDone);
+  const isTooMuch = Number(amount) > Number(month);
+  const isValid =
+    isPayable(threshold, 0.01) && isPayable(amount, 0.5) && isPayable(month, 0.5) && !isTooMuch;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isValid) set.mutate({ threshold, amount, ceiling: month });
+      }}
+    >
+      <Stack gap="sm">
+        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
+          <DollarsInput label="When less is left than" value={threshold} onValue={setThreshold} />
+          <DollarsInput label="Add" value={amount} onValue={setAmount} />
+        </SimpleGrid>
+        <DollarsInput
+          label="At most a month"
+          value={month}
+          onValue={setMonth}
+          error={isTooMuch ? `Enter at least ${usd(Number(amount))}.` : undefined}
+        />
+        {set.error && <Failed error={set.error} />}
+        <Group gap="xs">
+          <Button type="submit" variant="default" disabled={!isValid} loading={set.isPending}>
+            {autoTopUp ? 'Save' : 'Turn on'}
+          </Button>
+          {autoTopUp && (
+            <Button variant="subtle" onClick={onDone}>
+              Cancel
+            </Button>
+          )}
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function DollarsInput({
+  onValue,
+  ...props
+}: TextInputProps & { readonly onValue: (value: string) => void }) {
+  return (
+    <TextInput
+      inputMode="decimal"
+      maxLength={20}
+      leftSection="$"
+      onChange={(event) => onValue(event.currentTarget.value)}
+      {...props}
+    />
+  );
+}

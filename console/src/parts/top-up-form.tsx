@@ -1,0 +1,115 @@
+/** How somebody adds money: at the hosted checkout, or from the saved card where the owner has allowed it. */
+import { Alert, Button, Chip, Group, SegmentedControl, Stack, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import type { PaidTopUp } from '../answers.ts';
+import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
+import { isPayable, usd } from '../format.ts';
+import { nameOfCard, useConsent, useSavedCard } from './saved-card.tsx';
+import { Card } from './page.tsx';
+import { useSession } from './shell.tsx';
+import { Failed } from './states.tsx';
+
+const AMOUNTS = [10, 25, 50, 100];
+const DOLLARS_MIN = 5;
+
+interface Paid {
+  readonly sessionUrl?: string;
+  readonly topUp?: PaidTopUp;
+}
+
+export function TopUpForm() {
+  const [amount, setAmount] = useState('25');
+  const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
+  const queries = useQueryClient();
+  const consent = useConsent();
+  const card = useSavedCard();
+  const isSimulated = useSession().data?.simulated === true;
+  const hasCard = !!card.data?.card || isSimulated;
+  const canUseCard = typeof consent.data?.ceiling === 'number' && hasCard;
+  const way = canUseCard ? method : 'checkout';
+  /** One for each payment that is meant: a repeated request under the same key pays once. */
+  const key = useRef(newIdempotencyKey());
+  const pay = useMutation({
+    mutationFn: async (dollars: number): Promise<Paid> => {
+      const options = { idempotencyKey: key.current };
+      if (way === 'checkout') return write('/v1/checkout', { amount: dollars }, options);
+      return { topUp: await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options) };
+    },
+    onSuccess: async ({ sessionUrl }) => {
+      key.current = newIdempotencyKey();
+      if (sessionUrl !== undefined) window.location.assign(sessionUrl);
+      else await queries.invalidateQueries();
+    },
+    onError: (error) => {
+      // A refusal is final. After a lost connection the same key finds out what happened.
+      if (error instanceof ApiFailure && error.status >= 400 && error.status < 500) {
+        key.current = newIdempotencyKey();
+      }
+      void queries.invalidateQueries({ queryKey: ['top-ups'] });
+    },
+  });
+  const dollars = Number(amount);
+  const isValid = isPayable(amount, DOLLARS_MIN);
+  const { topUp } = pay.data ?? {};
+  return (
+    <Card title="Top up">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isValid && !pay.isPending) pay.mutate(dollars);
+        }}
+      >
+        <Stack gap="sm">
+          <Chip.Group value={amount} onChange={setAmount}>
+            <Group gap="xs" role="group" aria-label="Amount">
+              {AMOUNTS.map((each) => (
+                <Chip key={each} value={String(each)} variant="outline" color="indigo">
+                  ${each}
+                </Chip>
+              ))}
+            </Group>
+          </Chip.Group>
+          <TextInput
+            label="Amount in dollars"
+            inputMode="decimal"
+            maxLength={20}
+            leftSection="$"
+            value={amount}
+            onChange={(event) => setAmount(event.currentTarget.value)}
+            error={isValid || amount === '' ? undefined : 'Enter $5.00 or more, in whole cents.'}
+          />
+          {canUseCard && (
+            <SegmentedControl
+              aria-label="Pay with"
+              value={method}
+              onChange={(value) => setMethod(value)}
+              data={[
+                { value: 'checkout', label: 'Checkout' },
+                { value: 'direct', label: nameOfCard(card.data?.card) },
+              ]}
+            />
+          )}
+          {pay.error && <Failed error={pay.error} />}
+          {topUp && (
+            <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
+              {topUp.status === 'completed'
+                ? `${usd(topUp.amount)} was added to your balance.`
+                : `${usd(topUp.amount)} is being paid. It shows up under Top-ups.`}
+            </Alert>
+          )}
+          {pay.data && !topUp && pay.data.sessionUrl === undefined && (
+            <Alert color="orange">The payment page is not ready yet. Try again in a moment.</Alert>
+          )}
+          <Button
+            type="submit"
+            disabled={!isValid}
+            loading={pay.isPending || pay.data?.sessionUrl !== undefined}
+          >
+            {isValid ? `Pay ${usd(dollars)}` : 'Pay'}
+          </Button>
+        </Stack>
+      </form>
+    </Card>
+  );
+}

@@ -1,0 +1,19 @@
+-- What callers of a developer's tools were refused, by hour, so that the developer sees it in the console. API processes
+-- gather refusals in memory and write them together, off the path of charges; a process that is killed loses seconds.
+create table farebox.refusals (
+  developer_id uuid not null,
+  hour timestamptz not null,
+  code text not null,
+  tool text not null,
+  count bigint not null,
+  last_at timestamptz not null,
+  request_ids text[] not null,
+  constraint refusals_pkey primary key (developer_id, hour, code, tool),
+  constraint refusals_count_positive check (count > 0),
+  constraint refusals_few_request_ids check (cardinality(request_ids) between 1 and 5)
+);
+comment on table farebox.refusals is
+  'Kept for 30 days. An API process adds at most a hundred rows for a developer and an hour.';
+comment on column farebox.refusals.tool is 'Empty: the refusal concerns no registered tool.';
+comment on column farebox.refusals.request_ids is 'Of the last ones, the newest first.';
+create index refusals_hour on farebox.refusals (hour);

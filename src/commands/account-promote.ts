@@ -1,0 +1,34 @@
+/** `farebox account promote`: makes the owner of an account an operator of the service, in the console. */
+import type { Command } from 'commander';
+import { setOperator } from '../store/accounts/operator-actions.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { getAccount, withDatabase } from './database-command.ts';
+
+interface PromoteOptions {
+  readonly off: boolean;
+  readonly dataDir: string;
+}
+
+export function registerPromote(account: Command): void {
+  account
+    .command('promote <account>')
+    .description(
+      'make its owner an operator: sees every account, adjusts balances, refunds top-ups',
+    )
+    .option('--off', 'end that', false)
+    .addOption(dataDirOption())
+    .action(promote);
+}
+
+async function promote(who: string, { off, dataDir }: PromoteOptions): Promise<void> {
+  const email = await withDatabase(dataDir, async (database) => {
+    const found = await getAccount(database, who);
+    await setOperator(database, found.id, !off);
+    return found.email;
+  });
+  process.stdout.write(
+    off
+      ? `${email} is no longer an operator.\n`
+      : `${email} is an operator. The console asks for two-factor authentication first.\n`,
+  );
+}

@@ -1,0 +1,190 @@
+/** Accounts as operators see them: found by any clue, and why their balance is what it is. */
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type {
+  AccountReply,
+  AccountsQuery,
+  AccountsReply,
+  MovementsReply,
+  OperatorChargesReply,
+  OperatorHoldsReply,
+  OperatorTopUpsReply,
+} from '../../../schemas/operators.ts';
+import type { PageQuery } from '../../../schemas/shapes.ts';
+import { findAccount, type Account } from '../../../store/accounts/accounts.ts';
+import { findAccounts, type AccountClue } from '../../../store/accounts/find-accounts.ts';
+import { listActionsOn } from '../../../store/accounts/operator-actions.ts';
+import { getBooks, listMovements } from '../../../store/balance/account-books.ts';
+import { listConsumerCharges } from '../../../store/charges/list-charges.ts';
+import { listHolds } from '../../../store/holds/list-holds.ts';
+import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
+import { listTopUpsOf } from '../../../store/top-ups/top-ups.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
+import type { Api } from '../../services.ts';
+import { wireHold } from '../holds/holds.ts';
+import { customerUrlOf, linksOf } from './links.ts';
+
+const FOUND_MAX = 20;
+const ACTIONS_MAX = 20;
+
+export async function getAccounts(
+  api: Api,
+  { query }: Request<undefined, AccountsQuery>,
+): Promise<Reply<AccountsReply>> {
+  const clue = clueOf(query.query.trim());
+  const found = await findAccounts(api.database, clue, FOUND_MAX);
+  const accounts = found.map(
+    ({ id, email, consumerId, developerId, balanceMicros, createdAt }) => ({
+      id: wireId('account', id),
+      email,
+      consumerId: wireId('consumer', consumerId),
+      developerId: wireId('developer', developerId),
+      balance: dollarsOf(asMicros(balanceMicros)),
+      createdAt,
+    }),
+  );
+  return { status: 200, body: { accounts } };
+}
+
+function clueOf(text: string): AccountClue {
+  const uuid = uuidOf('account', text) ?? uuidOf('consumer', text) ?? uuidOf('developer', text);
+  if (uuid !== undefined) return { kind: 'uuid', uuid };
+  const topUp = uuidOf('topUp', text);
+  if (topUp !== undefined) return { kind: 'topUp', uuid: topUp };
+  if (/^(pi|cs|cus)_\w+$/.test(text)) return { kind: 'processor', id: text };
+  return { kind: 'email', start: text };
+}
+
+export async function getAccount(api: Api, { params }: Request): Promise<Reply<AccountReply>> {
+  const account = await accountOf(api, params);
+  const [books, actions, customerId] = await Promise.all([
+    getBooks(api.database, account),
+    listActionsOn(api.database, account.id, ACTIONS_MAX),
+    findProcessorCustomer(api.database, account.id),
+  ]);
+  const { consentCeilingMicros } = account;
+  return {
+    status: 200,
+    body: {
+      id: wireId('account', account.id),
+      email: account.email,
+      consumerId: wireId('consumer', account.consumerId),
+      developerId: wireId('developer', account.developerId),
+      createdAt: account.createdAt,
+      balance: dollarsOf(asMicros(books.creditedMicros - books.spentMicros - books.heldMicros)),
+      debt: dollarsOf(books.debtMicros),
+      credited: dollarsOf(books.creditedMicros),
+      spent: dollarsOf(books.spentMicros),
+      refunded: dollarsOf(books.refundedMicros),
+      heldByHolds: dollarsOf(books.heldByHoldsMicros),
+      heldByDisputes: dollarsOf(books.heldByDisputesMicros),
+      openHolds: books.openHolds,
+      movements: books.movements.map(({ kind, count, amountMicros }) => ({
+        kind,
+        count,
+        amount: dollarsOf(asMicros(amountMicros)),
+      })),
+      consentCeiling:
+        consentCeilingMicros === null ? null : dollarsOf(asMicros(consentCeilingMicros)),
+      processorUrl: customerUrlOf(api, customerId),
+      actions: actions.map(({ kind, amountMicros, topUpId, reason, operatorEmail, createdAt }) => ({
+        kind,
+        amount: dollarsOf(amountMicros),
+        topUpId: topUpId && wireId('topUp', topUpId),
+        reason,
+        operator: operatorEmail,
+        createdAt,
+      })),
+    },
+  };
+}
+
+export async function getMovements(
+  api: Api,
+  { params, query }: Request<undefined, PageQuery>,
+): Promise<Reply<MovementsReply>> {
+  const account = await accountOf(api, params);
+  const { rows, ...marks } = await listPage(query, 'movement', (page) =>
+    listMovements(api.database, account, page),
+  );
+  const movements = rows.map(({ id, kind, amountMicros, topUpId, reason, createdAt }) => ({
+    id: wireId('movement', id),
+    kind,
+    amount: dollarsOf(amountMicros),
+    topUpId: topUpId && wireId('topUp', topUpId),
+    reason,
+    createdAt,
+  }));
+  return { status: 200, body: { movements, ...marks } };
+}
+
+export async function getTopUpsOfAccount(
+  api: Api,
+  { params, query }: Request<undefined, PageQuery>,
+): Promise<Reply<OperatorTopUpsReply>> {
+  const { consumerId } = await accountOf(api, params);
+  const { rows, ...marks } = await listPage(query, 'topUp', (page) =>
+    listTopUpsOf(api.database, consumerId, page),
+  );
+  const topUps = rows.map((topUp) => ({
+    id: wireId('topUp', topUp.id),
+    amount: dollarsOf(topUp.amountMicros),
+    status: topUp.status,
+    method: topUp.method,
+    automatic: topUp.automatic,
+    failure: topUp.failureMessage,
+    createdAt: topUp.createdAt,
+    completedAt: topUp.completedAt,
+    ...(topUp.method === 'manual' ? NO_LINKS : linksOf(api, topUp.id, topUp)),
+  }));
+  return { status: 200, body: { topUps, ...marks } };
+}
+
+/** Booked by hand: there is neither a workflow nor a payment. */
+const NO_LINKS = { temporalUrl: null, processorUrl: null };
+
+/** Without receipts, which are for the two parties of a charge. */
+export async function getChargesOfAccount(
+  api: Api,
+  { params, query }: Request<undefined, PageQuery>,
+): Promise<Reply<OperatorChargesReply>> {
+  const account = await accountOf(api, params);
+  const { rows, ...marks } = await listPage(query, 'charge', (page) =>
+    listConsumerCharges(api.database, account, {}, page),
+  );
+  const charges = rows.map(({ id, tool, amountMicros, refundedMicros, developerId }) => ({
+    id: wireId('charge', id),
+    tool,
+    amount: dollarsOf(asMicros(amountMicros)),
+    refunded: dollarsOf(asMicros(refundedMicros)),
+    developerId: wireId('developer', developerId),
+    createdAt: new Date(uuidTimeMs(id)).toISOString(),
+  }));
+  return { status: 200, body: { charges, ...marks } };
+}
+
+export async function getHoldsOfAccount(
+  api: Api,
+  { params, query }: Request<undefined, PageQuery>,
+): Promise<Reply<OperatorHoldsReply>> {
+  const account = await accountOf(api, params);
+  const { rows, ...marks } = await listPage(query, 'hold', (page) =>
+    listHolds(api.database, { ...account, kind: 'consumer' }, undefined, page),
+  );
+  return {
+    status: 200,
+    body: { holds: rows.map((hold) => wireHold(hold, hold.developerId)), ...marks },
+  };
+}
+
+export async function accountOf(
+  api: Api,
+  params: Readonly<Record<string, string>>,
+): Promise<Account> {
+  const uuid = uuidOf('account', params['id'] ?? '');
+  const account = uuid && (await findAccount(api.database, { uuid }));
+  if (!account) throw new ApiError('not_found', 'There is no such account.');
+  return account;
+}

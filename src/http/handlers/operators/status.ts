@@ -1,0 +1,70 @@
+/** The state of every part, what does not move on, what differs, and what doctor and reconcile found last. */
+import { DIFFERENCES } from '../../../domain/difference.ts';
+import { wireId } from '../../../domain/ids.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import type { OperatorStatusReply } from '../../../schemas/operators.ts';
+import { readBacklog } from '../../../store/audit/backlog.ts';
+import { findWalkedUntil, listExaminations } from '../../../store/audit/examinations.ts';
+import { listDifferences } from '../../../store/audit/reconciliation.ts';
+import { listStuck, type Stuck } from '../../../store/audit/stuck.ts';
+import type { Reply } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+import { linksOf } from './links.ts';
+
+/** Of each kind; who has more of them needs the runbook, not a longer page. */
+const LISTED_MAX = 50;
+
+export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusReply>> {
+  const { database } = api;
+  const [readiness, backlog, stuck, differences, reconciledUntil, examinations] = await Promise.all(
+    [
+      api.readiness.check(),
+      readBacklog(database),
+      listStuck(database, LISTED_MAX),
+      listDifferences(database),
+      findWalkedUntil(database),
+      listExaminations(database),
+    ],
+  );
+  return {
+    status: 200,
+    body: {
+      postgres: readiness.postgres,
+      temporal: readiness.temporal,
+      waiting: backlog.waiting.map(({ what, count, ageSeconds }) => ({ what, count, ageSeconds })),
+      stuck: stuck.map((each) => wireStuck(api, each)),
+      differences: differences.slice(0, LISTED_MAX).map((difference) => ({
+        topUpId: wireId('topUp', difference.topUpId),
+        kind: difference.kind,
+        text: DIFFERENCES[difference.kind],
+        processor: dollarsOf(difference.processorMicros),
+        ledger: dollarsOf(difference.ledgerMicros),
+        since: difference.since,
+        ...linksOf(api, difference.topUpId, {
+          paymentIntentId: difference.paymentIntentIds[0] ?? null,
+        }),
+      })),
+      reconciledUntil,
+      examinations: examinations.map(({ part, endedAt, findings }) => ({
+        part,
+        endedAt,
+        findings,
+      })),
+    },
+  };
+}
+
+function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number] {
+  const { kind, detail, subjectId, accountId, amountMicros, since } = stuck;
+  // A notice may be about something else than a top-up, which then has no account here.
+  const isTopUp = accountId !== null;
+  return {
+    kind,
+    detail,
+    topUpId: isTopUp ? wireId('topUp', subjectId) : null,
+    accountId: accountId && wireId('account', accountId),
+    amount: amountMicros === null ? null : dollarsOf(asMicros(amountMicros)),
+    since,
+    ...(isTopUp ? linksOf(api, subjectId, stuck) : { temporalUrl: null, processorUrl: null }),
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * The saved card and what may be taken from it, for its owner who is signed in. No key changes any of it: who steals a
+ * consumer key cannot raise what it can take.
+ */
+import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
+import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
+import type {
+  AutoTopUpBody,
+  ConsentBody,
+  ConsentReply,
+  SavedCardReply,
+} from '../../../schemas/consent.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import { findAutoTopUp, setAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
+import { changeConsent, readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
+import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
+import { readSavedCard } from '../../../stripe/calls.ts';
+import { amountOf, invalidAmount, type AmountRule } from '../../amounts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+import { payableFrom } from './top-ups.ts';
+
+/** Asks Stripe, which alone knows the card. */
+export async function getSavedCard(api: Api, { caller }: Request): Promise<Reply<SavedCardReply>> {
+  const customerId = await findProcessorCustomer(api.database, caller.accountId);
+  if (customerId === null) return { status: 200, body: { state: 'none', card: null } };
+  try {
+    const card = await readSavedCard(api.webhooks.stripe, customerId);
+    return { status: 200, body: { state: card ? 'saved' : 'none', card } };
+  } catch (error) {
+    api.log.warn({ err: error }, 'could not read a saved card');
+    return { status: 200, body: { state: 'unknown', card: null } };
+  }
+}
+
+export async function getConsent(
+  api: Api,
+  { caller }: Pick<Request, 'caller'>,
+): Promise<Reply<ConsentReply>> {
+  const { ceiling, taken, agreedAt } = await readConsent(api.database, caller.consumerId);
+  const autoTopUp = await findAutoTopUp(api.database, caller);
+  return {
+    status: 200,
+    body: {
+      ceiling: ceiling === null ? null : dollarsOf(asMicros(ceiling)),
+      taken: dollarsOf(asMicros(taken)),
+      agreedAt,
+      terms: { ...CONSENT_TERMS },
+      autoTopUp: autoTopUp && {
+        status: autoTopUp.status,
+        reason: autoTopUp.reason,
+        threshold: dollarsOf(autoTopUp.thresholdMicros),
+        amount: dollarsOf(autoTopUp.amountMicros),
+        ceiling: dollarsOf(autoTopUp.ceilingMicros),
+      },
+    },
+  };
+}
+
+/** Records the terms that were shown. They may have changed since: then the page shows the new ones first. */
+export async function postConsent(
+  api: Api,
+  { caller, body }: Request<ConsentBody>,
+): Promise<Reply<ConsentReply>> {
+  if (body.termsVersion !== CONSENT_TERMS.version) {
+    throw new ApiError(
+      'invalid_request',
+      'The terms have changed. Read and accept the new terms.',
+      {
+        param: 'termsVersion',
+      },
+    );
+  }
+  const ceiling = amountOf('ceiling', body.ceiling, CEILING);
+  await changeConsent(api.database, caller.consumerId, {
+    ceiling,
+    givenBy: 'owner',
+    terms: CONSENT_TERMS,
+  });
+  return getConsent(api, { caller });
+}
+
+/** A payment that has started continues; no other one starts. */
+export async function postConsentWithdrawal(
+  api: Api,
+  { caller }: Request,
+): Promise<Reply<ConsentReply>> {
+  await changeConsent(api.database, caller.consumerId, { ceiling: null, givenBy: 'owner' });
+  return getConsent(api, { caller });
+}
+
+export async function postAutoTopUp(
+  api: Api,
+  { caller, body }: Request<AutoTopUpBody>,
+): Promise<Reply<ConsentReply>> {
+  const thresholdMicros = amountOf('threshold', body.threshold, THRESHOLD);
+  const amountMicros = amountOf('amount', body.amount, AUTO_AMOUNT);
+  const ceilingMicros = amountOf('ceiling', body.ceiling, CEILING);
+  if (amountMicros > ceilingMicros) {
+    throw invalidAmount('ceiling', body.ceiling, 'at least the amount of one top-up');
+  }
+  await requireConsent(api, caller);
+  await setAutoTopUp(api.database, caller, { thresholdMicros, amountMicros, ceilingMicros });
+  return getConsent(api, { caller });
+}
+
+export async function postAutoTopUpOff(
+  api: Api,
+  { caller }: Request,
+): Promise<Reply<ConsentReply>> {
+  await setAutoTopUp(api.database, caller, null);
+  return getConsent(api, { caller });
+}
+
+async function requireConsent(api: Api, { consumerId }: KeyOwner): Promise<void> {
+  const { ceiling } = await readConsent(api.database, consumerId);
+  if (ceiling !== null) return;
+  throw new ApiError(
+    'consent_required',
+    'Allow payments from your saved card first: automatic top-ups are part of them.',
+  );
+}
+
+const AUTO_AMOUNT = payableFrom(asMicros(TOP_UP_MICROS_MIN));
+
+const upTo = (max: Micros): AmountRule => ({
+  accepts: (amount) => amount > 0 && amount <= max,
+  says: `more than 0 and at most ${dollarsOf(max)} dollars`,
+});
+const THRESHOLD = upTo(asMicros(TOP_UP_MICROS_MAX));
+const CEILING = upTo(asMicros(TOP_UP_MICROS_MAX));

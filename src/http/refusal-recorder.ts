@@ -1,0 +1,128 @@
+/**
+ * Gathers the refused requests of developers in memory and writes them together, off the path of charges: adding one costs
+ * a look-up. Bounded, since callers choose the names of tools: past a developer's share of an hour, tools are counted
+ * together, and developers past the first ones of an hour are not recorded. The metrics count all of them.
+ */
+import type { ErrorCode } from '../domain/errors.ts';
+import type { Database } from '../store/database.ts';
+import {
+  addRefusals,
+  deleteOldRefusals,
+  REQUEST_IDS_MAX,
+  type CountedRefusal,
+} from '../store/refusals/refusals.ts';
+
+const WRITE_EVERY_MS = 5_000;
+const HOUR_MS = 3_600_000;
+const DEVELOPERS_MAX = 1_000;
+/** Pairs of a code and a tool, of one developer in one hour. */
+const PAIRS_MAX = 50;
+const OTHER = '(other)';
+
+interface Refusal {
+  readonly developerId: string;
+  readonly code: ErrorCode;
+  /** Empty: it concerns no registered tool. */
+  readonly tool: string;
+  readonly requestId: string;
+}
+
+interface Pending {
+  readonly refusal: Refusal;
+  readonly hourMs: number;
+  count: number;
+  lastMs: number;
+  readonly requestIds: string[];
+}
+
+export class RefusalRecorder {
+  readonly #database: Database;
+  readonly #onError: (error: unknown) => void;
+  readonly #timer: NodeJS.Timeout;
+  #pending = new Map<string, Pending>();
+  /** The pairs of each developer in this hour. */
+  #pairs = new Map<string, Set<string>>();
+  #hourMs = 0;
+  #isSwept = true;
+
+  constructor(database: Database, onError: (error: unknown) => void) {
+    this.#database = database;
+    this.#onError = onError;
+    this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  add(refusal: Refusal, nowMs = Date.now()): void {
+    const hourMs = nowMs - (nowMs % HOUR_MS);
+    if (hourMs !== this.#hourMs) this.#beginHour(hourMs);
+    const { developerId, code, requestId } = refusal;
+    const tool = this.#toolWithin(refusal);
+    if (tool === undefined) return;
+    const key = `${hourMs} ${developerId} ${code} ${tool}`;
+    const pending = this.#pending.get(key) ?? {
+      refusal: { ...refusal, tool },
+      hourMs,
+      count: 0,
+      lastMs: nowMs,
+      requestIds: [],
+    };
+    pending.count += 1;
+    pending.lastMs = nowMs;
+    // Many members of one batch have one id.
+    if (pending.requestIds[0] !== requestId) pending.requestIds.unshift(requestId);
+    pending.requestIds.length = Math.min(pending.requestIds.length, REQUEST_IDS_MAX);
+    this.#pending.set(key, pending);
+  }
+
+  /** What cannot be written is lost: it would otherwise grow while the database is down. */
+  async write(): Promise<void> {
+    const written = [...this.#pending.values()].map(counted);
+    this.#pending = new Map();
+    try {
+      if (written.length > 0) await addRefusals(this.#database, written);
+      if (!this.#isSwept) {
+        this.#isSwept = true;
+        await deleteOldRefusals(this.#database);
+      }
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#timer);
+    return this.write();
+  }
+
+  #beginHour(hourMs: number): void {
+    this.#hourMs = hourMs;
+    this.#pairs = new Map();
+    this.#isSwept = false;
+  }
+
+  #toolWithin({ developerId, code, tool }: Refusal): string | undefined {
+    let pairs = this.#pairs.get(developerId);
+    if (!pairs) {
+      if (this.#pairs.size >= DEVELOPERS_MAX) return undefined;
+      pairs = new Set();
+      this.#pairs.set(developerId, pairs);
+    }
+    const pair = `${code} ${tool}`;
+    if (!pairs.has(pair) && pairs.size >= PAIRS_MAX) return OTHER;
+    pairs.add(pair);
+    return tool;
+  }
+}
+
+function counted({ refusal, hourMs, count, lastMs, requestIds }: Pending): CountedRefusal {
+  const { developerId, code, tool } = refusal;
+  return {
+    developerId,
+    hour: new Date(hourMs).toISOString(),
+    code,
+    tool,
+    count,
+    lastAt: new Date(lastMs).toISOString(),
+    requestIds,
+  };
+}

@@ -1,0 +1,255 @@
+/** Schemas of what operators see and do: accounts, why a balance is what it is, and what does not move on. */
+import { Type, type Static, type TSchema } from 'typebox';
+import { DIFFERENCES } from '../domain/difference.ts';
+import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
+import { ListedHold } from './holds.ts';
+import {
+  Closed,
+  Count,
+  Dollars,
+  DollarsAsked,
+  Id,
+  pageMarks,
+  PrintableText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
+
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description, examples: [null] });
+
+const links = {
+  temporalUrl: orNull(
+    Text('A page of the Temporal UI.', 'https://temporal.example.com/'),
+    'The workflow in the Temporal UI, or null where no UI is set.',
+  ),
+  processorUrl: orNull(
+    Text("A page of Stripe's dashboard.", 'https://dashboard.stripe.com/payments/pi_1'),
+    "The payment in Stripe's dashboard, or null where there is none.",
+  ),
+};
+
+export const AccountsQuery = Closed({
+  query: Type.String({
+    minLength: 1,
+    maxLength: 254,
+    description:
+      'The beginning of an email address, an id of an account, consumer, developer or top-up, or an id of Stripe.',
+    examples: ['you@example.com'],
+  }),
+});
+export type AccountsQuery = Static<typeof AccountsQuery>;
+
+const accountFields = {
+  id: Id('account', 'The id of the account.'),
+  email: Text('The address of its owner.', 'you@example.com'),
+  consumerId: Id('consumer', 'Its consumer id.'),
+  developerId: Id('developer', 'Its developer id.'),
+  balance: Dollars('Dollars that can be spent now.', 9.95),
+  createdAt: Timestamp,
+};
+
+export const AccountsReply = Closed({
+  accounts: Type.Array(Closed(accountFields)),
+});
+export type AccountsReply = Static<typeof AccountsReply>;
+
+const MovementKind = Word(
+  [
+    'top_up',
+    'adjustment',
+    'refund',
+    'refund_returned',
+    'dispute',
+    'dispute_returned',
+    'charge_refund',
+  ],
+  'What moved the money.',
+);
+
+export const AccountReply = Closed({
+  ...accountFields,
+  debt: Dollars('Dollars owed for refunds and disputes.', 0),
+  credited: Dollars('The sum of all movements.', 35),
+  spent: Dollars('The sum of all charges.', 25.05),
+  refunded: Dollars('The part of `spent` that was refunded; it is in `credited` too.', 0),
+  heldByHolds: Dollars('Reserved by open holds.', 0),
+  heldByDisputes: Dollars('Held for open disputes.', 0),
+  openHolds: Count('How many holds are open.', 0),
+  movements: Type.Array(
+    Closed({
+      kind: MovementKind,
+      count: Count('How many.', 1),
+      amount: Dollars('Their sum, signed.', 35),
+    }),
+    { description: 'The parts of `credited`.' },
+  ),
+  consentCeiling: orNull(
+    Dollars('Dollars per UTC month.', 100),
+    'What the owner lets be taken from the saved card in a month, or null.',
+  ),
+  processorUrl: orNull(
+    Text("A page of Stripe's dashboard.", 'https://dashboard.stripe.com/customers/cus_1'),
+    "The customer in Stripe's dashboard, or null where there is none.",
+  ),
+  actions: Type.Array(
+    Closed({
+      kind: Word(['adjustment', 'refund'], 'What was done.'),
+      amount: Dollars('Dollars, signed for an adjustment.', 5),
+      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that was refunded, or null.'),
+      reason: Text('Why.', 'Goodwill after an outage.'),
+      operator: Text('Who did it.', 'ops@example.com'),
+      createdAt: Timestamp,
+    }),
+    { description: 'What operators did to the account in the console, newest first.' },
+  ),
+});
+export type AccountReply = Static<typeof AccountReply>;
+
+export const MovementsReply = Closed({
+  movements: Type.Array(
+    Closed({
+      id: Id('movement', 'The id of the movement.'),
+      kind: MovementKind,
+      amount: Dollars('Dollars, signed.', 25),
+      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it is of, or null.'),
+      reason: orNull(Type.String(), 'Why an operator made it, or null.'),
+      createdAt: Timestamp,
+    }),
+  ),
+  ...pageMarks,
+});
+export type MovementsReply = Static<typeof MovementsReply>;
+
+export const OperatorTopUpsReply = Closed({
+  topUps: Type.Array(
+    Closed({
+      id: Id('topUp', 'The id of the top-up.'),
+      amount: Dollars('Dollars credited or, while it is pending, requested.', 25),
+      status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),
+      method: Word(TOP_UP_METHODS, 'How it is paid.'),
+      automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),
+      failure: orNull(Type.String(), 'Why it failed, or null.'),
+      createdAt: Timestamp,
+      completedAt: orNull(TimeOf('When it was credited.'), 'When it was credited, or null.'),
+      ...links,
+    }),
+  ),
+  ...pageMarks,
+});
+export type OperatorTopUpsReply = Static<typeof OperatorTopUpsReply>;
+
+export const OperatorChargesReply = Closed({
+  charges: Type.Array(
+    Closed({
+      id: Id('charge', 'The id of the charge.'),
+      tool: Text('The name of the tool.', 'search'),
+      amount: Dollars('Dollars charged.'),
+      refunded: Dollars('Dollars of it that were refunded.', 0),
+      developerId: Id('developer', 'The developer who made the charge.'),
+      createdAt: Timestamp,
+    }),
+  ),
+  ...pageMarks,
+});
+export type OperatorChargesReply = Static<typeof OperatorChargesReply>;
+
+export const OperatorHoldsReply = Closed({ holds: Type.Array(ListedHold), ...pageMarks });
+export type OperatorHoldsReply = Static<typeof OperatorHoldsReply>;
+
+const Reason = {
+  ...PrintableText(500, 'Goodwill after an outage.'),
+  description: 'Why. It is stored with the change and never edited.',
+};
+
+export const AdjustmentBody = Type.Object({
+  amount: DollarsAsked('Dollars to add, or to take (-2.50). The balance never goes below 0.', 5),
+  reason: Reason,
+});
+export type AdjustmentBody = Static<typeof AdjustmentBody>;
+
+export const AdjustmentReply = Closed({
+  amount: Dollars('Dollars that were added, or taken.', 5),
+  balance: Dollars('The balance after it. Less was added when some of it paid a debt.', 14.95),
+  debt: Dollars('Dollars that are still owed.', 0),
+});
+export type AdjustmentReply = Static<typeof AdjustmentReply>;
+
+export const TopUpRefundBody = Type.Object({
+  amount: Type.Optional(
+    DollarsAsked('Dollars in whole cents. Default: all of the top-up that is unspent.', 10),
+  ),
+  reason: Reason,
+});
+export type TopUpRefundBody = Static<typeof TopUpRefundBody>;
+
+export const TopUpRefundReply = Closed({
+  id: Id('topUpRefund', 'The id of the refund.'),
+  topUpId: Id('topUp', 'The top-up that is refunded.'),
+  amount: Dollars('Dollars that left the balance and go back to the card.', 10),
+});
+export type TopUpRefundReply = Static<typeof TopUpRefundReply>;
+
+const differenceKinds = Object.keys(DIFFERENCES) as (keyof typeof DIFFERENCES)[];
+
+export const OperatorStatusReply = Closed({
+  postgres: Word(
+    ['up', 'read_only', 'not_durable', 'down'],
+    'Whether it answers, and whether charges can be taken: only when it is `up`.',
+  ),
+  temporal: Word(['up', 'down'], 'Whether it answers.'),
+  waiting: Type.Array(
+    Closed({
+      what: Text('What waits.', 'outbox'),
+      count: Count('How many.', 0),
+      ageSeconds: Type.Number({ description: 'The age of the oldest.', examples: [0] }),
+    }),
+    { description: 'What waits to be done.' },
+  ),
+  stuck: Type.Array(
+    Closed({
+      kind: Word(['top_up', 'refund', 'notice'], 'What does not move on.'),
+      detail: Text('Its method, state or topic.', 'checkout'),
+      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it is about, or null.'),
+      accountId: orNull(Id('account', 'The account.'), 'Whose it is, or null.'),
+      amount: orNull(Dollars('Dollars.', 25), 'Its amount, or null.'),
+      since: TimeOf('Since when it should have moved on.'),
+      ...links,
+    }),
+    { description: 'The oldest of what should have ended.' },
+  ),
+  differences: Type.Array(
+    Closed({
+      topUpId: Id('topUp', 'The top-up.'),
+      kind: Word(differenceKinds, 'What differs.'),
+      text: Text('The same, for people.', 'paid, but not credited'),
+      processor: Dollars("Dollars in the processor's books.", 25),
+      ledger: Dollars('Dollars in ours.', 0),
+      since: TimeOf('When it was first met.'),
+      ...links,
+    }),
+    { description: 'What differs between the books of the processor and ours.' },
+  ),
+  reconciledUntil: orNull(
+    TimeOf('The end of the last whole reconciliation.'),
+    'Until when the books were compared, or null before the first time.',
+  ),
+  examinations: Type.Array(
+    Closed({
+      part: Text('A part of `farebox doctor`.', 'balances'),
+      endedAt: TimeOf('When it was last examined.'),
+      findings: Type.Array(
+        Closed({
+          check: Text('What does not hold.', 'a balance is the sum of its movements'),
+          subject: Text('For what.', 'consumer 01a1fd64'),
+          detail: Text('How.', '10 and 12'),
+          offenders: Count('For how many it does not hold.', 1),
+        }),
+      ),
+    }),
+    { description: 'The last result of each part of `farebox doctor`.' },
+  ),
+});
+export type OperatorStatusReply = Static<typeof OperatorStatusReply>;

@@ -1,0 +1,35 @@
+/** Schemas of what a developer's callers were refused. */
+import { Type, type Static } from 'typebox';
+import { Closed, Count, Text, TimeOf } from './shapes.ts';
+
+export const RefusalsQuery = Closed({
+  hours: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 720,
+      default: 24,
+      description: 'How many hours back, from 1 to 720.',
+      examples: [24],
+    }),
+  ),
+});
+export type RefusalsQuery = Static<typeof RefusalsQuery>;
+
+export const RefusalsReply = Closed({
+  refusals: Type.Array(
+    Closed({
+      code: Text('The error code.', 'insufficient_balance'),
+      tool: Type.Union([Type.String(), Type.Null()], {
+        description: 'The tool, `(other)` past the first 50 pairs in an hour, or null.',
+        examples: ['search'],
+      }),
+      count: Count('How often.', 3),
+      lastAt: TimeOf('When it last happened.'),
+      requestIds: Type.Array(Text('A request id.', 'req_01a1fd6455e57aa3b31e95f51a48130e'), {
+        description: 'The ids of the last requests, newest first. Find them in the log.',
+      }),
+    }),
+    { description: 'By code and tool, most frequent first, at most 200.' },
+  ),
+});
+export type RefusalsReply = Static<typeof RefusalsReply>;

@@ -1,0 +1,54 @@
+/** What does not move on: top-ups and refunds without an end, and notices that nobody could deliver. */
+import { Type, type Static } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+const Stuck = Type.Object({
+  kind: Type.Enum(['top_up', 'refund', 'notice']),
+  /** Of a notice: its topic. */
+  detail: Type.String(),
+  subjectId: Type.String(),
+  accountId: nullableText,
+  amountMicros: Type.Union([Type.Integer(), Type.Null()]),
+  paymentIntentId: nullableText,
+  since: Type.String(),
+});
+export type Stuck = Static<typeof Stuck>;
+
+const stuckRow = row(Stuck);
+
+/** Longer than any step takes while everything works. */
+const LATE = sql.fragment`now() - interval '15 minutes'`;
+const ATTEMPTS = 3;
+
+/** The oldest of each kind, at most `limit` of each. */
+export async function listStuck(connection: Connection, limit: number): Promise<readonly Stuck[]> {
+  return connection.any(sql.type(stuckRow)`
+    (
+      select 'top_up' as kind, t.method as detail, t.id as "subjectId", t.account_id as "accountId",
+        t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId", t.created_at as since
+      from farebox.top_ups t
+      where t.status = 'pending' and case
+        when t.session_id is null then t.created_at
+        else coalesce(t.session_expires_at, t.created_at + interval '24 hours') end < ${LATE}
+      order by t.id limit ${limit}
+    )
+    union all
+    (
+      select 'refund', 'requested', r.top_up_id, t.account_id, r.amount_micros, t.payment_intent_id,
+        r.created_at
+      from farebox.reversals r join farebox.top_ups t on t.id = r.top_up_id
+      where r.status = 'requested' and r.created_at < ${LATE}
+      order by r.created_at limit ${limit}
+    )
+    union all
+    (
+      select 'notice', o.topic, o.subject_id, t.account_id, t.amount_micros, t.payment_intent_id,
+        o.created_at
+      from farebox.outbox o left join farebox.top_ups t on t.id = o.subject_id
+      where o.attempts >= ${ATTEMPTS} and o.topic <> 'auto_top_up'
+      order by o.id limit ${limit}
+    )
+  `);
+}

@@ -1,0 +1,92 @@
+/**
+ * Why a balance is what it is: the sums of all that moved it. All of them come from one snapshot, so that they add up
+ * during charges.
+ */
+import { Type, type Static } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import type { Page } from '../charges/list-charges.ts';
+import { row, sql, type Connection } from '../database.ts';
+import type { ConsumerRef } from './consumers.ts';
+
+const micros = Type.Unsafe<Micros>(Type.Integer());
+const nullableText = Type.Union([Type.String(), Type.Null()]);
+
+export const MOVEMENT_KINDS = [
+  'top_up',
+  'adjustment',
+  'refund',
+  'refund_returned',
+  'dispute',
+  'dispute_returned',
+  'charge_refund',
+] as const;
+
+const Kind = Type.Enum(MOVEMENT_KINDS);
+
+const Books = Type.Object({
+  creditedMicros: micros,
+  spentMicros: micros,
+  heldMicros: micros,
+  refundedMicros: micros,
+  /** The parts of `held`: by open holds, and by open disputes. */
+  heldByHoldsMicros: micros,
+  heldByDisputesMicros: micros,
+  openHolds: Type.Integer(),
+  debtMicros: micros,
+  /** The parts of `credited`. */
+  movements: Type.Array(
+    Type.Object({ kind: Kind, count: Type.Integer(), amountMicros: Type.Integer() }),
+  ),
+});
+export type Books = Static<typeof Books>;
+
+const Movement = Type.Object({
+  id: Type.String(),
+  kind: Kind,
+  amountMicros: micros,
+  topUpId: nullableText,
+  reason: nullableText,
+  createdAt: Type.String(),
+});
+export type StoredMovement = Static<typeof Movement>;
+
+const booksRow = row(Books);
+const movementRow = row(Movement);
+
+export async function getBooks(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<Books> {
+  const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
+  return connection.one(sql.type(booksRow)`
+    select c.credited_micros as "creditedMicros", c.spent_micros as "spentMicros",
+      c.held_micros as "heldMicros", c.refunded_micros as "refundedMicros",
+      h.micros as "heldByHoldsMicros", h.count as "openHolds", c.held_micros - h.micros as "heldByDisputesMicros",
+      (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
+        where ${own} and debt_micros > 0) as "debtMicros",
+      (select coalesce(json_agg(k order by k.kind), '[]') from (
+        select kind, count(*), sum(amount_micros)::int8 as "amountMicros"
+        from farebox.movements where ${own} group by kind
+      ) k) as movements
+    from farebox.consumers c, (
+      select coalesce(sum(held_micros), 0)::int8 as micros, count(*) from farebox.holds
+      where ${own} and state = 0
+    ) h
+    where c.ledger = ${ledger} and c.id = ${consumerId}
+  `);
+}
+
+/** Newest first: one scan of the primary key. */
+export async function listMovements(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  { limit, beforeId }: Page,
+): Promise<readonly StoredMovement[]> {
+  const before = beforeId === undefined ? sql.fragment`` : sql.fragment`and id < ${beforeId}`;
+  return connection.any(sql.type(movementRow)`
+    select id, kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
+      created_at as "createdAt"
+    from farebox.movements where ledger = ${ledger} and consumer_id = ${consumerId} ${before}
+    order by id desc limit ${limit}
+  `);
+}

@@ -1,0 +1,281 @@
+/** What operators may see and do, who is one, and that each change is made once and has an author. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { ENDPOINTS } from '../../../src/http/routes.ts';
+import {
+  AccountReply,
+  AccountsReply,
+  AdjustmentReply,
+  MovementsReply,
+  OperatorChargesReply,
+  OperatorHoldsReply,
+  OperatorStatusReply,
+  OperatorTopUpsReply,
+  TopUpRefundReply,
+} from '../../../src/schemas/operators.ts';
+import { TopUpReply } from '../../../src/schemas/top-ups.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
+import { proveBooks } from '../../support/books.ts';
+import { askHold } from '../../support/hold-requests.ts';
+import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { makeOperator, signIn } from '../../support/sessions.ts';
+import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
+
+const UI = 'http://127.0.0.1:9/ui';
+
+describe('operators', () => {
+  let stack: Stack;
+  let sql: Client;
+  let operator: TestAccount;
+  let account: TestAccount;
+  let accountId: string;
+  let headers: { cookie: string; origin: string };
+
+  before(async () => {
+    stack = await startStack({ env: { TEMPORAL_UI_URL: UI } });
+    sql = new Client({ connectionString: stack.database.url });
+    await sql.connect();
+    operator = await createAccount(stack.env, 0);
+    headers = await sessionOf(operator);
+    await makeOperator(sql, operator.email);
+  });
+  beforeEach(async () => {
+    account = await createAccount(stack.env, 20);
+    accountId = (await find(account.email)).accounts[0]?.id ?? '';
+  });
+  after(async () => {
+    await sql?.end();
+    if (stack) await proveBooks(stack.env);
+    await stack?.stop();
+  });
+
+  async function sessionOf({ email }: TestAccount) {
+    const cookie = await signIn(stack.api, stack.database.url, email);
+    return { cookie, origin: stack.api.url };
+  }
+  const get = (path: string) => call(stack.api, 'GET', `/v1/operator${path}`, { headers });
+  const post = (path: string, body: object, key?: string): Promise<Answer> =>
+    call(stack.api, 'POST', `/v1/operator${path}`, {
+      headers: { ...headers, ...(key === undefined ? {} : { 'idempotency-key': key }) },
+      body,
+    });
+  const find = async (query: string) =>
+    bodyOf(await get(`/accounts?query=${encodeURIComponent(query)}`), 200, AccountsReply);
+  const read = async () => bodyOf(await get(`/accounts/${accountId}`), 200, AccountReply);
+  const adjust = (body: object, key?: string) =>
+    post(`/accounts/${accountId}/adjustments`, body, key);
+  const status = async () => bodyOf(await get('/status'), 200, OperatorStatusReply);
+  const topUp = async (amount: number) => {
+    const body = { amount };
+    const answer = await call(stack.api, 'POST', '/v1/top-up', { key: account.consumerKey, body });
+    return bodyOf(answer, 201, TopUpReply).topUpId;
+  };
+
+  it('are accounts that were promoted and use two-factor authentication: every route refuses others', async () => {
+    const routes = ENDPOINTS.filter(({ role }) => role === 'operator');
+    assert.ok(routes.length >= 9);
+    const someone = await createAccount(stack.env, 0);
+    const others = await sessionOf(someone);
+    const ask = ({ method, path, body }: (typeof routes)[number]) =>
+      call(stack.api, method.toUpperCase(), path.replace(':id', accountId), {
+        headers: others,
+        ...(body ? { body: { amount: 5, reason: 'a test' } } : {}),
+      });
+    for (const route of routes) assertError(await ask(route), 403, 'operator_required');
+    await farebox(['account', 'promote', someone.email], stack);
+    for (const route of routes) assertError(await ask(route), 403, 'second_factor_required');
+    await sql.query('update console.users set two_factor_enabled = true where email = $1', [
+      someone.email,
+    ]);
+    const answer = await call(stack.api, 'GET', '/v1/operator/status', { headers: others });
+    bodyOf(answer, 200, OperatorStatusReply);
+    await farebox(['account', 'promote', someone.email, '--off'], stack);
+    for (const route of routes) assertError(await ask(route), 403, 'operator_required');
+    assert.equal((await read()).balance, 20);
+  });
+
+  it('find an account by its address, its ids, and those of its top-ups here and at Stripe', async () => {
+    const topUpId = await topUp(10);
+    const { rows } = await sql.query<{ intent: string; customer: string }>(
+      `select payment_intent_id as intent, processor_customer_id as customer
+       from farebox.top_ups t join farebox.accounts a on a.id = t.account_id
+       where a.email = $1 and payment_intent_id is not null`,
+      [account.email],
+    );
+    const clues = [
+      account.email,
+      account.email.slice(0, -3).toUpperCase(),
+      account.consumerId,
+      account.developerId,
+      accountId,
+      topUpId,
+      rows[0]?.intent ?? '',
+      rows[0]?.customer ?? '',
+    ];
+    for (const clue of clues) {
+      const [found] = (await find(clue)).accounts;
+      assert.deepEqual([found?.id, found?.balance], [accountId, 30], clue);
+    }
+    for (const clue of ['%', '_', 'nobody@example.com', `tu_${'0'.repeat(32)}`, "' or 1=1"]) {
+      assert.deepEqual((await find(clue)).accounts, [], clue);
+    }
+  });
+
+  it('see why a balance is what it is: every part of it, and each adds up', async () => {
+    const topUpId = await topUp(10);
+    await charge(stack.api, account, { amount: 2.5 });
+    await askHold(stack.api, account, { amount: 3 });
+    await adjust({ amount: -1, reason: 'Charged twice by mistake' });
+    const books = await read();
+    assert.deepEqual(
+      [books.credited, books.spent, books.heldByHolds, books.heldByDisputes, books.openHolds],
+      [29, 2.5, 3, 0, 1],
+    );
+    assert.equal(books.balance, books.credited - books.spent - books.heldByHolds);
+    assert.deepEqual(
+      books.movements.map(({ kind, count, amount }) => [kind, count, amount]),
+      [
+        ['adjustment', 1, -1],
+        ['top_up', 2, 30],
+      ],
+    );
+    const movements = bodyOf(await get(`/accounts/${accountId}/movements`), 200, MovementsReply);
+    assert.deepEqual(
+      movements.movements.map(({ kind, amount, reason }) => [kind, amount, reason]),
+      [
+        ['adjustment', -1, 'Charged twice by mistake'],
+        ['top_up', 10, null],
+        ['top_up', 20, null],
+      ],
+    );
+    const topUps = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
+    assert.deepEqual(
+      topUps.topUps.map(({ id, temporalUrl }) => [id === topUpId, temporalUrl]),
+      [
+        [true, `${UI}/namespaces/${stack.env['TEMPORAL_NAMESPACE']}/workflows/top-up%2F${topUpId}`],
+        [false, null],
+      ],
+    );
+    const charges = bodyOf(await get(`/accounts/${accountId}/charges`), 200, OperatorChargesReply);
+    assert.deepEqual(
+      charges.charges.map(({ amount }) => amount),
+      [2.5],
+    );
+    const holds = bodyOf(await get(`/accounts/${accountId}/holds`), 200, OperatorHoldsReply);
+    assert.deepEqual(
+      holds.holds.map(({ amount }) => amount),
+      [3],
+    );
+  });
+
+  it('adjust a balance once per key under concurrency, and store the reason and the author', async () => {
+    const key = randomUUID();
+    const body = { amount: 5, reason: 'Goodwill' };
+    const answers = await Promise.all(Array.from({ length: 6 }, () => adjust(body, key)));
+    for (const answer of answers) {
+      assert.equal(bodyOf(answer, 201, AdjustmentReply).balance, 25);
+    }
+    assertError(await adjust({ ...body, amount: 6 }, key), 422, 'idempotency_key_reused');
+    assertError(await adjust({ ...body, reason: 'x' }, key), 422, 'idempotency_key_reused');
+    const { balance, actions } = await read();
+    assert.equal(balance, 25);
+    assert.deepEqual(
+      actions.map(({ kind, amount, reason, operator: who }) => [kind, amount, reason, who]),
+      [['adjustment', 5, 'Goodwill', operator.email]],
+    );
+  });
+
+  it('never take a balance below zero, nor adjust by nothing, too much, or without a reason', async () => {
+    assertError(
+      await adjust({ amount: -20.000001, reason: 'r' }),
+      402,
+      'insufficient_balance',
+      undefined,
+      {
+        balance: 20,
+      },
+    );
+    for (const amount of [0, 0.0000001, 10_000_001, '1e3', '', null, true, {}]) {
+      assertError(await adjust({ amount, reason: 'r' }), 400, 'invalid_amount', 'amount');
+    }
+    for (const reason of [undefined, '', '   ', 'x'.repeat(501), 'a\u0000b', '\u202Eabc', 7]) {
+      assertError(await adjust({ amount: 1, reason }), 400, 'invalid_request', 'reason');
+    }
+    for (const id of ['acct_none', `acct_${'0'.repeat(32)}`, account.consumerId]) {
+      const answer = await post(`/accounts/${id}/adjustments`, { amount: 1, reason: 'r' });
+      assertError(answer, 404, 'not_found');
+    }
+    const { balance, actions } = await read();
+    assert.deepEqual([balance, actions], [20, []]);
+  });
+
+  it('refund the unspent part of a top-up once, and not what was booked by hand', async () => {
+    const topUpId = await topUp(10);
+    const key = randomUUID();
+    const path = `/top-ups/${topUpId}/refund`;
+    const reason = 'Asked for by mail';
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => post(path, { amount: 4, reason }, key)),
+    );
+    const [first] = answers.map((answer) => bodyOf(answer, 201, TopUpRefundReply));
+    for (const answer of answers) assert.deepEqual(answer.body, first);
+    assertError(await post(path, { amount: 5, reason }, key), 422, 'idempotency_key_reused');
+    assertError(await post(path, { amount: 7, reason }), 400, 'invalid_amount', 'amount', {
+      refundable: 6,
+    });
+    const rest = randomUUID();
+    for (let n = 0; n < 2; n += 1) {
+      assert.equal(bodyOf(await post(path, { reason }, rest), 201, TopUpRefundReply).amount, 6);
+    }
+    await until(async () => {
+      const list = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
+      return list.topUps[0]?.status === 'refunded';
+    });
+    const topUps = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
+    const byHand = await post(`/top-ups/${topUps.topUps.at(-1)?.id}/refund`, { reason });
+    assertError(byHand, 409, 'top_up_not_refundable');
+    assertError(await post(path, { reason }), 409, 'top_up_not_refundable');
+    const unknown = await post(`/top-ups/tu_${'0'.repeat(32)}/refund`, { reason });
+    assertError(unknown, 404, 'not_found');
+    const { balance, actions } = await read();
+    assert.deepEqual([balance, actions.length], [20, 2]);
+  });
+
+  it('see which parts answer, what is stuck, what differs, and what doctor found last', async () => {
+    const topUpId = await topUp(10);
+    const before = await status();
+    assert.deepEqual([before.postgres, before.temporal], ['up', 'up']);
+    assert.deepEqual([before.stuck, before.differences], [[], []]);
+    const uuid = topUpId.slice(3);
+    await sql.query(
+      `insert into farebox.differences (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
+       values ($1, 'paid_twice', 20000000, 10000000, '{pi_1}')`,
+      [uuid],
+    );
+    await sql.query(
+      `insert into farebox.outbox (topic, subject_id, attempts, next_attempt_at)
+       values ('payment_reported', $1, 9, now() + interval '1 day')`,
+      [uuid],
+    );
+    await farebox(['doctor', '--only', 'balances,delivery'], stack);
+    const seen = await status();
+    assert.deepEqual(
+      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose }) => [
+        kind,
+        detail,
+        id,
+        whose,
+      ]),
+      [['notice', 'payment_reported', topUpId, accountId]],
+    );
+    assert.deepEqual(
+      seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),
+      [[topUpId, 20, 10]],
+    );
+    const examined = seen.examinations.map(({ part, findings }) => `${part}: ${findings.length}`);
+    assert.deepEqual(examined.toSorted(), ['balances: 0', 'delivery: 0']);
+    await sql.query('delete from farebox.differences');
+    await sql.query('delete from farebox.outbox where attempts = 9');
+  });
+});
