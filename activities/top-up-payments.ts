@@ -20,6 +20,7 @@ import {
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
 import * as calls from '../src/stripe/calls.ts';
+import { isCustomerMissing, isMissing } from '../src/stripe/missing.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { ask, seen } from './ask-processor.ts';
 import { rowIdOf } from './row-id.ts';
@@ -117,7 +118,7 @@ async function cancelPayment(deps: TopUpPaymentDeps, topUp: TopUp): Promise<Verd
     return await ask(deps, topUp);
   } catch (error) {
     // Nobody can pay what the processor does not know, and an operator asked for the end.
-    if (calls.isMissing(error)) return seen(deps, topUp, { kind: 'expired' });
+    if (isMissing(error)) return seen(deps, topUp, { kind: 'expired' });
     throw error;
   }
 }
@@ -156,7 +157,7 @@ async function withCustomer<T>(
   try {
     return await call(customerId);
   } catch (error) {
-    if (!calls.isCustomerMissing(error)) throw error;
+    if (!isCustomerMissing(error)) throw error;
     const { stripe, database } = deps;
     const created = await calls.createCustomer(stripe, topUp.accountId, customerId);
     return call(await replaceProcessorCustomer(database, topUp.accountId, customerId, created));
