@@ -24,6 +24,7 @@ import {
   type RowResult,
 } from './rounds.ts';
 import { runScript } from './scripts.ts';
+import { makeSpendKeys, type SpendKeysFiles } from './spend-keys.ts';
 import { startApi, startRival, type HttpServer, type Stack } from './stack.ts';
 
 const CONNECTIONS = [64, 128, 256, 512];
@@ -36,6 +37,7 @@ const CALLS = 256;
 
 interface Servers {
   readonly ledger: Ledger;
+  readonly spendKeys: SpendKeysFiles;
   readonly api: HttpServer;
   readonly fastify: HttpServer;
   readonly koa: HttpServer;
@@ -63,6 +65,20 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
     name: 'single charges',
     connections: CONNECTIONS,
     measure: ({ ledger, api }, effort) => chargeOverHttp({ ...ledger, url: api.url }, effort),
+  },
+  {
+    key: 'S1',
+    name: 'charges by spend keys, one budget',
+    connections: CONNECTIONS,
+    measure: ({ ledger, spendKeys, api }, effort) =>
+      chargeOverHttp({ ...ledger, keysFile: spendKeys[1], url: api.url }, effort),
+  },
+  {
+    key: 'S3',
+    name: 'charges by spend keys, three budgets deep',
+    connections: CONNECTIONS,
+    measure: ({ ledger, spendKeys, api }, effort) =>
+      chargeOverHttp({ ...ledger, keysFile: spendKeys[3], url: api.url }, effort),
   },
   {
     key: 'D',
@@ -130,13 +146,14 @@ export async function measureCharges(
   options: RoundsOptions,
 ): Promise<{ rows: RowResult[]; apiPeakMemoryMiB: number | undefined }> {
   const ledger = await createLedger(stack, 'charges', options.seed);
+  const spendKeys = await makeSpendKeys(ledger, stack.directory);
   const api = await startApi(stack, ledger.databaseUrl);
   const fastify = await startRival(stack, 'fastify', {
     DATABASE_URL: ledger.databaseUrl,
     MASTER_SECRET: 'a secret of the hand-written service',
   });
   const koa = await startRival(stack, 'koa', { ANSWER: await makeCharge(ledger, api) });
-  const servers = { ledger, api, fastify, koa };
+  const servers = { ledger, spendKeys, api, fastify, koa };
   try {
     const rows = await measureInTurn(
       ROWS.filter(({ key }) => keys.includes(key)).map(({ measure, ...row }) => ({

@@ -25,6 +25,8 @@ export interface Target {
 export const TARGETS: readonly Target[] = [
   ratio('single charges / debits by Postgres alone', 'U', 'pgU', 'at least', 1.5),
   ratio('holds, captured / single charges', 'D', 'U', 'at least', 0.38),
+  ratio('spend keys of one budget / single charges', 'S1', 'U', 'at least', 0.8),
+  ratio('spend keys three budgets deep / single charges', 'S3', 'U', 'at least', 0.7),
   ratio('one hot consumer / debits of one row', 'H', 'pgH', 'at least', 5),
   ratio('batched charges / debits by Postgres alone', 'B', 'pgU', 'at least', 3),
   ratio('through the client library / debits by Postgres alone', 'C', 'pgU', 'at least', 2),

@@ -29,6 +29,9 @@ create table farebox.accounts (
   constraint accounts_email_is_lower_case check (email = lower(email)),
   constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
+create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
 -- errors are compared with these. Much smaller than `agents`.
@@ -90,6 +93,9 @@ create table farebox.api_keys (
 ) with (fillfactor=90);
 create index api_keys_account on farebox.api_keys using btree (account_id);
 create index api_keys_changed on farebox.api_keys using btree (changed_at) where (changed_at is not null);
+create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
+create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
+create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
 
 -- Which stretch of whose money a flush spent on which developer, from which follows which top-up paid. ledgers,
 -- consumers, spent_before: by group, a consumer; null in spent_before: it was not debited. charge_group,
@@ -107,6 +113,29 @@ create table farebox.attribution_tail (
   amounts bigint[] not null,
   constraint attribution_tail_pkey primary key (id)
 ) with (toast_tuple_target=8160, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+
+-- Append-only (functions/refuse_change.sql). No foreign keys: an entry outlives what it is about.
+create table farebox.audit_entries (
+  -- 1, 2, 3, ... in the order of commits, without gaps.
+  number bigint not null,
+  -- when the transaction began: entries of one transaction have the same time.
+  happened_at timestamp with time zone not null,
+  action text not null,
+  account_id uuid,
+  -- the row that changed; the action says of which table.
+  subject_id uuid,
+  -- some columns of that row. `before` has the earlier values of those that changed.
+  details jsonb not null,
+  -- application_name of the connection: `farebox api`, `farebox key revoke`, `psql`.
+  program text not null,
+  database_role text not null,
+  -- made from the hash before it and this entry (functions/audit_hash.sql).
+  hash bytea not null,
+  constraint audit_entries_pkey primary key (number),
+  constraint audit_entries_hash_is_sha256 check (octet_length(hash) = 32)
+);
+create index audit_entries_account on farebox.audit_entries using btree (account_id, number);
+create trigger audit_entries_append_only before delete or update or truncate on farebox.audit_entries for each statement execute function farebox.refuse_change();
 
 -- What an owner wants taken from the saved card without being asked. Only the owner adds or removes a row; no
 -- row: automatic top-ups are off.
@@ -131,6 +160,9 @@ create table farebox.auto_top_ups (
   constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
   constraint auto_top_ups_threshold_positive check (threshold_micros > 0)
 );
+create constraint trigger auto_top_ups_audit_delete after delete on farebox.auto_top_ups deferrable initially deferred for each row execute function farebox.audit_change('auto_top_up.removed', 'consumer_id');
+create constraint trigger auto_top_ups_audit_insert after insert on farebox.auto_top_ups deferrable initially deferred for each row execute function farebox.audit_change('auto_top_up.set', 'consumer_id', 'threshold_micros', 'amount_micros', 'ceiling_micros');
+create constraint trigger auto_top_ups_audit_update after update of threshold_micros, amount_micros, ceiling_micros on farebox.auto_top_ups deferrable initially deferred for each row when (old.threshold_micros is distinct from new.threshold_micros or old.amount_micros is distinct from new.amount_micros or old.ceiling_micros is distinct from new.ceiling_micros) execute function farebox.audit_change('auto_top_up.set', 'consumer_id', 'threshold_micros', 'amount_micros', 'ceiling_micros');
 
 -- What a charge does not change of a node. API processes keep it in memory and check it before the debit.
 create table farebox.budget_details (
@@ -531,6 +563,7 @@ create table farebox.movements (
   constraint movements_top_up_named check ((kind = any (array['adjustment', 'charge_refund'])) = (top_up_id is null))
 );
 create unique index movements_top_up_once on farebox.movements using btree (ledger, top_up_id) where (kind = 'top_up');
+create constraint trigger movements_audit_adjustment after insert on farebox.movements deferrable initially deferred for each row when (new.kind = 'adjustment') execute function farebox.audit_change('balance.adjusted', 'consumer_id', 'amount_micros', 'reason');
 
 -- Who changed whose balance in the console, and why. Written in the transaction of the change.
 create table farebox.operator_actions (
@@ -552,6 +585,7 @@ create table farebox.operator_actions (
   constraint operator_actions_refund_names_top_up check ((kind = 'refund') = (top_up_id is not null))
 );
 create index operator_actions_account on farebox.operator_actions using btree (account_id, id);
+create constraint trigger operator_actions_audit_insert after insert on farebox.operator_actions deferrable initially deferred for each row execute function farebox.audit_change('operator.acted', 'account_id', 'operator_account_id', 'kind', 'amount_micros', 'top_up_id', 'reason');
 
 -- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert
 -- wakes the relays (functions/wake_relays.sql).
@@ -637,6 +671,7 @@ create table farebox.reversals (
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
+create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account, the previous release included.
@@ -668,6 +703,9 @@ create table farebox.spend_keys (
   constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
 ) with (fillfactor=90);
 create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
+create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
+create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
+create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -756,6 +794,7 @@ create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
+create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -776,6 +815,8 @@ create table console.credentials (
   constraint credentials_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
 create index credentials_user on console.credentials using btree (user_id);
+create constraint trigger credentials_audit_insert after insert on console.credentials deferrable initially deferred for each row when (new.password is not null) execute function farebox.audit_change('password.set', 'user_id');
+create constraint trigger credentials_audit_update after update of password on console.credentials deferrable initially deferred for each row when (old.password is distinct from new.password) execute function farebox.audit_change('password.set', 'user_id');
 
 create table console.mails (
   id bigint not null generated always as identity,
@@ -809,6 +850,8 @@ create table console.sessions (
   constraint sessions_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
 create index sessions_user on console.sessions using btree (user_id);
+create constraint trigger sessions_audit_delete after delete on console.sessions deferrable initially deferred for each row execute function farebox.audit_change('session.ended', 'user_id');
+create constraint trigger sessions_audit_insert after insert on console.sessions deferrable initially deferred for each row execute function farebox.audit_change('session.started', 'user_id');
 
 create table console.sign_in_links (
   token_hash bytea not null,
@@ -816,6 +859,7 @@ create table console.sign_in_links (
   expires_at timestamp with time zone not null,
   constraint sign_in_links_pkey primary key (token_hash)
 );
+create constraint trigger sign_in_links_audit_insert after insert on console.sign_in_links deferrable initially deferred for each row execute function farebox.audit_change('sign_in_link.created', 'email');
 
 create table console.two_factors (
   id uuid not null default gen_random_uuid(),
@@ -846,6 +890,8 @@ create table console.users (
   constraint users_email_unique unique (email),
   constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id)
 );
+create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
+create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');
 
 create table console.verifications (
   id uuid not null default gen_random_uuid(),
@@ -868,6 +914,14 @@ create aggregate farebox.accepted_sum(amount bigint, available bigint)
 create function farebox.agents_changed()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.audit_change()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
+  returns bytea
+  language sql stable parallel safe;
 
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
@@ -933,6 +987,10 @@ create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_c
 create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language sql volatile;
+
+create function farebox.refuse_change()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.wake_relays()
   returns trigger

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
+import { withSecretFiles } from './secret-files.ts';
 
 interface Listed {
   readonly description: string;
@@ -55,6 +56,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
       'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
     load: () => import('./commands/reconcile.ts'),
   },
+  audit: {
+    description: 'list who changed access to accounts or their money by hand, newest first',
+    load: () => import('./commands/audit.ts'),
+  },
   env: {
     description: 'print the settings of the running start, and keys for a tool server',
     load: () => import('./commands/env.ts'),
@@ -90,6 +95,12 @@ for (const [name, { description, load }] of Object.entries(COMMANDS)) {
   if (name === asked) (await load?.())?.register(command);
 }
 
+// The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
+program.hook('preAction', (_, command) => {
+  process.env['PGAPPNAME'] = pathOf(command);
+  useSecretFiles();
+});
+
 // A parent process that opened an IPC channel is expected to stop us. If it is gone, nothing else will.
 if (process.channel) {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
@@ -101,6 +112,17 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) endUsage(error);
   else endFailed(error);
+}
+
+function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
+}
+
+/** Everything reads the environment after this, and a process started from here gets no file that was already read. */
+function useSecretFiles(): void {
+  const env = withSecretFiles(process.env);
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
 }
 
 /** Commander has printed what it has to say. */

@@ -16,7 +16,6 @@ import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
 import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
-import { NewKeyReply } from '../schemas/keys.ts';
 import { PublicKeysReply, PublicReceiptBody, PublicReceiptReply } from '../schemas/receipts.ts';
 import { ReceiptKeysReply, VerifyBody, VerifyReply } from '../schemas/receipts.ts';
 import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';

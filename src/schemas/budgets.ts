@@ -165,7 +165,7 @@ export const SpendKeyBody = Closed({
     Type.String({
       format: 'date-time',
       description: 'When the key stops working. Default: with its budget.',
-      examples: ['2026-12-01T00:00:00Z'],
+      examples: ['2026-12-01T00:00:00.000Z'],
     }),
   ),
 });

@@ -154,6 +154,50 @@ describe('farebox account and key', () => {
     assert.equal(withdrawn?.['consentCeiling'], null);
   });
 
+  it('writes every change to the audit log, with the command that made it', async () => {
+    const email = 'audited@example.com';
+    const [made] = await json('account', 'create', '--email', email, '--balance', '3');
+    const [extra] = await json('key', 'create', email, '--kind', 'consumer');
+    await json('key', 'roll', extra?.['id'] ?? '');
+    await json('account', 'consent', email, '--ceiling', '20');
+    const limits = ['--threshold', '2', '--amount', '10', '--ceiling', '15'];
+    await json('account', 'auto-top-up', email, ...limits);
+    await json('account', 'adjust', email, '-1.5', '--reason', 'a test');
+    await farebox(['account', 'sign-in-link', email], env);
+    const entries = await json('audit', '--account', made?.['accountId'] ?? '');
+    assert.deepEqual(
+      entries.map(({ action, program }) => [action, program]),
+      [
+        ['sign_in_link.created', 'farebox account sign-in-link'],
+        ['balance.adjusted', 'farebox account adjust'],
+        ['auto_top_up.set', 'farebox account auto-top-up'],
+        ['consent.changed', 'farebox account consent'],
+        ['key.created', 'farebox key roll'],
+        ['key.revoked', 'farebox key roll'],
+        ['key.created', 'farebox key create'],
+        ['balance.opened', 'farebox account create'],
+        ...Array.from({ length: 3 }, () => ['key.created', 'farebox account create']),
+        ['account.created', 'farebox account create'],
+      ],
+    );
+    const [, adjusted, , consented, , revoked] = entries;
+    assert.deepEqual(adjusted?.['details'], { amount: -1.5, reason: 'a test' });
+    assert.deepEqual(consented?.['details'], {
+      consentCeiling: 20,
+      before: { consentCeiling: null },
+    });
+    assert.equal(revoked?.['subjectId'], extra?.['id']);
+    assert.equal(revoked?.['accountId'], made?.['accountId']);
+    const [next] = await json('audit', '--limit', '1', '--after', String(entries[3]?.['number']));
+    assert.deepEqual(next, entries[4]);
+    assert.match(
+      await farebox(['audit'], env),
+      /^number +happenedAt +action +accountId .* program /,
+    );
+    assert.ok(!JSON.stringify(entries).includes(extra?.['key'] ?? ''));
+    assert.ok(!JSON.stringify(entries).includes(email));
+  });
+
   it('lists keys as a table with a line each', async () => {
     await json('account', 'create', '--email', 'table@example.com');
     const lines = (await farebox(['key', 'list', 'table@example.com'], env)).trim().split('\n');
@@ -165,6 +209,8 @@ describe('farebox account and key', () => {
 
   it('refuses invalid input with one sentence', async () => {
     await assertRefused(/Account nobody@.* not found/, 'key', 'list', 'nobody@example.com');
+    await assertRefused(/Account nobody@.* not found/, 'audit', '--account', 'nobody@example.com');
+    await assertRefused(/number of an entry/, 'audit', '--after', 'yesterday');
     await assertRefused(/No active key key_0/, 'key', 'revoke', 'key_0');
     await assertRefused(/email address/, 'account', 'create', '--email', 'nothing');
     await assertRefused(

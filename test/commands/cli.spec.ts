@@ -25,7 +25,7 @@ describe('farebox', () => {
     const { stdout } = await ended('--help');
     const folder = join(import.meta.dirname, '../../src/cli.ts');
     const loaded = [...(await readFile(folder, 'utf8')).matchAll(/commands\/([\w-]+)\.ts/g)];
-    assert.equal(loaded.length, 12);
+    assert.equal(loaded.length, 13);
     for (const name of ['start', 'account', 'key', 'doctor', 'reconcile', 'env', 'exec']) {
       assert.match(stdout, new RegExp(`^  ${name} `, 'm'));
     }

@@ -116,7 +116,7 @@ describe('the console', function () {
     await page.getByText('$25.00 of $40.00 used this month').waitFor();
     await page.getByText('Visa •••• 4242').first().waitFor();
     await button('Pay $25.00').click();
-    await page.getByText('This would pass the monthly ceiling').waitFor();
+    await page.getByText('This would exceed the monthly ceiling').waitFor();
 
     await page.getByLabel('When less is left than').fill('30');
     await page.getByLabel('Add', { exact: true }).fill('10');

@@ -37,8 +37,13 @@ describe('signing in to the console', function () {
   const auth = (path: string, body: object, headers = {}, at = server) =>
     call(at, 'POST', `/console/auth${path}`, { body, headers: { origin: at.url, ...headers } });
 
+  const signInFrom = (place: number, email: string, password: string) =>
+    auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
+
+  const from = (place: number, email: string, password: string) =>
+    auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
 
   async function mailTo(email: string): Promise<string | undefined> {
     const { rows } = await api.sql.query<{ body: string }>(
@@ -154,30 +159,23 @@ describe('signing in to the console', function () {
   it('stops guessing the password of an address from many places, and not of others', async () => {
     await member('target@example.com');
     await member('other@example.com');
-    const from = (place: number, email: string, password: string) =>
-      auth(
-        '/sign-in/email',
-        { email, password },
-        { 'x-client': `198.51.100.${place}` },
-        behindProxy,
-      );
     const statuses: number[] = [];
     for (let place = 1; place <= 12; place += 1) {
-      statuses.push((await from(place, 'target@example.com', `guess ${place}`)).status);
+      statuses.push((await signInFrom(place, 'target@example.com', `guess ${place}`)).status);
     }
     assert.deepEqual(statuses.slice(8), [401, 401, 429, 429]);
-    assert.equal((await from(20, 'TARGET@example.com', PASSWORD)).status, 429);
-    assert.equal((await from(21, 'other@example.com', PASSWORD)).status, 200);
+    assert.equal((await signInFrom(20, 'TARGET@example.com', PASSWORD)).status, 429);
+    assert.equal((await signInFrom(21, 'other@example.com', PASSWORD)).status, 200);
     // Nor does the answer tell whether the address has an account.
     for (let place = 30; place < 40; place += 1) {
-      assert.equal((await from(place, 'no-one@example.com', 'guess')).status, 401);
+      assert.equal((await signInFrom(place, 'no-one@example.com', 'guess')).status, 401);
     }
-    assert.equal((await from(40, 'no-one@example.com', 'guess')).status, 429);
+    assert.equal((await signInFrom(40, 'no-one@example.com', 'guess')).status, 429);
     // A link in a mail proves the owner, who can sign in at once.
     await member('target@example.com');
-    assert.equal((await from(41, 'target@example.com', PASSWORD)).status, 200);
+    assert.equal((await signInFrom(41, 'target@example.com', PASSWORD)).status, 200);
     await api.sql.query(`update console.rate_limits set last_request = last_request - 900001`);
-    assert.equal((await from(42, 'no-one@example.com', 'guess')).status, 401);
+    assert.equal((await signInFrom(42, 'no-one@example.com', 'guess')).status, 401);
   });
 
   it('forgets the attempts of somebody who then types the right password', async () => {

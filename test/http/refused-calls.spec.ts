@@ -15,6 +15,8 @@ const rethrow = (error: unknown) => {
 
 const HOUR_MS = 3_600_000;
 
+const requestIdOf = ({ headers }: Answer) => headers.get('x-request-id') ?? '';
+
 describe('refused requests of a developer', () => {
   let api: TestApi;
   let database: Database;
@@ -36,7 +38,6 @@ describe('refused requests of a developer', () => {
     const answer = await call(api, 'GET', '/v1/refusals', { key: account.developerKey });
     return bodyOf(answer, 200, RefusalsReply).refusals;
   };
-  const requestIdOf = ({ headers }: Answer) => headers.get('x-request-id') ?? '';
   const developerUuid = async () => {
     const { rows } = await api.sql.query<{ id: string }>(
       'select developer_id as id from farebox.accounts where email = $1',

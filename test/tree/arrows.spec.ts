@@ -9,6 +9,7 @@ import { importsOf, read, writtenFiles, type Import } from './sources.ts';
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/config.ts': ['src/domain'],
+  'src/secret-files.ts': ['src/config.ts'],
   'src/schemas': ['src/domain'],
   'src/store': ['src/domain'],
   'src/egress': ['src/domain'],

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { read, writtenFiles } from './sources.ts';
 
-/** Set by the system or by npm, not by users of Farebox. */
-const NOT_SETTINGS = ['PATH', 'HOME', 'XDG_CACHE_HOME'];
+/** Set by the command line, the system or npm, not by users of Farebox. */
+const NOT_SETTINGS = ['PGAPPNAME', 'PATH', 'HOME', 'XDG_CACHE_HOME'];
 const LITERAL = /\benv\['([A-Z_]+)'\]|\benv, '([A-Z_]+)'|\.env\('([A-Z_]+)'\)/g;
 
 describe('docs/settings.md', () => {

@@ -1,5 +1,5 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
-import { Anchor, Group, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
+import { Anchor, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';

@@ -65,7 +65,7 @@ function Movements({ path }: { readonly path: string }) {
     <PagedList list={list} isEmpty={movements.length === 0} empty={NONE('movements')}>
       <ScrollTable
         label="Movements"
-        minWidth={480}
+        minWidth={300}
         head={
           <>
             <Table.Th>Time</Table.Th>
@@ -180,7 +180,7 @@ function Charges({ path }: { readonly path: string }) {
     <PagedList list={list} isEmpty={charges.length === 0} empty={NONE('charges')}>
       <ScrollTable
         label="Charges"
-        minWidth={480}
+        minWidth={300}
         head={
           <>
             <Table.Th>Time</Table.Th>

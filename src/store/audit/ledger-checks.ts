@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
+import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
@@ -20,6 +21,7 @@ export const LEDGER_PARTS = [
   'balances',
   'top-ups',
   'delivery',
+  'audit-log',
   'holds',
   'budgets',
   'charges',
@@ -52,6 +54,7 @@ const QUERIES = {
   balances: BALANCE_CHECKS,
   'top-ups': TOP_UP_CHECKS,
   delivery: DELIVERY_CHECKS,
+  'audit-log': AUDIT_LOG_CHECKS,
   holds: HOLD_CHECKS,
   budgets: BUDGET_CHECKS,
   charges: CHARGE_CHECKS,

@@ -113,8 +113,9 @@ const TABLES = sql.fragment`
     array(
       select format('constraint %I %s', conname,
         regexp_replace(pg_get_constraintdef(oid, true), '\\s+', ' ', 'g'))
-      from pg_constraint where conrelid = c.oid and contype <> 'n'
-      order by position(contype::text in 'pufcxt'), conname collate "C"
+      -- Columns show their own not-null constraints, and constraint triggers are with the triggers.
+      from pg_constraint where conrelid = c.oid and contype not in ('n', 't')
+      order by position(contype::text in 'pufcx'), conname collate "C"
     ) as constraints,
     coalesce(' partition by ' || pg_get_partkeydef(c.oid), '')
       || coalesce(' with (' || array_to_string(reloptions, ', ') || ')', '') as suffix,

@@ -92,7 +92,8 @@ describe('keys of the signed-in owner', () => {
     it(`are not created from ${JSON.stringify(body).slice(0, 40)}`, async () => {
       const before = await list();
       assertError(await post('/v1/keys', body), 400, 'invalid_request', param);
-      assert.deepEqual(await list(), before);
+      const ids = (keys: typeof before) => keys.map(({ id }) => id);
+      assert.deepEqual(ids(await list()), ids(before));
     });
   }
 
@@ -115,5 +116,31 @@ describe('keys of the signed-in owner', () => {
     assert.equal(out.status, 200);
     const answer = await call(api, 'GET', '/v1/balance', { headers: { cookie } });
     assertError(answer, 401, 'session_required');
+  });
+
+  it('are in the audit log, and so is the session, without any secret', async () => {
+    const made = bodyOf(await post('/v1/keys', { kind: 'legacy' }), 201, NewKeyReply);
+    bodyOf(await post(`/v1/keys/${made.id}/revoke`), 200, KeyReply);
+    const { rows } = await api.sql.query<{ action: string; program: string; entry: string }>(
+      `select action, program, e::text as entry from farebox.audit_entries e
+        where account_id = (select id from farebox.accounts where email = $1) order by number`,
+      [account.email],
+    );
+    assert.deepEqual(
+      rows.slice(-2).map(({ action, program }) => [action, program]),
+      [
+        ['key.created', 'farebox api'],
+        ['key.revoked', 'farebox api'],
+      ],
+    );
+    const signIns = rows.filter(({ action }) => /^(session|sign_in_link)/.test(action));
+    assert.deepEqual(
+      signIns.slice(0, 2).map(({ action }) => action),
+      ['sign_in_link.created', 'session.started'],
+    );
+    const [token = ''] = /session_token=([^.]+)/.exec(headers.cookie)?.slice(1) ?? [];
+    assert.ok(token.length >= 32);
+    const text = rows.map(({ entry }) => entry).join('\n');
+    for (const secret of [made.key, token, account.email]) assert.ok(!text.includes(secret));
   });
 });

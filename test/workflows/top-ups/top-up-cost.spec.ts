@@ -72,10 +72,10 @@ describe('a top-up costs', () => {
 /** The questions of an open checkout before it expires, each with its timer. */
 function questionsInADay(): number {
   let questions = 0;
-  let waitMs = FIRST_ASK_MS;
-  for (let askedAtMs = waitMs; askedAtMs < DAY_MS; askedAtMs += waitMs) {
+  let afterMs = 0;
+  for (let waitMs = FIRST_ASK_MS; afterMs + waitMs < DAY_MS; waitMs *= ASK_FACTOR) {
+    afterMs += waitMs;
     questions += 1;
-    waitMs *= ASK_FACTOR;
   }
   return questions;
 }

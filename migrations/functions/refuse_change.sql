@@ -1,0 +1,8 @@
+-- Refuses to change or delete what was written. The owner of the table could drop the trigger; `farebox doctor` finds that.
+create or replace function farebox.refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception '%.% is append-only', tg_table_schema, tg_table_name using errcode = 'insufficient_privilege';
+end $$;
+
+create or replace trigger audit_entries_append_only before update or delete or truncate on farebox.audit_entries
+  for each statement execute function farebox.refuse_change();

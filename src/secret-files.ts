@@ -1,0 +1,48 @@
+/**
+ * Secrets from files, as Docker and Kubernetes mount them: `MASTER_SECRET_FILE` names the file that contains
+ * `MASTER_SECRET`. A file is not shown by `docker inspect` and does not reach child processes.
+ */
+import { readFileSync } from 'node:fs';
+import { ConfigError } from './config.ts';
+
+export const SECRET_SETTINGS = [
+  'DATABASE_URL',
+  'MASTER_SECRET',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+  'TEMPORAL_API_KEY',
+  'SMTP_URL',
+] as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment with secrets in place of the files that contain them. Line breaks at the end are not part of a secret. */
+export function withSecretFiles(env: Environment): Environment {
+  const complete: Record<string, string | undefined> = { ...env };
+  for (const name of SECRET_SETTINGS) {
+    const file = env[`${name}_FILE`];
+    delete complete[`${name}_FILE`];
+    if (!file) continue;
+    if (env[name]) throw new ConfigError(`set ${name} or ${name}_FILE, not both`);
+    complete[name] = readSecret(`${name}_FILE`, file);
+  }
+  return complete;
+}
+
+function readSecret(setting: string, file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError(`${setting} names a file that cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  const secret = text.replace(/[\r\n]+$/, '');
+  if (secret === '') throw new ConfigError(`${setting} names an empty file: ${file}`);
+  return secret;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
