@@ -4,7 +4,7 @@
  * keep everything that passes through them.
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import type { InvocationView } from '../src/domain/invocation.ts';
+import { CUT_OFF, type InvocationView } from '../src/domain/invocation.ts';
 import { callAgent } from '../src/agents/call.ts';
 import type { Database } from '../src/store/database.ts';
 import {
@@ -13,6 +13,7 @@ import {
   findInvocation,
   recordFailedAttempt,
   recordResult,
+  withdrawAttempt,
   type AgentCall,
 } from '../src/store/agents/invocations.ts';
 import { viewOf } from './invocations.ts';
@@ -58,6 +59,10 @@ async function attempt(
     case 'failed':
       return failInvocation(database, id, answer.error);
     case 'unavailable':
+      if (Context.current().cancellationDetails?.workerShutdown) {
+        await withdrawAttempt(database, id);
+        throw ApplicationFailure.create({ type: CUT_OFF, message: 'The worker stopped.' });
+      }
       await recordFailedAttempt(database, id, answer.error);
       throw ApplicationFailure.create({
         type: answer.error.code,

@@ -10,6 +10,7 @@ import type { Database } from '../src/store/database.ts';
 import {
   findProcessorCustomer,
   recordProcessorCustomer,
+  replaceProcessorCustomer,
 } from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
@@ -20,6 +21,7 @@ import {
 } from '../src/store/top-ups/top-ups.ts';
 import { ask, seen } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
+import { isCustomerMissing, isMissing } from '../src/stripe/missing.ts';
 import { recall } from '../src/stripe/recall.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
@@ -62,9 +64,10 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   const topUp = await recall(deps, asked);
   // A session that is paid or over has no URL. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
-  const customerId = await customerOf(deps, topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
-  const session = await calls.createSession(deps.stripe, planned, customerId, deps.baseUrl);
+  const session = await withCustomer(deps, topUp, (customerId) =>
+    calls.createSession(deps.stripe, planned, customerId, deps.baseUrl),
+  );
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }
 
@@ -96,12 +99,9 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   }
   if (isLate) return seen(deps, topUp, { kind: 'failed', failure: failureOf('payment_too_late') });
 
-  const customerId = await customerOf(deps, topUp);
-  const cardId =
-    (await calls.findSavedCard(stripe, customerId)) ??
-    (deps.savesTestCard
-      ? await calls.saveTestCard(stripe, topUp.accountId, customerId)
-      : undefined);
+  const { customerId, cardId } = await withCustomer(deps, topUp, (customerId) =>
+    cardOf(deps, topUp, customerId),
+  );
   if (cardId === undefined) {
     return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
   }
@@ -120,7 +120,13 @@ async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verd
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
   } else return seen(deps, topUp, { kind: 'expired' });
-  return ask(deps, topUp);
+  try {
+    return await ask(deps, topUp);
+  } catch (error) {
+    // Nobody can pay what the processor does not know, and an operator asked for the end.
+    if (isMissing(error)) return seen(deps, topUp, { kind: 'expired' });
+    throw error;
+  }
 }
 
 /**
@@ -133,6 +139,35 @@ function demand({ id, method, isClaimed }: TopUp, wanted: TopUp['method']): void
     `${wireId('topUp', id)} is not a ${wanted} top-up claimed by its workflow. Nothing was done.`,
     'not_open',
   );
+}
+
+/** The saved card, or the test card where that is allowed, or undefined. */
+async function cardOf(
+  { stripe, savesTestCard }: TopUpPaymentDeps,
+  topUp: TopUp,
+  customerId: string,
+) {
+  const saved = await calls.findSavedCard(stripe, customerId);
+  const isToSave = saved === undefined && savesTestCard;
+  const cardId = isToSave ? await calls.saveTestCard(stripe, topUp.accountId, customerId) : saved;
+  return { customerId, cardId };
+}
+
+/** Replaces the customer and calls again if the processor does not know it. Its saved cards are gone with it. */
+async function withCustomer<T>(
+  deps: TopUpPaymentDeps,
+  topUp: TopUp,
+  call: (customerId: string) => Promise<T>,
+): Promise<T> {
+  const customerId = await customerOf(deps, topUp);
+  try {
+    return await call(customerId);
+  } catch (error) {
+    if (!isCustomerMissing(error)) throw error;
+    const { stripe, database } = deps;
+    const created = await calls.createCustomer(stripe, topUp.accountId, customerId);
+    return call(await replaceProcessorCustomer(database, topUp.accountId, customerId, created));
+  }
 }
 
 async function customerOf(deps: TopUpPaymentDeps, topUp: TopUp): Promise<string> {

@@ -2,6 +2,8 @@
  * The environment, read once into one frozen, checked Config. Only entry points touch process.env.
  * docs/settings.md lists every setting.
  */
+import { readFileSync } from 'node:fs';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
@@ -16,12 +18,19 @@ export interface LedgerConfig {
   readonly logLevel: string;
 }
 
+type TemporalConnectionOptions = ReturnType<typeof loadClientConnectConfig>['connectionOptions'];
+
 export interface TemporalConfig {
   readonly address: string;
   readonly namespace: string;
   readonly taskQueue: string;
-  readonly tls: boolean;
+  /** Whether to use TLS, or with which certificates and server name. */
+  readonly tls: NonNullable<TemporalConnectionOptions['tls']>;
+  /** Headers of every call. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly apiKey: string | undefined;
+  /** The API key as it is now in the file that holds it; undefined if it is in no file. */
+  readonly readApiKey: (() => string | undefined) | undefined;
   /** Where operators look at workflows; undefined: links name ids alone. */
   readonly uiUrl: string | undefined;
 }
@@ -103,6 +112,8 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly allowPrivateEndpoints: boolean;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
+  /** How long a worker that stops waits for the calls of agents that it is making. */
+  readonly agentGraceMs: number;
   /** How long after its creation an invocation is given up. */
   readonly invocationDeadlineMs: number;
 }
@@ -128,17 +139,47 @@ export function readLedgerConfig(env: Environment): LedgerConfig {
   });
 }
 
+/** The settings of Temporal's own tools, from the environment and from the profile in TEMPORAL_CONFIG_FILE. */
 export function readTemporalConfig(env: Environment): TemporalConfig {
+  const { namespace = 'default', connectionOptions } = temporalProfile(env);
+  const { address, tls, apiKey, metadata } = connectionOptions;
+  const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
   return Object.freeze({
-    address: required(env, 'TEMPORAL_ADDRESS'),
-    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+    address: address ?? required(env, 'TEMPORAL_ADDRESS'),
+    namespace,
     taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
-    tls: env['TEMPORAL_TLS'] === 'true' || env['TEMPORAL_API_KEY'] !== undefined,
-    apiKey: env['TEMPORAL_API_KEY'],
+    tls: tls ?? false,
+    metadata: { ...metadata } as Record<string, string>,
+    apiKey: keyOf(apiKey),
+    readApiKey: hasFile ? () => keyOf(temporalProfile(env).connectionOptions.apiKey) : undefined,
     uiUrl: env['TEMPORAL_UI_URL']
       ? url(env, 'TEMPORAL_UI_URL', '').href.replace(/\/$/, '')
       : undefined,
   });
+}
+
+/** Whether there is a Temporal to connect to. */
+export function namesTemporal(env: Environment): boolean {
+  return Boolean(env['TEMPORAL_ADDRESS'] || env['TEMPORAL_CONFIG_FILE']);
+}
+
+function temporalProfile(env: Environment): ReturnType<typeof loadClientConnectConfig> {
+  const given = Object.entries(env).filter(([, value]) => value);
+  const file = env['TEMPORAL_CONFIG_FILE'];
+  try {
+    return loadClientConnectConfig({
+      overrideEnvVars: Object.fromEntries(given) as Record<string, string>,
+      // Never the profile in the home directory of the user that runs the process.
+      ...(file ? { configSource: { data: readFileSync(file) } } : { disableFile: true }),
+      configFileStrict: true,
+    });
+  } catch (error) {
+    throw new ConfigError(`a TEMPORAL_... setting is wrong: ${(error as Error).message}`);
+  }
+}
+
+function keyOf(apiKey: TemporalConnectionOptions['apiKey']): string | undefined {
+  return typeof apiKey === 'string' ? apiKey : undefined;
 }
 
 export function readScheduleConfig(env: Environment): ScheduleConfig {
@@ -162,6 +203,7 @@ export function readStripeConfig(env: Environment): StripeConfig {
 
 export function readConfig(env: Environment): Config {
   if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
+  const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   return Object.freeze({
     ...readLedgerConfig(env),
@@ -200,7 +242,8 @@ export function readConfig(env: Environment): Config {
     ...readScheduleConfig(env),
     // Stripe lists its events for 30 days.
     logRetentionDays: integer(env, 'LOG_RETENTION_DAYS', 90, 31, 3_650),
-    agentTimeoutMs: integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000),
+    agentTimeoutMs,
+    agentGraceMs: integer(env, 'AGENT_GRACE_MS', agentTimeoutMs, 0, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
 }

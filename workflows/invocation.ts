@@ -14,7 +14,12 @@ import {
 } from '@temporalio/workflow';
 import type { InvocationAttemptActivities } from '../activities/invocation-attempts.ts';
 import type { InvocationActivities } from '../activities/invocations.ts';
-import { RETRY_MS_MAX, retryDelayMs, type InvocationView } from '../src/domain/invocation.ts';
+import {
+  CUT_OFF,
+  RETRY_MS_MAX,
+  retryDelayMs,
+  type InvocationView,
+} from '../src/domain/invocation.ts';
 import { agentTaskQueue } from '../src/domain/task-queues.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
@@ -82,7 +87,9 @@ async function call(run: Run): Promise<void> {
 
 function noteFailedAttempt(run: Run, error: unknown): void {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (!(cause instanceof ApplicationFailure) || cause.type !== 'agent_unavailable') return;
+  if (!(cause instanceof ApplicationFailure)) return;
+  if (cause.type === CUT_OFF) run.view = { ...run.view, attempts: run.view.attempts - 1 };
+  if (cause.type !== 'agent_unavailable') return;
   run.view = { ...run.view, error: { code: 'agent_unavailable', message: cause.message } };
 }
 

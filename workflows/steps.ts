@@ -12,6 +12,7 @@ import {
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
+import { CUT_OFF } from '../src/domain/invocation.ts';
 import type { Stuck, WaitingFor } from './messages.ts';
 
 export interface Rules {
@@ -119,7 +120,7 @@ export class Steps {
   }
 
   #fail(step: string, failure: ActivityFailure): void {
-    this.failures += 1;
+    if (!isCutOff(failure)) this.failures += 1;
     this.waitingFor = partyOf(failure);
     if (this.failures >= this.#rules.stuckAfter) {
       const since = this.stuck?.since ?? new Date().toISOString();
@@ -129,9 +130,15 @@ export class Steps {
   }
 }
 
+/** Whether the step ended only because its worker stopped. */
+function isCutOff({ cause }: ActivityFailure): boolean {
+  return cause instanceof ApplicationFailure && cause.type === CUT_OFF;
+}
+
 /** Who has to act before the step can succeed, from the type of the activity's failure. */
-function partyOf({ cause }: ActivityFailure): WaitingFor {
-  if (cause instanceof TimeoutFailure) return 'worker';
+function partyOf(failure: ActivityFailure): WaitingFor {
+  const { cause } = failure;
+  if (cause instanceof TimeoutFailure || isCutOff(failure)) return 'worker';
   const type = cause instanceof ApplicationFailure ? cause.type : undefined;
   if (type === 'service_unavailable' || type === 'not_shown') return 'processor';
   if (type === 'payment_mismatch') return 'operator';

@@ -1,6 +1,7 @@
 /** `farebox doctor`: proves the books, or lists each fault and exits with 1; exits with 2 if it could not check. */
 import { InvalidArgumentError, type Command } from 'commander';
 import {
+  namesTemporal,
   readMasterSecrets,
   readScheduleConfig,
   readStripeConfig,
@@ -103,7 +104,7 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     });
     const checks = ledgerParts.flatMap((part) => checkNames(part, settings));
     // Without an address there is no Temporal to ask, so only the ledger is checked.
-    if (parts.includes('temporal') && env['TEMPORAL_ADDRESS'] !== undefined) {
+    if (parts.includes('temporal') && namesTemporal(env)) {
       showProgress(SCHEDULES_CHECK);
       checks.push(SCHEDULES_CHECK, WORKFLOWS_CHECK);
       findings.push(...(await auditTemporal(env)));

@@ -1,12 +1,13 @@
 /** `farebox migrate`: migrates the database to this release, and the Temporal namespace if one is set. */
 import { Connection } from '@temporalio/client';
 import type { Command } from 'commander';
-import { readLedgerConfig, readTemporalConfig } from '../config.ts';
+import { namesTemporal, readLedgerConfig, readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { checkServer } from '../store/check-server.ts';
 import { migrate } from '../store/migrations.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
-import { ensureSearchAttributes } from '../temporal/search-attributes.ts';
+import { connectionOptions } from '../temporal/client.ts';
+import { ensureSearchAttributes, registerByHand } from '../temporal/search-attributes.ts';
 import { dataDirOption } from './data-dir-option.ts';
 
 export function register(command: Command): void {
@@ -23,19 +24,16 @@ export function register(command: Command): void {
     process.stdout.write(
       applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
     );
-    if (env['TEMPORAL_ADDRESS']) await registerSearchAttributes(env);
+    if (namesTemporal(env)) await registerSearchAttributes(env);
   });
 }
 
 async function registerSearchAttributes(env: Readonly<Record<string, string>>): Promise<void> {
-  const { address, namespace, tls, apiKey } = readTemporalConfig(env);
-  const connection = await Connection.connect({
-    address,
-    tls,
-    ...(apiKey === undefined ? {} : { apiKey }),
-  });
+  const config = readTemporalConfig(env);
+  const connection = await Connection.connect(connectionOptions(config));
   try {
-    await ensureSearchAttributes(connection, namespace);
+    const { kind } = await ensureSearchAttributes(connection, config.namespace);
+    if (kind === 'not_permitted') process.stdout.write(registerByHand(config.namespace));
   } finally {
     await connection.close();
   }

@@ -25,6 +25,9 @@ export interface InvocationError {
   readonly message: string;
 }
 
+/** The type of an attempt's failure when its worker stopped before the agent answered. It does not count. */
+export const CUT_OFF = 'worker_stopped';
+
 /** An invocation without the agent's answer, which workflow histories must not keep. */
 export interface InvocationView {
   readonly status: InvocationStatus;

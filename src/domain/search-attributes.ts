@@ -1,5 +1,5 @@
 /**
- * The search attributes of our workflows: the filters for operators in the Temporal UI. None contains personal data. A
+ * The search attributes of our workflows: the filters for operators in the Temporal UI. None contains personal data or text that a caller wrote. A
  * Temporal server on an SQL database allows ten of type Keyword per namespace.
  */
 
@@ -15,7 +15,6 @@ export const SEARCH_ATTRIBUTES = {
   InvocationStatus: 'Keyword',
   AgentId: 'Keyword',
   AccountId: 'Keyword',
-  Capability: 'Keyword',
 } as const;
 
 export type SearchAttributeName = keyof typeof SEARCH_ATTRIBUTES;

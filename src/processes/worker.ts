@@ -29,8 +29,9 @@ import { readBacklog } from '../store/audit/backlog.ts';
 import { checkServer } from '../store/check-server.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import {
-  connectionSecurity,
+  connectionOptions,
   createTemporalClient,
+  followApiKey,
   type TemporalClient,
 } from '../temporal/client.ts';
 import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
@@ -126,6 +127,7 @@ export async function runWorker(
       whenTemporalIsThere(() => connect(config.temporal), log, signal),
     ]);
     const { namespace, taskQueue } = config.temporal;
+    const unfollow = followApiKey(connection, config.temporal);
     const everyWorker = {
       ...EVERY_WORKER,
       connection,
@@ -159,6 +161,7 @@ export async function runWorker(
           timeoutMs: config.agentTimeoutMs,
         }),
         maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+        shutdownGraceTime: config.agentGraceMs,
       }),
     ]);
     const runs = workers.map((each) => each.run());
@@ -171,6 +174,7 @@ export async function runWorker(
         for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
         await Promise.allSettled(runs);
         await release();
+        unfollow();
         await connection.close();
       },
     };
@@ -234,7 +238,7 @@ function createStripeActivities({ config, database, stripe, temporal }: Activity
 }
 
 function connect(config: Config['temporal']): Promise<NativeConnection> {
-  return NativeConnection.connect({ address: config.address, ...connectionSecurity(config) });
+  return NativeConnection.connect(connectionOptions(config));
 }
 
 async function whenTemporalIsThere<T>(

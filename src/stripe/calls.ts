@@ -14,6 +14,9 @@ export interface Payable {
   readonly sessionExpiresAt: string | null;
 }
 
+/** The version whose objects this code was written for. A package for another one does not compile. */
+const API_VERSION = '2026-10-28.endive';
+
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
@@ -21,6 +24,7 @@ const TEST_CARD = 'pm_card_visa';
 export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): Stripe {
   const { secretKey, apiBase, timeoutMs } = config;
   return new Stripe(secretKey, {
+    apiVersion: API_VERSION,
     ...(apiBase && {
       protocol: apiBase.protocol === 'http:' ? 'http' : 'https',
       host: apiBase.hostname,
@@ -32,9 +36,15 @@ export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): S
   });
 }
 
-export async function createCustomer(stripe: Stripe, accountId: string): Promise<string> {
+/** `missingId` is an earlier customer that Stripe does not know: its key would return it again. */
+export async function createCustomer(
+  stripe: Stripe,
+  accountId: string,
+  missingId?: string,
+): Promise<string> {
   const account = wireId('account', accountId);
-  const customer = await keyed(`${account}/customer`, (options) =>
+  const key = missingId === undefined ? `${account}/customer` : `${account}/customer/${missingId}`;
+  const customer = await keyed(key, (options) =>
     stripe.customers.create({ metadata: { account_id: account } }, options),
   );
   return customer.id;

@@ -66,7 +66,7 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
   return {
     kind: 'dispute',
     processorId: dispute.id,
-    amountMicros: microsOf(dispute),
+    amountMicros: disputedMicros(dispute),
     status: statusOf(dispute),
   };
 }
@@ -91,6 +91,15 @@ function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): Disp
     default:
       return moved.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won';
   }
+}
+
+/** The bank may dispute a payment in its own currency; then what left our balance at Stripe counts. */
+function disputedMicros(dispute: Stripe.Dispute): Micros {
+  if (dispute.currency === 'usd') return microsOf(dispute);
+  const takenCents = dispute.balance_transactions
+    .filter(({ amount, currency }) => amount < 0 && currency === 'usd')
+    .reduce((sum, { amount }) => sum - amount, 0);
+  return takenCents > 0 ? microsOfCents(takenCents) : microsOf(dispute);
 }
 
 function microsOf({ id, amount, currency }: Stripe.Refund | Stripe.Dispute): Micros {

@@ -24,8 +24,7 @@ const PROBE_TIMEOUT_MS = 1_000;
 
 export function createTemporalClient(config: Config['temporal']): TemporalClient {
   const connection = Connection.lazy({
-    address: config.address,
-    ...connectionSecurity(config),
+    ...connectionOptions(config),
     connectTimeout: 3_000,
     channelArgs: {
       // By default a channel that could not connect waits up to two minutes before it retries.
@@ -36,6 +35,7 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
       makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: CALL_ATTEMPTS_MAX })),
     ],
   });
+  const unfollow = followApiKey(connection, config);
   const client = new Client({ connection, namespace: config.namespace });
   return {
     client,
@@ -47,14 +47,38 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
           () => true,
           () => false,
         ),
-    close: () => connection.close(),
+    close: () => {
+      unfollow();
+      return connection.close();
+    },
   };
 }
 
-/** For clients and workers alike. */
-export function connectionSecurity(config: Config['temporal']) {
-  return {
-    tls: config.tls,
-    ...(config.apiKey !== undefined && { apiKey: config.apiKey }),
-  };
+/** How to connect, for clients and workers alike. */
+export function connectionOptions({ address, tls, metadata, apiKey }: Config['temporal']) {
+  return { address, tls, metadata, ...(apiKey !== undefined && { apiKey }) };
+}
+
+const KEY_READ_EVERY_MS = 60_000;
+
+/** Follows the API key in its file as it rotates. Call the result before the connection is closed. */
+export function followApiKey(
+  connection: { setApiKey(key: string): unknown },
+  { readApiKey }: Config['temporal'],
+): () => void {
+  if (!readApiKey) return () => {};
+  const timer = setInterval(() => {
+    const apiKey = readable(readApiKey);
+    if (apiKey !== undefined) void connection.setApiKey(apiKey);
+  }, KEY_READ_EVERY_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** Undefined while the file is being replaced: the next look finds it. */
+function readable(readApiKey: () => string | undefined): string | undefined {
+  try {
+    return readApiKey();
+  } catch {
+    return undefined;
+  }
 }

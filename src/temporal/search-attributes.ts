@@ -2,7 +2,7 @@
  * Registers our search attributes in a cluster, for `farebox migrate`. The embedded server starts with them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection } from '@temporalio/client';
+import { isGrpcServiceError, type Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES, type SearchAttributeName } from '../domain/search-attributes.ts';
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
@@ -12,11 +12,38 @@ const REGISTERED_WITHIN_MS = 30_000;
 
 type OperatorConnection = Pick<Connection, 'operatorService'>;
 
+/** `not_permitted`: the server leaves that to its operators, as Temporal Cloud does. */
+type Registration = { readonly kind: 'registered' } | { readonly kind: 'not_permitted' };
+
+/** Status codes of gRPC with which a server refuses the operators' calls: PERMISSION_DENIED and UNIMPLEMENTED. */
+const REFUSALS: ReadonlySet<number> = new Set([7, 12]);
+
 /** Registers missing attributes and resolves when the server knows them. Safe to repeat. */
 export async function ensureSearchAttributes(
   connection: OperatorConnection,
   namespace: string,
-): Promise<void> {
+): Promise<Registration> {
+  try {
+    await register(connection, namespace);
+    return { kind: 'registered' };
+  } catch (error) {
+    if (isGrpcServiceError(error) && REFUSALS.has(error.code)) return { kind: 'not_permitted' };
+    throw error;
+  }
+}
+
+/** What to do where clients may not register search attributes. */
+export function registerByHand(namespace: string): string {
+  const attributes = Object.entries(SEARCH_ATTRIBUTES).map(
+    ([name, type]) => ` \\\n  --search-attribute "${name}=${type}"`,
+  );
+  return (
+    `The Temporal namespace ${namespace} does not let clients register search attributes. If you have not yet, run:\n\n` +
+    `tcld namespace search-attributes add --namespace ${namespace}${attributes.join('')}\n`
+  );
+}
+
+async function register(connection: OperatorConnection, namespace: string): Promise<void> {
   const missing = await missingFrom(connection, namespace);
   if (missing.length === 0) return;
   await connection.operatorService.addSearchAttributes({

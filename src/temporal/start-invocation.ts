@@ -52,7 +52,7 @@ export async function awaitInvocation(
 function startOptions(temporal: TemporalClient, invocation: Invocation) {
   const invocationId = wireId('invocation', invocation.id);
   const accountId = wireId('account', invocation.accountId);
-  const { targetAgentId, capability } = invocation;
+  const { targetAgentId } = invocation;
   return {
     workflowId: invocationWorkflowId(invocation.id),
     taskQueue: temporal.taskQueue,
@@ -65,7 +65,6 @@ function startOptions(temporal: TemporalClient, invocation: Invocation) {
       keyword('InvocationStatus', invocation.status),
       keyword('AgentId', targetAgentId),
       keyword('AccountId', accountId),
-      keyword('Capability', capability),
       keyword('WaitingFor', 'database'),
     ],
   };

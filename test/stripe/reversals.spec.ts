@@ -58,7 +58,16 @@ describe('at the processor', () => {
     assert.ok(foreign.kind === 'refund' && foreign.refundId === undefined);
   });
 
-  it('amounts are dollars, and any other currency needs a person', () => {
+  it('a dispute in another currency counts for the dollars that it took', () => {
+    const taken = { amount: -1_234, currency: 'usd' } as Stripe.BalanceTransaction;
+    const returned = { amount: 1_200, currency: 'usd' } as Stripe.BalanceTransaction;
+    const reported = reportOfDispute(
+      dispute({ currency: 'eur', amount: 1_100, balance_transactions: [taken, returned] }),
+    );
+    assert.equal(reported.amountMicros, 12_340_000);
+  });
+
+  it('other amounts are dollars, and any other currency needs a person', () => {
     assert.equal(reportOfRefund(refund({ amount: 1 })).amountMicros, 10_000);
     assert.throws(() => reportOfRefund(refund({ currency: 'eur' })), /usd expected, eur found/);
     assert.throws(() => reportOfDispute(dispute({ currency: 'eur' })), /usd expected, eur found/);

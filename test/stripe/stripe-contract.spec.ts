@@ -27,6 +27,7 @@ const topUp = { id: randomUUIDv7(), amountMicros: 25_000_000 as Micros, sessionE
 const CALLS: Readonly<Record<string, (stripe: Stripe) => Promise<unknown>>> = {
   createCustomer: (stripe) => calls.createCustomer(stripe, randomUUIDv7()),
   findSavedCard: (stripe) => calls.findSavedCard(stripe, 'cus_1'),
+  readSavedCard: (stripe) => calls.readSavedCard(stripe, 'cus_1'),
   saveTestCard: (stripe) => calls.saveTestCard(stripe, randomUUIDv7(), 'cus_1'),
   createSession: (stripe) => calls.createSession(stripe, topUp, 'cus_1', 'https://example.com'),
   'createSession that expires sooner': (stripe) => {

@@ -239,6 +239,14 @@ export async function beginAttempt(connection: Connection, id: string): Promise<
   `);
 }
 
+/** Uncounts an attempt that failed through no fault of the agent, and that the agent may still have received. */
+export async function withdrawAttempt(connection: Connection, id: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.invocations set attempts = attempts - 1
+    where id = ${id} and status = 'running' and attempts > 0
+  `);
+}
+
 /** Records why an attempt failed, without ending the invocation. */
 export async function recordFailedAttempt(
   connection: Connection,

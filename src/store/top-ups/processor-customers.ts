@@ -1,4 +1,4 @@
-/** The payment processor's customer for an account: created at its first top-up, then kept. */
+/** The payment processor's customer for an account: created at its first top-up, and kept while the processor knows it. */
 import { Type } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
@@ -36,5 +36,19 @@ export async function adoptCustomer(
   await connection.query(sql.typeAlias('nothing')`
     update farebox.accounts set processor_customer_id = ${customerId}
     where id = ${accountId} and processor_customer_id is null
+  `);
+}
+
+/** Replaces a customer that the processor does not know. Returns the recorded one, which another call may have replaced. */
+export async function replaceProcessorCustomer(
+  connection: Connection,
+  accountId: string,
+  missingId: string,
+  customerId: string,
+): Promise<string> {
+  return connection.oneFirst(sql.type(recordedRow)`
+    update farebox.accounts set processor_customer_id =
+      case processor_customer_id when ${missingId} then ${customerId} else processor_customer_id end
+    where id = ${accountId} returning processor_customer_id as "customerId"
   `);
 }

@@ -35,6 +35,25 @@ describe('invocations and deaths', () => {
     }
   });
 
+  it('count no attempt when the worker is stopped during a call', async () => {
+    const worker = await startWorker({ env: { ...harness.stack.env, AGENT_GRACE_MS: '500' } });
+    const agent = await harness.agent('slow', (seen, response, count) =>
+      count === 1 ? undefined : echo(seen, response, count),
+    );
+    const { id } = await harness.invoke('slow');
+    await until(() => agent.calls.length === 1);
+    await worker.stop();
+    await until(async () => (await harness.invocationNow(id)).attempts === 0);
+    const second = await startWorker({ env: harness.stack.env });
+    try {
+      const done = await harness.ended(id);
+      assert.deepEqual([done.status, done.attempts], ['succeeded', 1]);
+      assert.equal(agent.calls.length, 2);
+    } finally {
+      await second.stop();
+    }
+  });
+
   it('wait while no worker runs, and continue when one does', async () => {
     const agent = await harness.agent('waiting');
     const { id, status } = await harness.invoke('waiting');

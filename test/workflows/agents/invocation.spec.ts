@@ -195,11 +195,11 @@ describe('an invocation', () => {
     assert.match(error?.message ?? '', /operator.*It answered 500/);
   });
 
-  it('shows its agent, account and capability, and how it ended', async () => {
+  it('shows its agent and account, and how it ended', async () => {
     await harness.agent('shown');
     const { id } = await harness.invoke('shown');
     const query =
-      'AgentId = "shown" and Capability = "translate" and AccountId starts_with "acct_" and ' +
+      'AgentId = "shown" and AccountId starts_with "acct_" and ' +
       'InvocationStatus = "succeeded" and ExecutionStatus = "Completed" and WaitingFor is null';
     await until(() => harness.isFound('invocation', id, query));
     const { staticSummary } = await harness.workflow('invocation', id).describe();

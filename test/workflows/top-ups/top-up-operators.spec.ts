@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
 import { sql } from '../../../src/store/database.ts';
+import {
+  findProcessorCustomer,
+  recordProcessorCustomer,
+} from '../../../src/store/top-ups/processor-customers.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
@@ -63,6 +67,30 @@ describe('operators and a top-up', () => {
     const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
     assert.equal(intent.status, 'canceled');
     assert.deepEqual(await harness.paymentsOf(topUp), []);
+  });
+
+  describe('of an account whose objects the processor does not know', () => {
+    it('opens a checkout and charges a card for a new customer', async () => {
+      const consumer = await harness.newConsumer();
+      await recordProcessorCustomer(harness.database, consumer.accountId, 'cus_deleted');
+      const topUp = await harness.checkout(consumer, 25);
+      const { customer } = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId!);
+      assert.notEqual(customer, 'cus_deleted');
+      assert.equal(await findProcessorCustomer(harness.database, consumer.accountId), customer);
+
+      const another = await harness.newConsumer();
+      await recordProcessorCustomer(harness.database, another.accountId, 'cus_deleted');
+      assert.equal((await harness.requestDirect(another, 25)).kind, 'completed');
+    });
+
+    it('ends a checkout whose session does not exist when it is canceled', async () => {
+      const topUp = await harness.checkout(await harness.newConsumer(), 25);
+      await harness.database.query(sql.typeAlias('nothing')`
+        update farebox.top_ups set session_id = 'cs_of_another_account' where id = ${topUp.id}
+      `);
+      const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+      assert.equal(after.status, 'expired');
+    });
   });
 
   it("ends the same way when it is canceled by Temporal's own means", async () => {

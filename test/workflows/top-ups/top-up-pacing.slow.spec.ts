@@ -1,6 +1,6 @@
 /** Stripe's queue: calls are paced, and while Stripe hangs on many checkouts, payments are credited as usual. */
 import assert from 'node:assert/strict';
-import type { temporal } from '@temporalio/proto';
+import type { WorkflowHandle } from '@temporalio/client';
 import { until } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -74,7 +74,8 @@ describe('while Stripe hangs on many checkouts', function () {
   }
 });
 
-type Event = temporal.api.history.v1.IHistoryEvent;
+type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type Event = NonNullable<History['events']>[number];
 
 /** From scheduling the activity to its start. */
 function queuedMs(events: readonly Event[], activity: string): number {
