@@ -81,11 +81,15 @@ function shown(entry: AuditEntry) {
 
 /** A table has no room for the hash. */
 function brief(entry: ReturnType<typeof shown>) {
-  const { number, happenedAt, action, accountId, subjectId, program, databaseRole, details } =
-    entry;
   return {
-    ...{ number, happenedAt, action, accountId, subjectId, program, databaseRole },
-    details: JSON.stringify(details),
+    number: entry.number,
+    happenedAt: entry.happenedAt,
+    action: entry.action,
+    accountId: entry.accountId,
+    subjectId: entry.subjectId,
+    program: entry.program,
+    databaseRole: entry.databaseRole,
+    details: JSON.stringify(entry.details),
   };
 }
 
