@@ -23,6 +23,12 @@ const SUBJECTS: Readonly<Record<string, IdKind>> = {
   'refund.requested': 'topUpRefund',
 };
 
+/** Columns of details that are ids. */
+const IDS: Readonly<Record<string, IdKind>> = {
+  top_up_id: 'topUp',
+  operator_account_id: 'account',
+};
+
 interface AuditOptions {
   readonly account?: string;
   readonly limit: number;
@@ -75,11 +81,15 @@ function shown(entry: AuditEntry) {
 
 /** A table has no room for the hash. */
 function brief(entry: ReturnType<typeof shown>) {
-  const { number, happenedAt, action, accountId, subjectId, program, databaseRole, details } =
-    entry;
   return {
-    ...{ number, happenedAt, action, accountId, subjectId, program, databaseRole },
-    details: JSON.stringify(details),
+    number: entry.number,
+    happenedAt: entry.happenedAt,
+    action: entry.action,
+    accountId: entry.accountId,
+    subjectId: entry.subjectId,
+    program: entry.program,
+    databaseRole: entry.databaseRole,
+    details: JSON.stringify(entry.details),
   };
 }
 
@@ -88,10 +98,8 @@ function inWireForm(details: Readonly<Record<string, unknown>>): Record<string, 
   return Object.fromEntries(
     Object.entries(details).map(([column, value]) => {
       if (column === 'before') return [column, inWireForm(value as Record<string, unknown>)];
-      if (column === 'top_up_id') return ['topUpId', value && wireId('topUp', String(value))];
-      if (column === 'operator_account_id') {
-        return ['operatorAccountId', wireId('account', String(value))];
-      }
+      const kind = IDS[column];
+      if (kind && typeof value === 'string') return [camelCase(column), wireId(kind, value)];
       const isMicros = column.endsWith('_micros') && typeof value === 'number';
       return [
         camelCase(column.replace(/_micros$/, '')),

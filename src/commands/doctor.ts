@@ -40,6 +40,7 @@ Parts:
   delivery   overdue notices, top-ups and reconciliations
   audit-log  the chain of the audit log, and changes that it does not have
   holds      open, captured and expired holds; reads every charge
+  budgets    what budgets have used; reads every charge
   charges    reads every charge
   earnings   sums of earnings; reads every charge
   temporal   schedules, and workflows that cannot continue

@@ -8,6 +8,9 @@ import { SECRET_SETTINGS, withSecretFiles } from '../../src/secret-files.ts';
 import { read } from '../tree/sources.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
+const says = (message: RegExp) => (error: unknown) =>
+  error instanceof ConfigError && message.test(error.message);
+
 describe('secrets from files', () => {
   let directory: string;
   let database: TestDatabase;
@@ -40,8 +43,6 @@ describe('secrets from files', () => {
   it('are refused when the setting is there too, and when the file is empty or absent', async () => {
     const full = await file('full', 'secret');
     const both = { MASTER_SECRET: 'a', MASTER_SECRET_FILE: full };
-    const says = (message: RegExp) => (error: unknown) =>
-      error instanceof ConfigError && message.test(error.message);
     assert.throws(
       () => withSecretFiles(both),
       says(/^set MASTER_SECRET or MASTER_SECRET_FILE, not both$/),
