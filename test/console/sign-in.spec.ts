@@ -39,11 +39,9 @@ describe('signing in to the console', function () {
 
   const signInFrom = (place: number, email: string, password: string) =>
     auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
+
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
-
-  const from = (place: number, email: string, password: string) =>
-    auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
 
   async function mailTo(email: string): Promise<string | undefined> {
     const { rows } = await api.sql.query<{ body: string }>(
