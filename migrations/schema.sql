@@ -666,6 +666,15 @@ create table farebox.processor_events (
 );
 create index processor_events_received on farebox.processor_events using btree (received_at);
 
+-- Whether this database belongs to live keys or to test keys of the processor: the mode of the first start.
+create table farebox.processor_mode (
+  is_only boolean not null default true,
+  is_live boolean not null,
+  since timestamp with time zone not null default now(),
+  constraint processor_mode_pkey primary key (is_only),
+  constraint processor_mode_has_one_row check (is_only)
+);
+
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (
   is_only boolean not null default true,

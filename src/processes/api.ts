@@ -38,12 +38,12 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
-import { checkServer } from '../store/check-server.ts';
 import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Semaphore } from '../temporal/semaphore.ts';
+import { checkStart } from './check-start.ts';
 
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
@@ -68,7 +68,7 @@ export interface Running {
 export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
-  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  await checkStart(config, log);
   const { putOff, kept } = await ensureChargePartitions(config.databaseUrl, Date.now());
   if (kept.length > 0) log.warn({ kept }, 'the default partitions keep these months');
   if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');

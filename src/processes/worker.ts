@@ -26,7 +26,6 @@ import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
-import { checkServer } from '../store/check-server.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import {
   connectionOptions,
@@ -41,6 +40,7 @@ import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
+import { checkStart } from './check-start.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
@@ -80,7 +80,7 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
-  for (const warning of await checkServer(config.databaseUrl)) log.warn(warning);
+  await checkStart(config, log);
   // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
   const database = await createDatabase(config.databaseUrl, {

@@ -1,0 +1,12 @@
+/** What an API process and a worker check before they start. */
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { checkServer } from '../store/check-server.ts';
+import { keepProcessorMode } from '../store/processor-mode.ts';
+import { isLiveKey } from '../stripe/webhook.ts';
+
+/** Throws when the PostgreSQL is unsuitable, or the database belongs to Stripe keys of the other mode. */
+export async function checkStart({ databaseUrl, stripe }: Config, log: Logger): Promise<void> {
+  for (const warning of await checkServer(databaseUrl)) log.warn(warning);
+  await keepProcessorMode(databaseUrl, isLiveKey(stripe.secretKey));
+}

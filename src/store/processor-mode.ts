@@ -1,0 +1,35 @@
+/** Keeps the processor's test keys and live keys from meeting in one database. */
+import { Type } from 'typebox';
+import { createDatabase, row, sql } from './database.ts';
+
+const modeRow = row(Type.Object({ isLive: Type.Boolean() }));
+
+/** The database belongs to keys of the other mode. */
+export class ProcessorModeError extends Error {
+  override readonly name = 'ProcessorModeError';
+
+  constructor(isLive: boolean) {
+    const [given, used] = isLive ? ['a live key', 'test keys'] : ['a test key', 'live keys'];
+    super(
+      `STRIPE_SECRET_KEY is ${given}, and this database has been used with ${used}. ` +
+        'Use a database of its own for each mode.',
+    );
+  }
+}
+
+/** The first start decides the mode of a database. Throws a ProcessorModeError in the other mode. */
+export async function keepProcessorMode(databaseUrl: string, isLive: boolean): Promise<void> {
+  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
+  try {
+    // Concurrent first starts wait for each other here, so both read the row that won.
+    await database.query(sql.typeAlias('nothing')`
+      insert into farebox.processor_mode (is_live) values (${isLive}) on conflict do nothing
+    `);
+    const mode = await database.one(sql.type(modeRow)`
+      select is_live as "isLive" from farebox.processor_mode
+    `);
+    if (mode.isLive !== isLive) throw new ProcessorModeError(isLive);
+  } finally {
+    await database.end();
+  }
+}

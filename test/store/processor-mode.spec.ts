@@ -1,0 +1,47 @@
+/** A database belongs to the processor's test keys or to its live keys: the mode of the first start. */
+import assert from 'node:assert/strict';
+import { keepProcessorMode, ProcessorModeError } from '../../src/store/processor-mode.ts';
+import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
+
+describe('the mode of a database', () => {
+  let testDatabase: TestDatabase;
+
+  beforeEach(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  afterEach(() => testDatabase.drop());
+
+  for (const isLive of [true, false]) {
+    it(`stays ${isLive ? 'live' : 'test'} after the first start`, async () => {
+      await keepProcessorMode(testDatabase.url, isLive);
+      await keepProcessorMode(testDatabase.url, isLive);
+      await assert.rejects(keepProcessorMode(testDatabase.url, !isLive), (error: Error) => {
+        assert.ok(error instanceof ProcessorModeError);
+        assert.match(error.message, /^STRIPE_SECRET_KEY is a (live|test) key, and this database/);
+        return true;
+      });
+      await keepProcessorMode(testDatabase.url, isLive);
+    });
+  }
+
+  for (const command of ['api', 'worker']) {
+    it(`refuses the start of ${command} with a key of the other mode`, async () => {
+      await keepProcessorMode(testDatabase.url, false);
+      const env = {
+        DATABASE_URL: testDatabase.url,
+        TEMPORAL_ADDRESS: '127.0.0.1:9',
+        MASTER_SECRET: '0123456789abcdef0123456789abcdef',
+        STRIPE_SECRET_KEY: 'rk_live_1',
+        STRIPE_WEBHOOK_SECRET: 'whsec_1',
+      };
+      await assert.rejects(farebox([command], { env }), /a live key.*used with test keys/);
+    });
+  }
+
+  it('is one of two when both start at the same moment', async () => {
+    const starts = await Promise.allSettled(
+      [true, false].map((isLive) => keepProcessorMode(testDatabase.url, isLive)),
+    );
+    assert.deepEqual(starts.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+  });
+});
