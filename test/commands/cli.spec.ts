@@ -25,8 +25,9 @@ describe('farebox', () => {
     const { stdout } = await ended('--help');
     const folder = join(import.meta.dirname, '../../src/cli.ts');
     const loaded = [...(await readFile(folder, 'utf8')).matchAll(/commands\/([\w-]+)\.ts/g)];
-    assert.equal(loaded.length, 13);
-    for (const name of ['start', 'account', 'key', 'doctor', 'reconcile', 'env', 'exec']) {
+    const commands = loaded.map(([, file]) => (file === 'refund-top-up' ? 'refund' : file));
+    assert.ok(commands.includes('start'));
+    for (const name of [...commands, 'exec']) {
       assert.match(stdout, new RegExp(`^  ${name} `, 'm'));
     }
     assert.match(stdout, /Exit codes:\n +0 +done/);
