@@ -3,7 +3,7 @@ import type { BudgetRefusal } from '../../../charging/budget-rules.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import type { LimitScope } from '../../../domain/budget.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 
 const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
   total: 'in all',
@@ -21,7 +21,7 @@ export function budgetError(
       const [limit, remaining] = [refusal.limitMicros, refusal.remainingMicros].map(dollarsOf);
       return new ApiError(
         'spend_limit_reached',
-        `The budget allows ${limit} dollars ${OF_SCOPE[scope]}; ${remaining} dollars are left.`,
+        `The budget allows ${formatDollars(refusal.limitMicros)} ${OF_SCOPE[scope]}; ${formatDollars(refusal.remainingMicros)} is left.`,
         { facts: { budgetId, scope, limit: limit ?? 0, remaining: remaining ?? 0, resetsAt } },
       );
     }

@@ -2,7 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, centsOf, dollarsOf, MANUAL_MICROS_MAX } from '../../../domain/money.ts';
+import {
+  asMicros,
+  centsOf,
+  dollarsOf,
+  formatDollars,
+  MANUAL_MICROS_MAX,
+} from '../../../domain/money.ts';
 import type {
   AdjustmentBody,
   AdjustmentReply,
@@ -48,7 +54,7 @@ export async function postAdjustment(
     case 'insufficient_balance':
       throw new ApiError(
         'insufficient_balance',
-        `The balance is ${dollarsOf(result.balance)} dollars and never goes below zero.`,
+        `The balance is ${formatDollars(result.balance)} and never goes below zero.`,
         { facts: { balance: dollarsOf(result.balance) } },
       );
     case 'too_much_credited':
@@ -101,7 +107,7 @@ export async function postTopUpRefund(
     case 'exceeds_unspent':
       throw new ApiError(
         'invalid_amount',
-        `${dollarsOf(result.refundableMicros)} dollars of this top-up are unspent and can be refunded.`,
+        `${formatDollars(result.refundableMicros)} of this top-up is unspent and can be refunded.`,
         { param: 'amount', facts: { refundable: dollarsOf(result.refundableMicros) } },
       );
     case 'key_reused':
