@@ -1,4 +1,4 @@
--- Accounts, API keys and tools. An account is one sign-up and has both roles: a consumer, who is charged, and a
+-- Accounts, API keys and tools. Each account has two roles: a consumer, who is charged, and a
 -- developer, who charges for tools.
 
 create table farebox.accounts (

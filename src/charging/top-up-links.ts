@@ -1,7 +1,7 @@
 /**
  * Signed top-up links: the `topUpUrl` of a refusal. For one hour, a link names a consumer, a suggested amount and the
- * developer whose charge was refused. Anyone who has it can pay for that consumer, and can neither do nor see anything
- * else. The token is base64url of fixed fields, a dot, and an HMAC-SHA-256 with a key derived from the master secret.
+ * developer whose charge was refused. With a link, anyone can pay for that consumer. It gives no access
+ * to anything else. The token is base64url of fixed fields, a dot, and an HMAC-SHA-256 with a key derived from the master secret.
  */
 import { hkdfSync } from 'node:crypto';
 import { uuidOfBytes, writeUuid } from '../domain/ids.ts';

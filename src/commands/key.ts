@@ -3,14 +3,8 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { KeyKind } from '../domain/api-keys.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import type { LedgerConfig } from '../config.ts';
-import { newKey, storedForm } from '../store/accounts/accounts.ts';
-import {
-  expireKey,
-  insertKeys,
-  listKeys,
-  revokeKey,
-  type StoredKey,
-} from '../store/accounts/api-keys.ts';
+import { createKey } from '../store/accounts/accounts.ts';
+import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
 import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -97,9 +91,8 @@ async function makeKey(
   kind: KeyKind,
   accountId: string,
 ): Promise<Record<string, string>> {
-  const key = newKey(config.keyPrefix, kind);
-  const [id] = await insertKeys(connection, [storedForm(key, kind, accountId)]);
-  return { id: wireId('key', id ?? ''), kind, key };
+  const { id, key } = await createKey(connection, config.keyPrefix, kind, accountId);
+  return { id: wireId('key', id), kind, key };
 }
 
 function shown(key: StoredKey): Record<string, string | null> {

@@ -20,7 +20,7 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** Returns at once, because the time a mail takes would reveal who has an account. Failures are logged. */
+/** Returns at once: waiting for the mail to be sent would reveal whether an account exists. Failures are logged. */
 export function mailer({ config, database, log }: MailDeps): (mail: Mail) => void {
   const transport: Transporter | undefined =
     config.smtpUrl === undefined

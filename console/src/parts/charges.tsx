@@ -131,16 +131,31 @@ export function ChargeTable({ charges, onOpen }: TableProps) {
             </bdi>
           </Table.Td>
           <Table.Td className="money">
-            <Money dollars={amount} decimals={decimals} />
-            {refunded > 0 && (
-              <Text size="xs" c="dimmed">
-                <Money dollars={refunded} /> refunded
-              </Text>
-            )}
+            <ChargeAmount amount={amount} refunded={refunded} decimals={decimals} />
           </Table.Td>
         </Table.Tr>
       ))}
     </ScrollTable>
+  );
+}
+
+interface ChargeAmountProps {
+  readonly amount: number;
+  readonly refunded: number;
+  readonly decimals: number;
+}
+
+/** A charge's amount and, below it, the refunded part, if any. */
+export function ChargeAmount({ amount, refunded, decimals }: ChargeAmountProps) {
+  return (
+    <>
+      <Money dollars={amount} decimals={decimals} />
+      {refunded > 0 && (
+        <Text size="xs" c="dimmed">
+          <Money dollars={refunded} /> refunded
+        </Text>
+      )}
+    </>
   );
 }
 

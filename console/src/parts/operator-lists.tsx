@@ -9,6 +9,7 @@ import type {
   OperatorTopUps,
 } from '../answers.ts';
 import { decimalsOfAll } from '../format.ts';
+import { ChargeAmount } from './charges.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { OutsideLinks } from './operator.tsx';
 import { Card } from './page.tsx';
@@ -203,12 +204,7 @@ function Charges({ path }: { readonly path: string }) {
               </Text>
             </Table.Td>
             <Table.Td className="money">
-              <Money dollars={amount} decimals={decimals} />
-              {refunded > 0 && (
-                <Text size="xs" c="dimmed">
-                  <Money dollars={refunded} /> refunded
-                </Text>
-              )}
+              <ChargeAmount amount={amount} refunded={refunded} decimals={decimals} />
             </Table.Td>
           </Table.Tr>
         ))}

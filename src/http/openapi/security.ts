@@ -16,7 +16,7 @@ export const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'cookie',
     name: 'farebox.session_token',
-    description: 'The session of an owner who is signed in to the console.',
+    description: 'A console session of the account’s owner.',
   },
 } as const;
 

@@ -121,6 +121,19 @@ async function insertChunk(
   return drafts;
 }
 
+/** Stores a new random key of one account. `key` is its plain text, which is not stored. */
+export async function createKey(
+  connection: Connection,
+  prefix: string,
+  kind: KeyKind,
+  accountId: string,
+  name: string | null = null,
+): Promise<{ readonly id: string; readonly key: string }> {
+  const key = newKey(prefix, kind);
+  const [id = ''] = await insertKeys(connection, [storedForm(key, kind, accountId, name)]);
+  return { id, key };
+}
+
 /** A new random key, in plain text. */
 export function newKey(prefix: string, kind: KeyKind): string {
   return composeKey(prefix, kind, randomBytes(64));

@@ -12,10 +12,9 @@ import type {
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
-import { getAccountOf, newKey, storedForm } from '../../../store/accounts/accounts.ts';
+import { createKey, getAccountOf } from '../../../store/accounts/accounts.ts';
 import {
   expireKey,
-  insertKeys,
   listKeys,
   revokeKey,
   type KeyOwner,
@@ -105,8 +104,7 @@ async function makeKey(
   kind: StoredKey['kind'],
   name: string | null,
 ) {
-  const key = newKey(api.keyPrefix, kind);
-  const [id = ''] = await insertKeys(connection, [storedForm(key, kind, accountId, name)]);
+  const { id, key } = await createKey(connection, api.keyPrefix, kind, accountId, name);
   return { id: wireId('key', id), kind, name, key };
 }
 

@@ -162,7 +162,7 @@ function idOf(wire: string): string {
   return id;
 }
 
-/** What is absent in the body is absent here. */
+/** Contains only the settings that the body contains. */
 function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;

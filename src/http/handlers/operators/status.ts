@@ -11,7 +11,7 @@ import type { Reply } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { linksOf } from './links.ts';
 
-/** Of each kind; who has more of them needs the runbook, not a longer page. */
+/** The most items of each kind on the page. */
 const LISTED_MAX = 50;
 
 export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusReply>> {

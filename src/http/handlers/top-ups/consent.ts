@@ -1,6 +1,6 @@
 /**
- * The saved card and what may be taken from it, for its owner who is signed in. No key changes any of it: who steals a
- * consumer key cannot raise what it can take.
+ * The saved card and its limits, for the signed-in owner. No key can change them, so a thief with a consumer key cannot
+ * raise the limit.
  */
 import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
 import { ApiError } from '../../../domain/errors.ts';

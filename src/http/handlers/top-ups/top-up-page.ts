@@ -86,7 +86,7 @@ export function postTopUpPage(api: Api): Middleware {
   };
 }
 
-/** Who has a link could otherwise open checkouts without end. */
+/** Otherwise one link could open any number of checkouts. */
 const CHECKOUTS_PER_LINK = 10;
 
 interface Attempt {
