@@ -59,6 +59,16 @@ const LOOK_UPS = {
   silenceMsMax: 2_000,
   waitMsMax: 1_000,
 } as const;
+/**
+ * For grants and invocations, whose callers wait two seconds at most: reads must not keep them from being accepted, nor
+ * may they keep charges from their look-ups.
+ */
+const INVOCATIONS = {
+  maxPoolSize: 3,
+  statementTimeoutMs: 1_500,
+  silenceMsMax: 2_500,
+  waitMsMax: 1_000,
+} as const;
 
 export interface Running {
   readonly port: number;
@@ -81,6 +91,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     throw error;
   });
   const database = await createDatabase(config.databaseUrl, { ...READS, onError });
+  const invocations = await createDatabase(config.databaseUrl, { ...INVOCATIONS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
   const chargePool = await createDatabase(config.databaseUrl, {
     maxPoolSize: laneCount + EXCEPTION_LANES,
@@ -134,7 +145,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
-    invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
+    invocations: {
+      database: invocations,
+      temporal,
+      starts: new Semaphore(STARTS_AT_ONCE_MAX),
+      log,
+    },
     webhooks: {
       database,
       stripe,
@@ -160,6 +176,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await chargePool.end();
     await holdPool.end();
     await lookUps.end();
+    await invocations.end();
     await database.end();
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
@@ -171,7 +188,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   let metrics: MetricsServer | undefined;
   if (registry && metricsPort !== undefined) {
-    const pools = { charges: chargePool, lookUps, reads: database };
+    const pools = { charges: chargePool, lookUps, invocations, reads: database };
     registerApi(registry, { traffic, waitingCharges: () => batcher.waiting, pools });
     metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
       async (error: unknown) => {
