@@ -5,7 +5,11 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
+import {
+  ChargeBatchBody,
+  ChargeBatchEnvelope,
+  ChargeBatchReply,
+} from '../schemas/charge-batches.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';

@@ -9,13 +9,12 @@ import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
-import { createHoldLedger } from '../charging/create-hold-ledger.ts';
+import { createEntryBatcher } from '../charging/create-entry-batcher.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import {
   CHARGE_LOCK_TIMEOUT_MS,
   CHARGE_SILENCE_MS_MAX,
   CHARGE_STATEMENT_TIMEOUT_MS,
-  DEBT_LANES,
   EXCEPTION_LANES,
   LANES,
 } from '../charging/limits.ts';
@@ -93,30 +92,24 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const database = await createDatabase(config.databaseUrl, { ...READS, onError });
   const invocations = await createDatabase(config.databaseUrl, { ...INVOCATIONS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
-  const chargePool = await createDatabase(config.databaseUrl, {
+  const lanes = {
     maxPoolSize: laneCount + EXCEPTION_LANES,
     lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
-  });
-  const holdPool = await createDatabase(config.databaseUrl, {
-    maxPoolSize: laneCount + DEBT_LANES,
-    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
-    silenceMsMax: CHARGE_SILENCE_MS_MAX,
-    onError,
-  });
+  };
+  const chargePool = await createDatabase(config.databaseUrl, lanes);
+  const holdPool = await createDatabase(config.databaseUrl, lanes);
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
-  const batcher = createBatcher(
-    chargePool,
-    laneCount,
-    receipts.activeKey,
-    clock,
-    warn('could not post charges'),
-    registry && observeFlushes(registry),
-  );
+  const onFlush = registry && observeFlushes(registry);
+  const { activeKey } = receipts;
+  const notPosted = warn('could not post charges');
+  const batcher = createBatcher(chargePool, laneCount, activeKey, clock, notPosted, onFlush);
+  const notHeld = warn('could not post holds');
+  const entries = createEntryBatcher(holdPool, laneCount, activeKey, clock, notHeld, onFlush);
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const budgets = new BudgetRulesCache(lookUps, warn('could not read changed budgets'));
@@ -135,7 +128,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
-    holds: createHoldLedger(holdPool, laneCount, receipts.activeKey, clock),
+    entries,
     keys,
     lastUsed,
     tools,
@@ -188,8 +181,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   let metrics: MetricsServer | undefined;
   if (registry && metricsPort !== undefined) {
-    const pools = { charges: chargePool, lookUps, invocations, reads: database };
-    registerApi(registry, { traffic, waitingCharges: () => batcher.waiting, pools });
+    const pools = { charges: chargePool, holds: holdPool, lookUps, invocations, reads: database };
+    const waitingCharges = () => batcher.waiting + entries.waiting;
+    registerApi(registry, { traffic, waitingCharges, pools });
     metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
       async (error: unknown) => {
         await server.close();

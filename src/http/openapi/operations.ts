@@ -83,9 +83,11 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Makes up to 1,000 charges. Each is accepted or refused on its own, and its result has the status ' +
-      'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
-      'each charge an `idempotencyKey`.',
+      'Does up to 1,000 things, each by its `op`: makes a charge (`charge`, the default), places a hold ' +
+      '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
+      'own, in order, and its result has the status and the body that the single request would have ' +
+      'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
+      'each member an `idempotencyKey`.',
   },
   listCharges: {
     tag: 'Charges',
