@@ -659,6 +659,16 @@ export interface ConsumerStatementReply {
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
 }
+export interface DeveloperChanges {
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl?: string | null;
+}
+export interface DeveloperReply {
+  /** Your developer id. */
+  developerId: string;
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl: string | null;
+}
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -1122,6 +1132,25 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RefusalsReply {
+  /** By code and tool, most frequent first, at most 200. */
+  refusals: {
+    /** The error code. */
+    code: string;
+    /** The tool, `(other)` past the first 50 pairs in an hour, or null. */
+    tool: string | null;
+    /** How often. */
+    count: number;
+    /** When it last happened. */
+    lastAt: string;
+    /**
+     * The ids of the last requests, newest first. Find them in the log.
+     *
+     * Items: A request id.
+     */
+    requestIds: string[];
+  }[];
 }
 export interface ResolveBody {
   /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
