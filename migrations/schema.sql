@@ -96,6 +96,8 @@ create index api_keys_changed on farebox.api_keys using btree (changed_at) where
 create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
+create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
+create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
 -- charges.
@@ -298,6 +300,7 @@ create table farebox.charge_refunds (
   constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
 );
 create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+create trigger charge_refunds_event after insert on farebox.charge_refunds for each row execute function farebox.post_charge_refund_event();
 
 -- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
 -- Partitioned by month of the id, a UUIDv7. There are more charges than anything else, so the columns are
@@ -417,6 +420,19 @@ create table farebox.earnings_tail (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
+
+-- Append-only, deleted after LOG_RETENTION_DAYS. No foreign key: a charge that writes an event locks no account.
+create table farebox.events (
+  id uuid not null default uuidv7(),
+  -- whom it is for.
+  account_id uuid not null,
+  -- as in src/domain/events.ts. not checked: the types of a newer release run beside this one.
+  type text not null,
+  -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
+  data json not null,
+  created_at timestamp with time zone not null default now(),
+  constraint events_pkey primary key (id)
+);
 
 create table farebox.examinations (
   part text not null,
@@ -733,6 +749,8 @@ create index reversals_debt on farebox.reversals using btree (ledger, consumer_i
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
+create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
+create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account, the previous release included.
@@ -767,6 +785,8 @@ create index spend_keys_changed on farebox.spend_keys using btree (changed_at) w
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -788,6 +808,7 @@ create table farebox.tools (
   constraint tools_price_positive check (price_micros > 0)
 );
 create index tools_changed on farebox.tools using btree (changed_at) where (changed_at is not null);
+create trigger tools_event after update of price_micros on farebox.tools for each row when (old.price_micros is distinct from new.price_micros and old.registered_at is not null) execute function farebox.post_tool_event();
 
 -- What each top-up paid to each developer, first in, first out, net of refunds of charges, and in how many
 -- charges. May be negative until the tail is added.
@@ -856,6 +877,8 @@ create index top_ups_not_opened on farebox.top_ups using btree (created_at) wher
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
+create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
+create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -1011,6 +1034,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.post_charge_refund_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
   language plpgsql volatile
@@ -1026,6 +1053,10 @@ create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.post_event(p_account uuid, p_type text, p_data json)
+  returns void
+  language sql volatile;
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
@@ -1049,6 +1080,22 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language sql volatile;
 
+create function farebox.post_key_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_reversal_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_tool_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_top_up_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
@@ -1060,3 +1107,15 @@ create function farebox.wake_relays()
 create function farebox.windows_at(p_at timestamp with time zone)
   returns timestamp with time zone[]
   language sql stable;
+
+create function farebox.wire_dollars(micros bigint)
+  returns numeric
+  language sql immutable parallel safe;
+
+create function farebox.wire_id(prefix text, id uuid)
+  returns text
+  language sql immutable parallel safe;
+
+create function farebox.wire_time(at timestamp with time zone)
+  returns text
+  language sql stable parallel safe;
