@@ -188,7 +188,7 @@ export function refuseAuthentication(
     code: 'payment_intent_authentication_failure',
     message: 'The provided PaymentMethod has failed authentication.',
     payment_method: method,
-  } as Stripe.PaymentIntent.LastPaymentError;
+  };
   context.store.update(intent);
   record(context, 'payment_intent.payment_failed', intent);
 }

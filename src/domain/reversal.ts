@@ -8,7 +8,6 @@ export type DisputeStatus = 'open' | 'lost' | 'won';
 export type WarningStatus = 'open' | 'won';
 
 export const REVERSAL_KINDS = ['refund', 'dispute', 'warning'] as const;
-export type ReversalKind = (typeof REVERSAL_KINDS)[number];
 
 export const REVERSAL_STATUSES = [
   'requested',

@@ -35,7 +35,7 @@ const Claim = Type.Object({
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
   amountMicros: micros,
-  /** A fraud warning that holds nothing, whatever Stripe says about it. */
+  /** A dismissed fraud warning: it holds nothing, even while it is open at Stripe. */
   isDismissed: Type.Boolean(),
 });
 /** The amount that a refund, dispute or fraud warning takes or holds, if Stripe has it, or should have it by now. */

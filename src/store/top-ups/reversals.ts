@@ -225,7 +225,7 @@ export async function dismissFraudWarnings(
   });
 }
 
-/** Lifts the holds of a top-up's open fraud warnings for good. Returns how many there were. */
+/** Lifts the holds of a top-up's open fraud warnings permanently. Returns how many there were. */
 export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<number> {
   const open = await tx.any(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals

@@ -9,7 +9,10 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
-import { chooseCard, findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import {
+  chooseCard,
+  findProcessorCustomer,
+} from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
