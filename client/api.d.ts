@@ -603,6 +603,16 @@ export interface DeveloperChargeReply {
     [k: string]: string | number | boolean | null;
   } | null;
 }
+export interface CheckoutBody {
+  /**
+   * Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
+  /**
+   * Whether the checkout saves the card for direct and automatic top-ups. Needs the consent of the owner.
+   */
+  saveCard?: boolean;
+}
 export interface CheckoutReply {
   /** Send the consumer here to pay. */
   sessionUrl?: string;
@@ -1291,7 +1301,9 @@ export interface TopUpRecord {
     /** The reason, for people. */
     message: string;
   } | null;
-  /** Where the consumer can pay. Present only while payment is possible. */
+  /**
+   * Where the consumer can pay or, for a direct top-up, confirm the payment at the bank. Present only while that is possible.
+   */
   sessionUrl?: string;
 }
 export interface TopUpReply {
@@ -1311,6 +1323,10 @@ export interface TopUpReply {
     | 'refunded'
     | 'disputed'
     | 'charged_back';
+  /**
+   * Send the cardholder here: the bank wants this payment confirmed. Present only while it waits for that.
+   */
+  sessionUrl?: string;
 }
 export interface TopUpsReply {
   topUps: TopUpRecord[];
