@@ -40,8 +40,8 @@ export async function runDeno(
 }
 
 /**
- * The path of Deno's program, installed on first use. It is no dependency of this project, because the lock file would
- * need the packages of every platform, and some registries do not carry all of them.
+ * Installs Deno on first use and returns the path of its program. package.json does not list it, because the lock file
+ * would need the packages of every platform, and some registries do not carry all of them.
  */
 async function installedDeno(): Promise<string> {
   const folder = join(CACHE, `deno-${DENO_VERSION}`);
