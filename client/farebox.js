@@ -14,6 +14,7 @@ import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { WebhookEndpoints } from './webhook-endpoints.js';
 
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
@@ -42,6 +43,7 @@ export class Farebox {
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
+    this.webhookEndpoints = new WebhookEndpoints(this.#calls);
   }
 
   get lastRequestId() {

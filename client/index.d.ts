@@ -32,6 +32,7 @@ import type { Budgets } from './budgets.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { BatchRequest, Hold, Holds, HoldsFilter } from './holds.js';
 import type { Amount } from './money.js';
+import type { WebhookEndpoints } from './webhook-endpoints.js';
 
 export type * as Api from './api.js';
 export type { Budgets } from './budgets.js';
@@ -42,6 +43,7 @@ export {
   ServiceUnavailableError,
 } from './errors.js';
 export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
+export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
@@ -332,6 +334,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
   readonly tools: Tools;
   readonly holds: Holds;
+  readonly webhookEndpoints: WebhookEndpoints;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 
@@ -392,6 +395,11 @@ export interface TopUpRequest {
   idempotencyKey?: string | undefined;
 }
 
+export interface CheckoutRequest extends TopUpRequest {
+  /** Save the card for top-ups without its owner, whose consent it needs. Default: false. */
+  saveCard?: boolean | undefined;
+}
+
 /** The consumer's side, for programs that pay for tools, such as an agent with a budget. */
 export declare class FareboxConsumer {
   /** Throws a TypeError when a setting is missing or wrong. Opens no connection. */
@@ -415,12 +423,12 @@ export declare class FareboxConsumer {
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
-   * takes more than ten seconds. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
+   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
    * with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
-  checkout(request: TopUpRequest, options?: CallOptions): Promise<CheckoutReply>;
+  checkout(request: CheckoutRequest, options?: CallOptions): Promise<CheckoutReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;

@@ -94,6 +94,15 @@ const METHODS: Readonly<Record<string, Call>> = {
   listRefusals: ({ farebox }, o) => farebox.refusals({}, o),
   getDeveloper: ({ farebox }, o) => farebox.developer(o),
   updateDeveloper: ({ farebox }, o) => farebox.updateDeveloper({}, o),
+  createWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.create({ url: 'x' }, o),
+  listWebhookEndpoints: ({ farebox }, o) => farebox.webhookEndpoints.list(o),
+  getWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.get('x', o),
+  updateWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.update('x', {}, o),
+  deleteWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.delete('x', o),
+  rollWebhookSecret: ({ farebox }, o) => farebox.webhookEndpoints.rollSecret('x', {}, o),
+  testWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.test('x', o),
+  listDeliveries: ({ farebox }, o) => farebox.webhookEndpoints.deliveries('x', {}, o),
+  redeliverEvent: ({ farebox }, o) => farebox.webhookEndpoints.redeliver('x', 'y', o),
   getStatement: ({ farebox }, o) => farebox.statement('2026-11', o),
   'getStatement of a consumer': ({ consumer }, o) => consumer.statement('2026-11', o),
 };
@@ -161,7 +170,7 @@ describe('client: the whole API', () => {
         const isFirst = url.searchParams.get('cursor') === null;
         const rows = [{ id: isFirst ? 'first' : 'second' }];
         // The list's name in the reply: one for each kind of list.
-        const names = ['charges', 'holds', 'topUps', 'budgets', 'keys', 'tools'];
+        const names = ['charges', 'holds', 'topUps', 'budgets', 'keys', 'deliveries'];
         const lists = Object.fromEntries(names.map((each) => [each, rows]));
         return { ...lists, hasMore: isFirst, nextCursor: isFirst ? 'next' : null };
       });
