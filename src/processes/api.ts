@@ -18,6 +18,8 @@ import {
   DEBT_LANES,
   EXCEPTION_LANES,
   LANES,
+  LEASE_LANES,
+  LEASE_WAIT_MS_MAX,
 } from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
@@ -95,6 +97,13 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
   });
+  const leasePool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: LEASE_LANES,
+    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
+    waitMsMax: LEASE_WAIT_MS_MAX,
+    onError,
+  });
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
@@ -125,6 +134,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     database,
     batcher,
     holds: createHoldLedger(holdPool, laneCount, receipts.activeKey, clock),
+    leasePool,
+    clock,
+    receiptKey: receipts.activeKey,
     keys,
     lastUsed,
     tools,
@@ -159,6 +171,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await temporal.close();
     await chargePool.end();
     await holdPool.end();
+    await leasePool.end();
     await lookUps.end();
     await database.end();
   };

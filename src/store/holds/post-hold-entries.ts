@@ -94,7 +94,7 @@ export async function settleHoldEntry(
   });
 }
 
-function outcomeOf(found: EntryRow): HoldOutcome {
+export function outcomeOf(found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
