@@ -27,6 +27,7 @@ const PLAIN_ROOMS = [
   'docs/decisions/',
   'docs/glossary.md',
   'docs/holds.md',
+  'docs/leases.md',
   'docs/idempotency.md',
   'docs/operations.md',
   'docs/python.md',
