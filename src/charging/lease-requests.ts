@@ -16,7 +16,7 @@ import type { BudgetRefusal } from './budget-rules.ts';
 import { comparable, type ChargingDeps } from './charge.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { findKeyOwner } from './find-key-owner.ts';
-import { withTailOf } from './hold-ledger.ts';
+import { withTailOf } from './hold-entries.ts';
 import { replayWindow } from './replay-window.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
