@@ -84,7 +84,7 @@ describe('GET /openapi.json', () => {
       '/v1/holds.amount: number, string',
       '/v1/holds/:id/capture.amount: number, string',
       '/v1/leases.amount: number, string',
-    '/v1/leases.tools[].price: number, string',
+      '/v1/leases.tools[].price: number, string',
       '/v1/leases/:id/settle.entries[].amount: number, string',
       '/v1/operator/accounts/:id/adjustments.amount: number, string',
       '/v1/operator/top-ups/:id/refund.amount: number, string',
