@@ -7,14 +7,17 @@
 import type { AddressInfo } from 'node:net';
 import { settleDueDebits } from './hosted-page/checkout-payment.ts';
 import { expireDueSessions } from './resources/checkout-sessions.ts';
+import { openDueDisputes } from './resources/disputes.ts';
+import { settleDueRefunds } from './resources/refunds.ts';
 import { KEPT_MS } from './http/idempotency.ts';
+import { RateLimit } from './http/rate-limit.ts';
 import { createSimulatorServer } from './http/server.ts';
 import { run, type Simulation } from './simulation.ts';
 import { Store } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
 const HOST = '127.0.0.1';
-/** How often the clock looks for sessions and debits that are due. */
+/** How often the clock looks for objects that are due. */
 const TICK_MS = 1_000;
 
 const store = new Store(setting('SIMULATOR_DB'));
@@ -25,6 +28,7 @@ const webhooks = new Webhooks(store, {
 const simulation: Simulation = {
   store,
   webhooks,
+  rateLimit: new RateLimit(),
   secretKey: setting('SIMULATOR_SECRET_KEY'),
   settleAfterSeconds: Number(setting('SIMULATOR_SETTLE_SECONDS', '10')),
   baseUrl: '',
@@ -52,6 +56,8 @@ function tick(): void {
   run(simulation, null, (context) => {
     expireDueSessions(context);
     settleDueDebits(context);
+    openDueDisputes(context);
+    settleDueRefunds(context);
     store.forgetAnswersBefore(Date.now() - KEPT_MS);
   });
 }
