@@ -5,9 +5,11 @@
  *   4242 4242 4242 4242   pays (pm_card_visa); 5555 5555 5555 4444 too (pm_card_mastercard)
  *   4000 0000 0000 0002   declined (pm_card_chargeDeclined); likewise 9995, 0069, 0127, 0119, 9987, 9979
  *   4000 0000 0000 0341   can be saved, every later charge is declined (pm_card_chargeCustomerFail)
- *   4000 0025 0000 3155, 4000 0027 6000 3184   pay while the customer is there, else need authentication
+ *   4000 0025 0000 3155   needs authentication, unless it was set up for payments without the customer
+ *   4000 0027 6000 3184   needs authentication for each payment
  *   4000 0000 0000 0259   pays, and the payment is disputed (pm_card_createDispute); 2685 and 1976 too, the last by an inquiry
  *   4000 0000 0000 7726   pays; its refunds are pending first (pm_card_pendingRefund); those of 5126 fail later
+ *   4000 0000 0000 5423   pays, and its bank warns of fraud (pm_card_createIssuerFraudRecord)
  *   000123456789          a US bank account: completes the session unpaid, the debit succeeds later
  *   000111111113          the same, and the debit fails: account closed; 000222222227: insufficient funds
  */
@@ -27,12 +29,13 @@ interface Card {
   readonly decline: Decline | undefined;
   /** What its bank does to a payment or a refund, a little later. */
   readonly later: Later | undefined;
-  /** The customer must authenticate each payment. */
-  readonly needsCustomer: boolean;
+  /** When the customer must confirm a payment at the bank. The hosted page counts as confirmed. */
+  readonly authentication: 'never' | 'unless_set_up' | 'always';
 }
 
 export type Later =
   | { readonly kind: 'dispute'; readonly reason: string; readonly isInquiry: boolean }
+  | { readonly kind: 'fraud_warning' }
   | { readonly kind: 'pending_refund' }
   | { readonly kind: 'failing_refund' };
 
@@ -95,8 +98,9 @@ const CARDS: readonly Card[] = [
   { ...card('4000000000001976', 'visa'), later: disputed('fraudulent', true) },
   { ...card('4000000000007726', 'visa'), later: { kind: 'pending_refund' } },
   { ...card('4000000000005126', 'visa'), later: { kind: 'failing_refund' } },
-  { ...card('4000002500003155', 'visa'), needsCustomer: true },
-  { ...card('4000002760003184', 'visa'), needsCustomer: true },
+  { ...card('4000000000005423', 'visa'), later: { kind: 'fraud_warning' } },
+  { ...card('4000002500003155', 'visa'), authentication: 'unless_set_up' },
+  { ...card('4000002760003184', 'visa'), authentication: 'always' },
 ];
 
 const BANK_ACCOUNTS: readonly BankAccount[] = [
@@ -128,6 +132,7 @@ const TEST_IDS = new Map([
   ['pm_card_createDispute', '4000000000000259'],
   ['pm_card_createDisputeProductNotReceived', '4000000000002685'],
   ['pm_card_createDisputeInquiry', '4000000000001976'],
+  ['pm_card_createIssuerFraudRecord', '4000000000005423'],
   ['pm_card_pendingRefund', '4000000000007726'],
   ['pm_card_refundFail', '4000000000005126'],
   ['pm_card_authenticationRequiredOnSetup', '4000002500003155'],
@@ -173,7 +178,7 @@ function card(
     declines,
     decline: reason,
     later: undefined,
-    needsCustomer: false,
+    authentication: 'never',
   };
 }
 

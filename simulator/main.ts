@@ -6,8 +6,8 @@
  */
 import type { AddressInfo } from 'node:net';
 import { settleDueDebits } from './hosted-page/checkout-payment.ts';
+import { objectToDuePayments } from './resources/banks.ts';
 import { expireDueSessions } from './resources/checkout-sessions.ts';
-import { openDueDisputes } from './resources/disputes.ts';
 import { settleDueRefunds } from './resources/refunds.ts';
 import { KEPT_MS } from './http/idempotency.ts';
 import { RateLimit } from './http/rate-limit.ts';
@@ -56,7 +56,7 @@ function tick(): void {
   run(simulation, null, (context) => {
     expireDueSessions(context);
     settleDueDebits(context);
-    openDueDisputes(context);
+    objectToDuePayments(context);
     settleDueRefunds(context);
     store.forgetAnswersBefore(Date.now() - KEPT_MS);
   });

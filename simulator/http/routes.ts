@@ -35,6 +35,7 @@ import {
   listPaymentMethods,
   retrievePaymentMethod,
 } from '../resources/payment-methods.ts';
+import { listFraudWarnings, retrieveFraudWarning } from '../resources/fraud-warnings.ts';
 import { createRefund, listRefunds, retrieveRefund } from '../resources/refunds.ts';
 
 type Route = readonly [method: 'GET' | 'POST' | 'DELETE', path: string, handler: Handler];
@@ -70,6 +71,8 @@ const ROUTES: readonly Route[] = [
   ['GET', '/v1/disputes', listDisputes],
   ['GET', '/v1/disputes/:id', retrieveDispute],
   ['POST', '/v1/disputes/:id', updateDispute],
+  ['GET', '/v1/radar/early_fraud_warnings', listFraudWarnings],
+  ['GET', '/v1/radar/early_fraud_warnings/:id', retrieveFraudWarning],
   ['GET', '/v1/events', listEvents],
   ['GET', '/v1/events/:id', retrieveEvent],
 ];

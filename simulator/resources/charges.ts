@@ -69,8 +69,9 @@ export function createCharge(
       fee: chargeFee(amount),
     }).id;
   }
-  const isDisputedLater = !decline && laterOf(context, method)?.kind === 'dispute';
-  context.store.insert(charge, {}, isDisputedLater ? context.now : null);
+  const later = decline ? undefined : laterOf(context, method)?.kind;
+  const isToChange = later === 'dispute' || later === 'fraud_warning';
+  context.store.insert(charge, {}, isToChange ? context.now : null);
   record(context, decline ? 'charge.failed' : 'charge.succeeded', charge);
   return charge;
 }

@@ -3,6 +3,7 @@
  * fee out of our balance at once; only a won dispute brings them back.
  */
 import type Stripe from 'stripe';
+import { endWarnings } from './fraud-warnings.ts';
 import { DISPUTE_FEE_CENTS, move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -12,7 +13,6 @@ import { record } from '../events.ts';
 import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import { getIntent } from './payment-intents.ts';
-import { laterOf } from './payment-methods.ts';
 
 const ANSWER_WITHIN_SECONDS = 14 * 24 * 60 * 60;
 
@@ -107,23 +107,6 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
   return dispute;
 }
 
-/** Disputes the payments of cards whose bank does that. */
-export function openDueDisputes(context: Context): void {
-  for (const charge of context.store.due('charge', context.now)) {
-    context.store.update(charge, null);
-    const method = context.store.follow('payment_method', charge.payment_method);
-    const later = method && laterOf(context, method);
-    if (later?.kind !== 'dispute' || typeof charge.payment_intent !== 'string') continue;
-    const { reason, isInquiry } = later;
-    openDispute(context, {
-      paymentIntent: charge.payment_intent,
-      amount: undefined,
-      reason,
-      isInquiry,
-    });
-  }
-}
-
 export function escalateDispute(context: Context, id: string): Stripe.Dispute {
   const dispute = getDispute(context, id);
   if (!OPEN_INQUIRY.includes(dispute.status)) throw refused(`${id} is not an open inquiry.`);
@@ -167,7 +150,9 @@ function withdraw(context: Context, dispute: Stripe.Dispute): void {
   context.store.update(dispute);
   const charge = context.store.follow('charge', dispute.charge);
   if (!charge) throw new Error(`${id} has no charge`);
-  context.store.update({ ...charge, disputed: true });
+  const disputed = { ...charge, disputed: true };
+  context.store.update(disputed);
+  endWarnings(context, disputed);
 }
 
 /**

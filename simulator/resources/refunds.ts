@@ -3,6 +3,7 @@
  * the money back to us.
  */
 import type Stripe from 'stripe';
+import { endWarnings } from './fraud-warnings.ts';
 import { move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -65,6 +66,7 @@ export const createRefund: Handler = (context, params) => {
   context.store.update(charge);
   record(context, 'refund.created', refund);
   record(context, 'charge.refunded', charge);
+  endWarnings(context, charge);
   return ok(refund);
 };
 

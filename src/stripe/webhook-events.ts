@@ -28,6 +28,8 @@ const TOPICS: Readonly<Partial<Record<Stripe.Event['type'], Topic>>> = {
   'charge.dispute.closed': 'reversal_reported',
   'charge.dispute.funds_withdrawn': 'reversal_reported',
   'charge.dispute.funds_reinstated': 'reversal_reported',
+  'radar.early_fraud_warning.created': 'reversal_reported',
+  'radar.early_fraud_warning.updated': 'reversal_reported',
 };
 
 export const WEBHOOK_EVENTS: readonly string[] = Object.keys(TOPICS);

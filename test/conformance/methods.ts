@@ -31,6 +31,8 @@ const METHODS: Readonly<Record<string, readonly [file: string, method: string]>>
   'GET /v1/disputes': ['Disputes', 'list'],
   'GET /v1/disputes/:id': ['Disputes', 'retrieve'],
   'POST /v1/disputes/:id': ['Disputes', 'update'],
+  'GET /v1/radar/early_fraud_warnings': ['Radar/EarlyFraudWarnings', 'list'],
+  'GET /v1/radar/early_fraud_warnings/:id': ['Radar/EarlyFraudWarnings', 'retrieve'],
   'GET /v1/events': ['Events', 'list'],
   'GET /v1/events/:id': ['Events', 'retrieve'],
 };

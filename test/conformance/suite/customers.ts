@@ -1,8 +1,10 @@
 /** Customers and their cards. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
+import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
+import { hasCard, listCards, removeCard, shownCard } from '../../../src/stripe/cards.ts';
 import { isCustomerMissing } from '../../../src/stripe/missing.ts';
 import { CLOCK_SKEW_SECONDS, type Target } from '../target.ts';
 import { customerWith, errorOf, newOrder } from './order.ts';
@@ -38,19 +40,25 @@ export function describeCustomers(get: () => Target): void {
       const { customer, card } = await customerWith(get(), 'pm_card_mastercard');
       const newer = await calls.saveTestCard(stripe, randomUUIDv7(), customer);
       assert.notEqual(newer, card);
-      assert.equal(await calls.findSavedCard(stripe, customer), newer);
-      const saved = await calls.readSavedCard(stripe, customer);
-      assert.equal(saved?.brand, 'visa');
-      assert.equal(saved.lastFour, '4242');
-      assert.match(saved.expiresOn, /^20\d\d-\d\d$/);
+      const cards = await listCards(stripe, customer);
+      assert.deepEqual(
+        cards.map(({ id }) => id),
+        [newer, card],
+      );
+      const { brand, lastFour, expiresOn } = shownCard(cards[0] as Stripe.PaymentMethod);
+      assert.deepEqual([brand, lastFour], ['visa', '4242']);
+      assert.match(expiresOn, /^20\d\d-\d\d$/);
+      assert.ok(await hasCard(stripe, customer, newer));
       const both = await stripe.customers.listPaymentMethods(customer, { type: 'card' });
       assert.deepEqual(
         both.data.map(({ id }) => id),
         [newer, card],
       );
-      await stripe.paymentMethods.detach(newer);
+      await removeCard(stripe, newer);
       assert.equal((await stripe.paymentMethods.retrieve(newer)).customer, null);
-      assert.equal(await calls.findSavedCard(stripe, customer), card);
+      assert.equal(await hasCard(stripe, customer, newer), false);
+      assert.equal(await hasCard(stripe, customer, 'pm_none'), false);
+      assert.equal((await listCards(stripe, customer)).length, 1);
     });
 
     it('cannot save a card that its bank declines', async () => {
@@ -72,7 +80,7 @@ export function describeCustomers(get: () => Target): void {
       assert.deepEqual({ ...shown }, { id: customer, object: 'customer', deleted: true });
       const error = await errorOf(calls.createIntent(stripe, newOrder(), customer));
       assert.ok(isCustomerMissing(error), String(error));
-      assert.ok(isCustomerMissing(await errorOf(calls.findSavedCard(stripe, customer))));
+      assert.ok(isCustomerMissing(await errorOf(listCards(stripe, customer))));
     });
   });
 }

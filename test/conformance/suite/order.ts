@@ -8,9 +8,11 @@ import type { CheckedClient } from '../checked-client.ts';
 
 export const CENTS = 2_500;
 
+type Wanted = Pick<calls.Payable, 'sessionExpiresAt' | 'savesCard'>;
+
 /** A top-up of $25.00, as our row has it. */
-export function newOrder(sessionExpiresAt: string | null = null) {
-  return { id: randomUUIDv7(), amountMicros: asMicros(25_000_000), sessionExpiresAt };
+export function newOrder({ sessionExpiresAt = null, savesCard = false }: Partial<Wanted> = {}) {
+  return { id: randomUUIDv7(), amountMicros: asMicros(25_000_000), sessionExpiresAt, savesCard };
 }
 
 /** A customer with this card saved: one of Stripe's ids of test cards. */

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
-import { isUnconfirmed, verdictOfIntent } from '../../../src/stripe/verdict.ts';
+import { authenticate } from '../../../src/stripe/authentication.ts';
+import { isUnconfirmed, needsPayer, verdictOfIntent } from '../../../src/stripe/verdict.ts';
 import { CLOCK_SKEW_SECONDS, eventOf, type Target } from '../target.ts';
 import { CENTS, customerWith, errorOf, newOrder, payWith } from './order.ts';
 
@@ -138,10 +139,24 @@ export function describePayments(get: () => Target): void {
     });
 
     it('need the owner where the bank wants to see them', async () => {
-      const { order, intent } = await payWith(get(), 'pm_card_authenticationRequired');
+      const { intent } = await payWith(get(), 'pm_card_authenticationRequired');
+      assert.equal(intent.status, 'requires_payment_method');
       assert.equal(intent.last_payment_error?.code, 'authentication_required');
-      const verdict = verdictOfIntent(intent, order);
-      assert.equal(verdict.kind === 'failed' && verdict.failure.code, 'authentication_required');
+      assert.ok(needsPayer(intent));
+    });
+
+    it('lead the owner to the bank, and wait until it has answered', async () => {
+      const { stripe } = get();
+      const { order, intent } = await payWith(get(), 'pm_card_authenticationRequired');
+      const started = await authenticate(stripe, intent.id, 'https://example.com/done');
+      assert.equal(started.kind, 'redirect');
+      assert.match(started.kind === 'redirect' ? started.url : '', /^https?:\/\//);
+      const waiting = await calls.readIntent(stripe, intent.id);
+      assert.equal(waiting.status, 'requires_action');
+      assert.equal(waiting.next_action?.type, 'redirect_to_url');
+      assert.notEqual(verdictOfIntent(waiting, order).kind, 'paid');
+      assert.deepEqual(await authenticate(stripe, intent.id, 'https://example.com/done'), started);
+      await eventOf(get(), 'payment_intent.requires_action', intent.id);
     });
 
     it('take no card of another customer', async () => {

@@ -123,6 +123,23 @@ export function describeReversals(get: () => Target): void {
       await eventOf(get(), 'charge.dispute.updated', dispute.id);
     });
 
+    it('are announced by a warning of fraud, which ends when there is nothing to do', async () => {
+      const { stripe, pollMs } = get();
+      const { intent } = await payWith(get(), 'pm_card_createIssuerFraudRecord');
+      const list = () => stripe.radar.earlyFraudWarnings.list({ payment_intent: intent.id });
+      const warning = await until(async () => (await list()).data[0], { intervalMs: pollMs });
+      assert.equal(warning.actionable, true);
+      assert.deepEqual(await readReversals(stripe, intent.id), [
+        { kind: 'warning', processorId: warning.id, amountMicros: 25_000_000, status: 'open' },
+      ]);
+      await eventOf(get(), 'radar.early_fraud_warning.created', warning.id);
+      await stripe.refunds.create({ payment_intent: intent.id });
+      const read = async () =>
+        (await stripe.radar.earlyFraudWarnings.retrieve(warning.id)).actionable;
+      await until(async () => !(await read()), { intervalMs: pollMs });
+      await eventOf(get(), 'radar.early_fraud_warning.updated', warning.id);
+    });
+
     it('take no money while they are inquiries, and take it when they grow', async () => {
       const { stripe } = get();
       const { intent, dispute } = await disputed('pm_card_createDisputeInquiry');

@@ -4,7 +4,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
-import { verdictOfSession } from '../../../src/stripe/verdict.ts';
+import { hasCard, listCards, openCardSetup } from '../../../src/stripe/cards.ts';
+import { verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
 import { CLOCK_SKEW_SECONDS, eventOf, type Target } from '../target.ts';
 import { CENTS, errorOf, newOrder } from './order.ts';
 
@@ -13,7 +14,7 @@ const MINUTE_MS = 60_000;
 
 function expiringIn(minutes: number) {
   const nowMs = Math.ceil(Date.now() / 1_000) * 1_000;
-  return newOrder(new Date(nowMs + minutes * MINUTE_MS).toISOString());
+  return newOrder({ sessionExpiresAt: new Date(nowMs + minutes * MINUTE_MS).toISOString() });
 }
 
 export function describeSessions(get: () => Target): void {
@@ -102,6 +103,47 @@ export function describeSessions(get: () => Target): void {
       assert.equal(data[0]?.id, id);
       await calls.expireSession(stripe, id);
       assert.equal((await calls.readSession(stripe, id)).status, 'complete');
+    });
+
+    itPays(
+      'set the card up for top-ups without its owner, when the owner wants that',
+      async (pay) => {
+        const { stripe } = get();
+        const { id, customer, url } = await open(newOrder({ savesCard: true }));
+        await pay(url, '4000002500003155');
+        const intent = (await calls.readSession(stripe, id)).payment_intent as Stripe.PaymentIntent;
+        const [card] = await listCards(stripe, customer);
+        assert.ok(card);
+        assert.equal(card.id, intent.payment_method);
+        const order = newOrder();
+        const next = await calls.createIntent(stripe, order, customer);
+        const paid = await calls.confirmIntent(stripe, next.id, card.id);
+        assert.equal(verdictOfIntent(paid, order).kind, 'paid');
+      },
+    );
+
+    it('that only save a card take no money', async () => {
+      const { stripe } = get();
+      const customer = await calls.createCustomer(stripe, randomUUIDv7());
+      const url = await openCardSetup(stripe, customer, { returnUrl: BASE_URL, terms: 'Terms.' });
+      assert.match(url, /^https?:\/\//);
+      const { data } = await stripe.checkout.sessions.list({ customer });
+      assert.deepEqual(
+        data.map(({ mode, amount_total, payment_status }) => [mode, amount_total, payment_status]),
+        [['setup', null, 'no_payment_required']],
+      );
+    });
+
+    itPays('that only save a card attach it to the customer', async (pay) => {
+      const { stripe } = get();
+      const customer = await calls.createCustomer(stripe, randomUUIDv7());
+      const url = await openCardSetup(stripe, customer, { returnUrl: BASE_URL, terms: 'Terms.' });
+      await pay(url, '4000002500003155');
+      const [session] = (await stripe.checkout.sessions.list({ customer })).data;
+      assert.equal(session?.status, 'complete');
+      const [card] = await listCards(stripe, customer);
+      assert.equal(card && (await hasCard(stripe, customer, card.id)), true);
+      await eventOf(get(), 'checkout.session.completed', session.id);
     });
 
     itPays('are complete and unpaid until a bank debit has succeeded', async (pay) => {
