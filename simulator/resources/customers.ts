@@ -98,5 +98,4 @@ function assign(customer: Stripe.Customer, params: Params): void {
   customer.phone = params.string('phone') ?? customer.phone ?? null;
   customer.description = params.string('description') ?? customer.description;
   customer.metadata = params.metadata(customer.metadata);
-  params.ignore('address', 'preferred_locales', 'shipping', 'tax_exempt');
 }
