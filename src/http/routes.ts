@@ -33,6 +33,7 @@ import {
 } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
@@ -275,6 +276,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)
   get('/v1/earnings', {

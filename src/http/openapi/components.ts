@@ -15,6 +15,7 @@ import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
 import * as topUps from '../../schemas/top-ups.ts';
+import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 
 const ROOMS = [
   agents,
@@ -32,6 +33,7 @@ const ROOMS = [
   statements,
   tools,
   topUps,
+  webhookEndpoints,
 ];
 
 /** Not among the components: queries, whose parameters are written out, and the reply of a page outside the table. */
