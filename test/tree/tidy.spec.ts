@@ -36,6 +36,7 @@ const PLAIN_ROOMS = [
   'docs/security.md',
   'docs/self-hosting.md',
   'docs/settings.md',
+  'docs/stripe.md',
   'docs/webhooks.md',
   'docs/workflows.md',
   'examples/',
