@@ -9,6 +9,8 @@ import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
 import { checkApiKey, Holds } from './holds.js';
+import { openLease } from './lease.js';
+import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
@@ -44,6 +46,7 @@ export class Farebox {
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
     this.webhookEndpoints = new WebhookEndpoints(this.#calls);
+    this.leases = new Leases(this.#calls);
   }
 
   get lastRequestId() {
@@ -122,6 +125,10 @@ export class Farebox {
 
   publicReceipt(receipt, options) {
     return publicReceipt(this.#calls, receipt, options);
+  }
+
+  lease(options) {
+    return openLease(this.leases, options);
   }
 
   withPrices(prices) {

@@ -64,6 +64,14 @@ const METHODS: Readonly<Record<string, Call>> = {
   captureHold: ({ farebox }, o) => farebox.holds.capture({ holdId: 'x' }, o),
   extendHold: ({ farebox }, o) => farebox.holds.extend({ holdId: 'x', expiresIn: 60 }, o),
   releaseHold: ({ farebox }, o) => farebox.holds.release({ holdId: 'x' }, o),
+  createLease: ({ farebox }, o) =>
+    farebox.leases.take({ apiKey: 'fare_ck_live_x', tools: ['search'], amount: 1 }, o),
+  listLeases: ({ farebox }, o) => farebox.leases.list({}, o),
+  getLease: ({ farebox }, o) => farebox.leases.get('x', o),
+  settleLease: ({ farebox }, o) =>
+    farebox.leases.settle({ leaseId: 'x', fence: 1, entries: [] }, o),
+  renewLease: ({ farebox }, o) => farebox.leases.renew({ leaseId: 'x', fence: 1 }, o),
+  releaseLease: ({ farebox }, o) => farebox.leases.release({ leaseId: 'x' }, o),
   verifyReceipt: ({ consumer }, o) => consumer.verifyReceipt(RECEIPT, o),
   createPublicReceipt: ({ farebox }, o) => farebox.publicReceipt(RECEIPT, o),
   'createPublicReceipt of a consumer': ({ consumer }, o) => consumer.publicReceipt(RECEIPT, o),
@@ -170,7 +178,7 @@ describe('client: the whole API', () => {
         const isFirst = url.searchParams.get('cursor') === null;
         const rows = [{ id: isFirst ? 'first' : 'second' }];
         // The list's name in the reply: one for each kind of list.
-        const names = ['charges', 'holds', 'topUps', 'budgets', 'keys', 'deliveries'];
+        const names = ['charges', 'holds', 'topUps', 'budgets', 'keys', 'deliveries', 'leases'];
         const lists = Object.fromEntries(names.map((each) => [each, rows]));
         return { ...lists, hasMore: isFirst, nextCursor: isFirst ? 'next' : null };
       });
