@@ -20,6 +20,8 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
+  processor_card_id text,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),
@@ -29,6 +31,7 @@ create table farebox.accounts (
   constraint accounts_email_is_lower_case check (email = lower(email)),
   constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
+create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
@@ -724,7 +727,8 @@ create table farebox.reversals (
   consumer_id uuid not null,
   top_up_id uuid not null,
   kind text not null,
-  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won.
+  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won. a
+  -- fraud warning: open, and won once it is over.
   status text not null,
   amount_micros bigint not null,
   held_micros bigint not null default 0,
@@ -735,20 +739,24 @@ create table farebox.reversals (
   failure_message text,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  -- when an operator decided that a fraud warning holds nothing. it never holds again.
+  dismissed_at timestamp with time zone,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
+  constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
   constraint reversals_processor_named check (processor_id is not null or (status = any (array['requested', 'failed']))),
-  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) else false end),
+  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) when 'warning' then status = any (array['open', 'won']) else false end),
   constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
+create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
 create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
 create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
@@ -859,6 +867,12 @@ create table farebox.top_ups (
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
+  -- Checkouts: the owner asked to save the card that pays, for top-ups without the owner. Part of the row, so that
+  -- a repeated call to the processor has the same parameters.
+  saves_card boolean not null default false,
+  -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
+  -- waits for that.
+  authentication_asked_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),

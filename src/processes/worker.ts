@@ -44,6 +44,7 @@ import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 import { checkStart } from './check-start.ts';
+import { ownerMails } from './owner-mails.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
@@ -139,7 +140,7 @@ export async function runWorker(
       namespace,
       interceptors: { activity: [beatHearts, explainFailures(config.stepRetryMs)] },
     };
-    const deps = { config, database, stripe: createStripe(config.stripe), temporal };
+    const deps = { config, database, stripe: createStripe(config.stripe), temporal, log };
     const stripeActivities = createStripeActivities(deps);
     const workers = await Promise.all([
       Worker.create({
@@ -206,6 +207,7 @@ interface ActivityDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly temporal: TemporalClient;
+  readonly log: Logger;
 }
 
 /** Steps that normally need only Postgres. */
@@ -232,7 +234,7 @@ function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
 }
 
 /** Steps that call Stripe. */
-function createStripeActivities({ config, database, stripe, temporal }: ActivityDeps) {
+function createStripeActivities({ config, database, stripe, temporal, log }: ActivityDeps) {
   return {
     ...createTopUpPaymentActivities({
       database,
@@ -240,6 +242,7 @@ function createStripeActivities({ config, database, stripe, temporal }: Activity
       baseUrl: config.baseUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
+      tellOwner: ownerMails({ config, database, log }),
     }),
     ...createTopUpReversalActivities({ database, stripe }),
     ...createReconciliationActivities({

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
+import * as batches from '../../schemas/charge-batches.ts';
 import * as charges from '../../schemas/charges.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
@@ -19,6 +20,7 @@ import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 const ROOMS = [
   agents,
   balance,
+  batches,
   budgets,
   charges,
   earnings,
