@@ -17,6 +17,7 @@ interface Row {
 export interface Owned {
   readonly charge: string;
   readonly hold: string;
+  readonly lease: string;
   readonly topUp: string;
   readonly grant: string;
   readonly invocation: string;
@@ -68,6 +69,23 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     names: 'hold',
   },
   'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
+  'POST /v1/leases': {
+    role: 'developer',
+    body: ({ consumerKey: apiKey }) => ({
+      apiKey,
+      tools: [{ name: 'theirs', price: 1 }],
+      amount: 1,
+    }),
+  },
+  'GET /v1/leases': { role: 'either', names: 'lease' },
+  'GET /v1/leases/:id': { role: 'either', names: 'lease' },
+  'POST /v1/leases/:id/settle': {
+    role: 'developer',
+    body: () => ({ entries: [{ sequence: 1, tool: 'search', amount: 0.02 }] }),
+    names: 'lease',
+  },
+  'POST /v1/leases/:id/renew': { role: 'developer', body: () => ({}), names: 'lease' },
+  'POST /v1/leases/:id/release': { role: 'developer', names: 'lease' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },

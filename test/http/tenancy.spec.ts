@@ -21,6 +21,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { takeLease } from '../support/lease-requests.ts';
 import { makeOperator, signIn } from '../support/sessions.ts';
 import { agentBody, grantBody, invocationBody, ROUTES, type Owned } from './tenancy-routes.ts';
 
@@ -102,6 +103,12 @@ const REFUSED: Readonly<
   'the right key in the wrong header': (role, owner) =>
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
+
+/** These tell what does not exist. */
+const NOT_FOUND: ReadonlyMap<string, ErrorCode> = new Map([
+  ['hold', 'hold_not_found'],
+  ['lease', 'lease_not_found'],
+]);
 
 /** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
@@ -215,7 +222,7 @@ describe('tenancy', () => {
         if (role === 'operator') {
           assertError(answer, 403, 'operator_required');
         } else if (path.includes('/:id')) {
-          assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
+          assertError(answer, 404, NOT_FOUND.get(names ?? '') ?? 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
@@ -258,10 +265,13 @@ describe('tenancy', () => {
     }
   }
 
-  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey' | 'lease'>> {
     const key = owner.consumerKey;
     const budget = bodyOf(
-      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      await call(api, 'POST', '/v1/budgets', {
+        key,
+        body: { name: 'owned budget', allowLeases: true },
+      }),
       201,
       BudgetReply,
     ).id;
@@ -271,7 +281,8 @@ describe('tenancy', () => {
       NewKeyReply,
     );
     spendKey = made.key;
-    return { budget, spendKey: made.id };
+    const { id: lease } = await takeLease(api, owner, spendKey);
+    return { budget, spendKey: made.id, lease };
   }
 
   async function makeWebhookEndpoint(): Promise<string> {
