@@ -1,4 +1,4 @@
-/** A row for each route of the service, for tenancy.spec.ts: who may call it, and what of the owner it names. */
+/** Every route of tenancy.spec.ts: who may call it, with what, and which object its path names. */
 import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -133,10 +133,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     names: 'webhookEndpoint',
   },
   'GET /v1/session': { role: 'session' },
-  'GET /v1/cards': { role: 'session' },
-  'POST /v1/cards/setup': { role: 'session' },
-  'POST /v1/cards/:id/choose': { role: 'session' },
-  'POST /v1/cards/:id/remove': { role: 'session' },
+  'GET /v1/saved-card': { role: 'session' },
   'GET /v1/consent': { role: 'session' },
   'POST /v1/consent': {
     role: 'session',

@@ -1,4 +1,4 @@
-/** The prose of the API reference about webhook endpoints, in the form of operations.ts. */
+/** The prose of the API reference for events and the endpoints that they are sent to. */
 export const EVENT_OPERATIONS = {
   createWebhookEndpoint: {
     tag: 'Events',
