@@ -10,6 +10,7 @@ const PREFIXES = {
   chargeRefund: 'rf',
   hold: 'hld',
   budget: 'bdg',
+  approval: 'apr',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

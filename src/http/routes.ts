@@ -23,6 +23,7 @@ import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
 import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
@@ -71,6 +72,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'spend_limit_reached',
       'tool_not_allowed',
       'developer_not_allowed',
+      'approval_required',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -138,6 +140,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'spend_limit_reached',
       'tool_not_allowed',
       'developer_not_allowed',
+      'approval_required',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -266,6 +269,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...APPROVAL_ENDPOINTS,
 
   // Developers (section 4.2)
   get('/v1/earnings', {

@@ -4,6 +4,7 @@
  */
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
@@ -27,6 +28,7 @@ import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
 import { Console } from '../console/console.ts';
 import { createApp } from '../http/app.ts';
+import { ApprovalWatch } from '../http/approval-watch.ts';
 import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
@@ -117,6 +119,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
+  const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
@@ -132,6 +135,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
+    approvalLinks: new ApprovalLinks(config.masterSecrets, config.baseUrl),
+    approvals,
     publicReceipts: new PublicReceipts(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
     invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
@@ -184,6 +189,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   return {
     port: server.port,
     stop: async () => {
+      // Whoever waits for a decision gets the present state, and asks again elsewhere.
+      approvals.stop();
       await server.close();
       await metrics?.close();
       await release();

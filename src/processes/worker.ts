@@ -7,6 +7,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
+import { createApprovalActivities } from '../../activities/approvals.ts';
 import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
@@ -18,8 +19,10 @@ import { createTopUpPaymentActivities } from '../../activities/top-up-payments.t
 import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
+import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
+import { mailSender } from '../console/mail.ts';
 import { agentTaskQueue, stripeTaskQueue } from '../domain/task-queues.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -134,7 +137,7 @@ export async function runWorker(
       namespace,
       interceptors: { activity: [beatHearts, explainFailures(config.stepRetryMs)] },
     };
-    const deps = { config, database, stripe: createStripe(config.stripe), temporal };
+    const deps = { config, database, stripe: createStripe(config.stripe), temporal, log };
     const stripeActivities = createStripeActivities(deps);
     const workers = await Promise.all([
       Worker.create({
@@ -189,10 +192,12 @@ interface ActivityDeps {
   readonly database: Database;
   readonly stripe: Stripe;
   readonly temporal: TemporalClient;
+  readonly log: Logger;
 }
 
 /** Steps that normally need only Postgres. */
-function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
+function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.baseUrl);
   return {
     ...createTopUpActivities({
       database,
@@ -206,6 +211,11 @@ function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
     ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
     ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
     ...createGrantActivities({ database }),
+    ...createApprovalActivities({
+      database,
+      linkTo: (approval) => approvalLinks.urlFor(approval),
+      send: mailSender({ config: config.mail, database, log }),
+    }),
     ...createInvocationActivities({
       database,
       deadlineMs: config.invocationDeadlineMs,

@@ -1,6 +1,7 @@
 /** The document's named schemas, under the names by which `src/schemas` exports them. */
 import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
+import * as approvals from '../../schemas/approvals.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
 import * as charges from '../../schemas/charges.ts';
@@ -17,6 +18,7 @@ import * as topUps from '../../schemas/top-ups.ts';
 
 const ROOMS = [
   agents,
+  approvals,
   balance,
   budgets,
   charges,

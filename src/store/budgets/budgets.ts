@@ -30,6 +30,8 @@ const BudgetRow = Type.Object({
   maxPerCallMicros: IntegerOrNull,
   tools: StringsOrNull,
   developers: StringsOrNull,
+  approveDevelopers: Type.Boolean(),
+  approvedDevelopers: Type.Array(Type.String()),
   mayDelegate: Type.Boolean(),
   metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
   expiresAt: StringOrNull,
@@ -53,7 +55,8 @@ const columns = sql.fragment`
     b.limit_micros as "limitMicros", b.used_micros as "usedMicros", b.window_unit as "windowUnit",
     b.window_limit_micros as "windowLimitMicros", ${windowUsed('b')} as "windowUsedMicros",
     w.began[b.window_unit] as "windowBegan", on_path.remaining as "remainingMicros",
-    d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers, d.may_delegate as "mayDelegate",
+    d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers,
+    d.approve_developers as "approveDevelopers", d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
     nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
 `;
 
@@ -179,6 +182,8 @@ function budgetOf(found: Static<typeof BudgetRow>): Budget {
     maxPerCallMicros: microsOrNull(found.maxPerCallMicros),
     tools: found.tools,
     developers: found.developers,
+    approveDevelopers: found.approveDevelopers,
+    approvedDevelopers: found.approvedDevelopers,
     mayDelegate: found.mayDelegate,
     metadata: found.metadata,
     expiresAt: found.expiresAt,

@@ -2,7 +2,12 @@
 import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
-import { limitReached, type LimitReached } from '../budgets/budget.ts';
+import {
+  approvalRequired,
+  limitReached,
+  type ApprovalRequired,
+  type LimitReached,
+} from '../budgets/budget.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
 import type { Database } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
@@ -52,6 +57,7 @@ export type HoldOutcome =
       readonly requiredMicros: Micros;
     }
   | LimitReached
+  | ApprovalRequired
   /** The budget of the spend key was closed. */
   | { readonly kind: 'key_closed' }
   | { readonly kind: 'exceeds_hold'; readonly remainingMicros: Micros }
@@ -72,7 +78,8 @@ export async function postHoldEntries(
   const rows = await decideEntries(database, entries, receiptKey, replay, false);
   const outcomes: (HoldOutcome | 'owing')[] = [];
   for (const found of rows) {
-    outcomes[found.ord - 1] = found.outcome === 'owing' ? 'owing' : outcomeOf(found);
+    const entry = entries[found.ord - 1];
+    outcomes[found.ord - 1] = found.outcome === 'owing' ? 'owing' : outcomeOf(found, entry);
   }
   return outcomes;
 }
@@ -90,11 +97,11 @@ export async function settleHoldEntry(
     if (found.hold_id !== null) {
       await repayDebts(tx, [{ ledger: found.ledger, consumerId: found.consumer }]);
     }
-    return outcomeOf(found);
+    return outcomeOf(found, entry);
   });
 }
 
-function outcomeOf(found: EntryRow): HoldOutcome {
+function outcomeOf(found: EntryRow, entry: HoldEntry | undefined): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
@@ -116,6 +123,8 @@ function outcomeOf(found: EntryRow): HoldOutcome {
       };
     case 'limit_reached':
       return limitReached(found);
+    case 'approval_required':
+      return approvalRequired(found, entry?.kind === 'place' ? entry.developerId : '');
     case 'exceeds_hold':
       return { kind: outcome, remainingMicros: asMicros(amount) };
     case 'hold_closed':

@@ -171,6 +171,8 @@ const SETTINGS: BudgetSettings = {
   maxPerCallMicros: null,
   tools: null,
   developers: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
   mayDelegate: false,
   metadata: null,
   expiresAt: null,

@@ -46,7 +46,7 @@ export async function postHold(
   const asked = { developer: caller, body, idempotencyKey: undefined };
   const prepared = await prepareCharge(api, asked);
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
-  if (prepared.kind !== 'ready') throw refusalError(prepared);
+  if (prepared.kind !== 'ready') throw refusalError(api, prepared);
   const { draft } = prepared;
   const decided = await decide(api, caller, placeEntry(draft, { ...asked, body, idempotencyKey }));
   const balance = dollarsOf(decided.balanceMicros);
@@ -120,8 +120,10 @@ async function decide(
       throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
     }
     case 'limit_reached':
+    case 'approval_required':
+      throw refusalError(api, outcome);
     case 'key_closed':
-      throw refusalError(outcome.kind === 'key_closed' ? { kind: 'invalid_api_key' } : outcome);
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'exceeds_hold': {
       const remaining = dollarsOf(outcome.remainingMicros);
       throw new ApiError(

@@ -59,9 +59,10 @@ export async function postCheckout(
   };
 }
 
-async function paidFor(
+/** Requests the top-up; throws the ApiError of a refusal or failure. */
+export async function paidFor(
   api: Api,
-  { caller, body, idempotencyKey }: Request<TopUpBody>,
+  { caller, body, idempotencyKey }: Pick<Request<TopUpBody>, 'caller' | 'body' | 'idempotencyKey'>,
   method: Exclude<TopUpMethod, 'manual'>,
   min: number,
 ): Promise<TopUp> {
