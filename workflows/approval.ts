@@ -4,6 +4,7 @@
  * workflow hears of it. The update `decide` writes the same row, for operators.
  */
 import {
+  ActivityFailure,
   allHandlersFinished,
   ApplicationFailure,
   CancellationScope,
@@ -74,7 +75,7 @@ function listen(run: Run): void {
     async (decision) => {
       await condition(() => run.seen !== undefined);
       refuseLate(run, decision);
-      run.seen = await decideApproval(run.approvalId, decision);
+      run.seen = await decideApproval(run.approvalId, decision).catch(throwCause);
       run.isNudged = true;
       return viewOf(run);
     },
@@ -102,6 +103,13 @@ function refuseLate({ seen, expiresAtMs }: Run, { decision }: ApprovalDecision):
   if (!canAnswer(seen.code, decision)) {
     throw refusal(`"${decision}" is no answer to ${seen.code}. Nothing was changed.`);
   }
+}
+
+/** The sender of the update is told the reason itself, not that a step failed. */
+function throwCause(error: unknown): never {
+  throw error instanceof ActivityFailure && error.cause instanceof ApplicationFailure
+    ? error.cause
+    : error;
 }
 
 function refusal(message: string): ApplicationFailure {

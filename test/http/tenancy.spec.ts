@@ -9,6 +9,7 @@ import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
+import { ApprovalReply } from '../../src/schemas/approvals.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { BudgetReply } from '../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -45,12 +46,20 @@ interface Owned {
   readonly account: string;
   readonly budget: string;
   readonly spendKey: string;
+  readonly approval: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
   apiKey,
   tool: 'theirs',
   amount: 1,
+});
+
+const approvalBody = ({ developerId }: TestAccount) => ({
+  developerId,
+  tool: 'owned tool',
+  amount: 1_000,
+  reason: 'an owned reason',
 });
 
 const agentBody = {
@@ -137,6 +146,14 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
   'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
   'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
+  'POST /v1/approvals': { role: 'asker', body: approvalBody },
+  'GET /v1/approvals': { role: 'payer', names: 'approval' },
+  'GET /v1/approvals/:id': { role: 'asker', names: 'approval' },
+  'POST /v1/approvals/:id/decide': {
+    role: 'payer',
+    body: () => ({ decision: 'deny' }),
+    names: 'approval',
+  },
   'GET /v1/operator/status': { role: 'operator' },
   'GET /v1/operator/accounts': { role: 'operator', query: '?query=nobody' },
   'GET /v1/operator/accounts/:id': { role: 'operator', names: 'account' },
@@ -173,6 +190,7 @@ const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   developer: ({ developerKey }) => developerKey,
   either: ({ consumerKey }) => consumerKey,
   payer: ({ consumerKey }) => consumerKey,
+  asker: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
   session: ({ email }) => cookies.get(email) ?? '',
   operator: ({ email }) => cookies.get(email) ?? '',
@@ -186,6 +204,7 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
   developer: 'invalid_secret_key',
   either: 'invalid_api_key',
   payer: 'invalid_api_key',
+  asker: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
   operator: 'session_required',
@@ -221,7 +240,7 @@ const REFUSED: Readonly<
   'a malformed key': (role) => sent(role, 'fare_ck_live_short'),
   'a key of another kind': (role, owner) => {
     const { consumerKey, developerKey, legacyKey } = owner;
-    if (role === 'either') return bearer(legacyKey);
+    if (role === 'either' || role === 'asker') return bearer(legacyKey);
     if (isOfSession(role)) return bearer(developerKey);
     return sent(role, role === 'consumer' || role === 'payer' ? developerKey : consumerKey);
   },
@@ -285,6 +304,7 @@ describe('tenancy', () => {
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
+      ...(await askApproval()),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -327,7 +347,7 @@ describe('tenancy', () => {
       return call(api, method, path.replace(':id', id) + query, { headers });
     };
 
-    if (role !== 'payer') {
+    if (role !== 'payer' && role !== 'asker') {
       it(`${route} refuses a spend key, and does nothing`, async () => {
         const answer = await api.changingNothing(() =>
           call(api, method, path.replace(':id', owned[names ?? 'charge']), {
@@ -417,6 +437,12 @@ describe('tenancy', () => {
     return { budget, spendKey: made.id };
   }
 
+  async function askApproval(): Promise<Pick<Owned, 'approval'>> {
+    const key = owner.consumerKey;
+    const asked = await call(api, 'POST', '/v1/approvals', { key, body: approvalBody(owner) });
+    return { approval: bodyOf(asked, 201, ApprovalReply).id };
+  }
+
   /** No workflow calls the agent, so its answer is written by hand. */
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
@@ -435,7 +461,7 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
+    const words = ['owned tool', 'owned reason', 'owned budget', 'owned caller', 'owned capability'];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

@@ -115,6 +115,11 @@ export function assertErrorBody(
   const { message, docUrl, ...rest } = error;
   const { topUpUrl } = rest;
   if (typeof topUpUrl === 'string') rest['topUpUrl'] = pageOf(topUpUrl);
+  for (const name of ['raiseUrl', 'approvalUrl']) {
+    if (rest[name] === undefined || name in facts) continue;
+    assert.match(String(rest[name]), /\/console\/approvals\?budget=bdg_[0-9a-f]{32}&/);
+    delete rest[name];
+  }
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,

@@ -10,9 +10,8 @@ import type { Micros } from '../../../domain/money.ts';
 import type { ApprovalBody, ApprovalReply } from '../../../schemas/approvals.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { findDeveloperNumber } from '../../../store/accounts/find-accounts.ts';
-import { askApproval, type Ask } from '../../../store/approvals/ask-approval.ts';
-import { findRefusing } from '../../../store/approvals/find-refusal.ts';
-import { findBudget } from '../../../store/budgets/budgets.ts';
+import { askApproval } from '../../../store/approvals/ask-approval.ts';
+import { findRefusing, type Refusing } from '../../../store/approvals/find-refusal.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -109,29 +108,16 @@ function misplaced(param: string, key: string): ApiError {
 }
 
 /** What refuses the call; throws if nothing does, or if no owner can change it. */
-async function refusalOf(
-  api: Api,
-  call: Call,
-): Promise<Pick<Ask, 'code' | 'budget' | 'scope' | 'limitMicros'>> {
-  const { payer, amountMicros } = call;
+async function refusalOf(api: Api, call: Call): Promise<Refusing> {
+  const { payer } = call;
   const decision = payer.spend ? await api.budgets.refusalOf(payer, call) : undefined;
   const refusal = decision?.kind === 'needs_approval' ? decision.refusal : decision;
-  if (!refusal) {
-    const found = await findRefusing(api.database, payer, payer.spend?.path ?? [], amountMicros);
-    if (found) return found;
-    throw new ApiError('approval_not_needed', 'Nothing refuses this call now. Charge again.');
-  }
-  if (refusal.kind !== 'approval_required' && refusal.kind !== 'limit_reached') {
+  // What an owner can allow is looked up: memory is a second late.
+  if (refusal && refusal.kind !== 'approval_required' && refusal.kind !== 'limit_reached') {
     throw refusalError(api, refusal);
   }
-  const budget = await findBudget(api.database, { ...payer, root: null }, refusal.budgetId);
-  if (!budget) throw new Error(`no budget ${refusal.budgetId}`);
-  return refusal.kind === 'approval_required'
-    ? { code: refusal.kind, budget: budget.number, scope: null, limitMicros: null }
-    : {
-        code: 'spend_limit_reached',
-        budget: budget.number,
-        scope: refusal.scope,
-        limitMicros: refusal.limitMicros,
-      };
+  const { ledger, consumerId, spend } = payer;
+  const found = await findRefusing(api.database, { ...call, ledger, consumerId, spend });
+  if (found) return found;
+  throw new ApiError('approval_not_needed', 'Nothing refuses this call now. Charge again.');
 }
