@@ -58,6 +58,73 @@ export interface AgentReply {
   /** When it was made, in UTC. */
   createdAt: string;
 }
+export interface ApprovalBody {
+  /** With a developer key only: the consumer's key that was refused, as in the charge. */
+  apiKey?: string;
+  /** With a consumer key or spend key only: the developer that was called. */
+  developerId?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars of the call that was refused. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Printable text of 1 to 500 characters, not all blank. */
+  reason?: string;
+  /** Seconds until the question expires, from 60 to 604800 (seven days). */
+  expiresIn?: number;
+}
+export interface ApprovalReply {
+  /** The id of the approval. */
+  id: string;
+  /** Whether the owner has answered. Charge again once `approved`. */
+  status: 'pending' | 'approved' | 'denied' | 'expired';
+  /** The refusal that it is about. */
+  code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
+  /** The budget that refused. Null: the balance did. */
+  budgetId: string | null;
+  /** Its name. Null for developers. */
+  budgetName: string | null;
+  /**
+   * The limit that refused: in all, of the current window, or of one call. Null with other codes.
+   */
+  scope: ('total' | 'window' | 'per_call') | null;
+  /** The limit as it was then, in dollars, or null. */
+  limit: number | null;
+  /** The developer that was called. */
+  developerId: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /** Dollars of the call. */
+  amount: number;
+  /** Text by whoever asked, or null. Escape it. */
+  reason: string | null;
+  /** The holder of the key that was to pay, or the developer that was called. */
+  askedBy: 'payer' | 'developer';
+  /**
+   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a window turned or the budget was changed.
+   */
+  decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
+  /** The limit that the decision set, or null. */
+  raisedTo: number | null;
+  /** Whether a call has used a decision of `once`. */
+  used: boolean;
+  /** The page of the console where the owner decides. */
+  approvalUrl: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it can no longer be decided, in UTC. */
+  expiresAt: string;
+  /** When it ended, in UTC, or null. */
+  decidedAt: string | null;
+}
+export interface ApprovalsReply {
+  approvals: ApprovalReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface BalanceReply {
   /** Dollars that can be spent now. */
   balance: number;
@@ -123,6 +190,18 @@ export interface BudgetBody {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -158,6 +237,18 @@ export interface BudgetChanges {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -203,6 +294,14 @@ export interface BudgetReply {
   tools: string[] | null;
   /** The only developers that may charge, or null. */
   developers: string[] | null;
+  /** Whether a developer is refused until the owner has approved it. */
+  approveDevelopers: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers: string[];
   /** Whether its keys may make budgets and keys below it. */
   mayDelegate: boolean;
   /** When it stops working, or null. */
@@ -349,6 +448,7 @@ export interface ChargeBatchReply {
             | 'refund_exceeds_charge'
             | 'unknown_tool'
             | 'tool_archived'
+            | 'too_many_approvals'
             | 'too_many_tools'
             | 'invalid_api_key'
             | 'invalid_secret_key'
@@ -367,6 +467,7 @@ export interface ChargeBatchReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'approval_required'
             | 'delegation_not_allowed'
             | 'consent_required'
             | 'consent_ceiling_reached'
@@ -374,6 +475,8 @@ export interface ChargeBatchReply {
             | 'hold_not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
+            | 'approval_closed'
+            | 'approval_not_needed'
             | 'top_up_not_refundable'
             | 'hold_closed'
             | 'budget_closed'
@@ -404,6 +507,12 @@ export interface ChargeBatchReply {
           shortfall?: number;
           /** A page where the consumer can top up. */
           topUpUrl?: string;
+          /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+          raiseUrl?: string;
+          /**
+           * With `approval_required`: the page of the console where the owner can approve the developer.
+           */
+          approvalUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -414,7 +523,9 @@ export interface ChargeBatchReply {
            * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
            */
           remaining?: number;
-          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          /**
+           * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+           */
           budgetId?: string;
           /** With `spend_limit_reached`: the limit. */
           limit?: number;
@@ -424,8 +535,20 @@ export interface ChargeBatchReply {
           scope?: 'total' | 'window' | 'per_call';
           /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
           resetsAt?: string | null;
-          /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-          status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+          /**
+           * With `grant_not_active`, `hold_closed` and `approval_closed`: the state of the grant, hold or approval.
+           */
+          status?:
+            | 'active'
+            | 'used'
+            | 'revoked'
+            | 'expired'
+            | 'open'
+            | 'captured'
+            | 'released'
+            | 'pending'
+            | 'approved'
+            | 'denied';
           /** With `tool_exists`: the tool that has the name. */
           toolId?: string;
         };
@@ -551,6 +674,20 @@ export interface ConsumerStatementReply {
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
 }
+export interface DecisionBody {
+  /**
+   * `once`: this call, one time. `always`: approve the developer, or raise the limit just so that the call fits. `raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.
+   */
+  decision: 'once' | 'always' | 'raise' | 'top_up' | 'deny';
+  /**
+   * With `raise`: the new limit in dollars. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  limit?: number | string;
+  /**
+   * With `top_up`: dollars, in whole cents. Default: what is missing. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+}
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -664,6 +801,7 @@ export interface ErrorReply {
       | 'refund_exceeds_charge'
       | 'unknown_tool'
       | 'tool_archived'
+      | 'too_many_approvals'
       | 'too_many_tools'
       | 'invalid_api_key'
       | 'invalid_secret_key'
@@ -682,6 +820,7 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'approval_required'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
@@ -689,6 +828,8 @@ export interface ErrorReply {
       | 'hold_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
+      | 'approval_closed'
+      | 'approval_not_needed'
       | 'top_up_not_refundable'
       | 'hold_closed'
       | 'budget_closed'
@@ -719,6 +860,12 @@ export interface ErrorReply {
     shortfall?: number;
     /** A page where the consumer can top up. */
     topUpUrl?: string;
+    /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+    raiseUrl?: string;
+    /**
+     * With `approval_required`: the page of the console where the owner can approve the developer.
+     */
+    approvalUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -729,7 +876,9 @@ export interface ErrorReply {
      * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
-    /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+    /**
+     * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+     */
     budgetId?: string;
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
@@ -739,8 +888,20 @@ export interface ErrorReply {
     scope?: 'total' | 'window' | 'per_call';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-    status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+    /**
+     * With `grant_not_active`, `hold_closed` and `approval_closed`: the state of the grant, hold or approval.
+     */
+    status?:
+      | 'active'
+      | 'used'
+      | 'revoked'
+      | 'expired'
+      | 'open'
+      | 'captured'
+      | 'released'
+      | 'pending'
+      | 'approved'
+      | 'denied';
     /** With `tool_exists`: the tool that has the name. */
     toolId?: string;
   };

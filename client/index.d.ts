@@ -22,11 +22,13 @@ import type {
   UsageReply,
 } from './api.js';
 
+import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
+export type { Approvals, AskOptions, OwnerApprovals, WaitOptions } from './approvals.js';
 export type { Budgets } from './budgets.js';
 export {
   FareboxError,
@@ -148,6 +150,11 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   idempotencyKey?: string | undefined;
   /** For this call only. */
   onUnavailable?: Mode | undefined;
+  /**
+   * After a refusal that the owner of the account can lift, asks the owner, waits for the answer and charges again with
+   * the same key. When the answer is no, or none in time, the refusal is raised with `approvalId` and `approvalStatus`.
+   */
+  ask?: true | AskOptions | undefined;
 }
 
 /** A successful, durable charge. */
@@ -356,6 +363,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
   readonly tools: Tools;
   readonly holds: Holds;
+  readonly approvals: Approvals;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 
@@ -461,6 +469,7 @@ export declare class FareboxConsumer {
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;
+  readonly approvals: OwnerApprovals;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }

@@ -461,7 +461,13 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned reason', 'owned budget', 'owned caller', 'owned capability'];
+    const words = [
+      'owned tool',
+      'owned reason',
+      'owned budget',
+      'owned caller',
+      'owned capability',
+    ];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

@@ -52,5 +52,9 @@ export async function showApproval(
   wait = 0,
 ): Promise<Approval> {
   const query = wait === 0 ? '' : `?wait=${wait}`;
-  return bodyOf(await call(server, 'GET', `/v1/approvals/${id}${query}`, { key }), 200, ApprovalReply);
+  return bodyOf(
+    await call(server, 'GET', `/v1/approvals/${id}${query}`, { key }),
+    200,
+    ApprovalReply,
+  );
 }

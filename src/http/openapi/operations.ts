@@ -6,8 +6,7 @@ export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
   Balance: 'Read the balance and what was spent.',
-  Approvals:
-    'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
+  Approvals: 'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',

@@ -62,11 +62,7 @@ export async function decideApproval(
   });
 }
 
-export async function mayDecide(
-  database: Database,
-  view: Decider,
-  id: string,
-): Promise<boolean> {
+export async function mayDecide(database: Database, view: Decider, id: string): Promise<boolean> {
   const found = await database.maybeOne(sql.type(idRow)`
     select a.id from farebox.approvals a
     where a.id = ${id} and a.ledger = ${view.ledger} and a.consumer_id = ${view.consumerId} and ${isBelow(view)}

@@ -3,13 +3,7 @@ import assert from 'node:assert/strict';
 import { ApprovalReply, ApprovalsReply } from '../../../src/schemas/approvals.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import {
-  ask,
-  decide,
-  showApproval,
-  tryAsk,
-  tryDecide,
-} from '../../support/approval-requests.ts';
+import { ask, decide, showApproval, tryAsk, tryDecide } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import {
   changeBudget,
@@ -312,9 +306,7 @@ describe('approvals', () => {
       const leaf = await makeBudget(api, key, { parentId: root.id, limit: 1, mayDelegate: true });
       const beside = await makeBudget(api, key, { mayDelegate: true });
       const [asker, sibling, above, foreign] = await Promise.all(
-        [leaf.id, leaf.id, root.id, beside.id].map(
-          async (id) => (await makeKey(api, key, id)).key,
-        ),
+        [leaf.id, leaf.id, root.id, beside.id].map(async (id) => (await makeKey(api, key, id)).key),
       );
       const { id } = await ask(api, account, asker ?? '', 2);
       const answer = { decision: 'always' };
@@ -404,8 +396,11 @@ describe('approvals', () => {
     const second = await ask(api, account, spendKey, 3);
     await decide(api, key, first.id, 'deny');
     const list = async (by: string, query = '') =>
-      bodyOf(await call(api, 'GET', `/v1/approvals${query}`, { key: by }), 200, ApprovalsReply)
-        .approvals.map(({ id }) => id);
+      bodyOf(
+        await call(api, 'GET', `/v1/approvals${query}`, { key: by }),
+        200,
+        ApprovalsReply,
+      ).approvals.map(({ id }) => id);
     assert.deepEqual(await list(key), [second.id, first.id]);
     assert.deepEqual(await list(key, `?status=pending&budgetId=${budget}`), [second.id]);
     assert.deepEqual(await list(key, '?status=denied'), [first.id]);

@@ -139,7 +139,10 @@ describe('the workflow of an approval', () => {
       status: 'expired',
       decision: null,
     });
-    assert.equal((await showApproval(harness.stack.api, spendKey, terminated.id)).status, 'expired');
+    assert.equal(
+      (await showApproval(harness.stack.api, spendKey, terminated.id)).status,
+      'expired',
+    );
   });
 
   it('leaves no notice behind', async () => {

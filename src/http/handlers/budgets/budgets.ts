@@ -96,7 +96,16 @@ export async function postBudget(
   const { approveDevelopers = false, approvedDevelopers = [] } = body;
   const asked = {
     approveDevelopers,
-    approvedDevelopers, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
+    approvedDevelopers,
+    limit,
+    window,
+    maxPerCall,
+    tools,
+    developers,
+    mayDelegate,
+    expiresAt,
+    metadata,
+  };
   const made = await makeBudget(api.database, seen, parentId, {
     ...(settingsOf({ name, ...asked }) as BudgetSettings),
   });
