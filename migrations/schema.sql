@@ -20,6 +20,8 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
+  processor_card_id text,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),
@@ -29,6 +31,7 @@ create table farebox.accounts (
   constraint accounts_email_is_lower_case check (email = lower(email)),
   constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
+create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
@@ -96,6 +99,8 @@ create index api_keys_changed on farebox.api_keys using btree (changed_at) where
 create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
+create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
+create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 create table farebox.approvals (
   id uuid not null,
@@ -358,6 +363,7 @@ create table farebox.charge_refunds (
   constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
 );
 create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+create trigger charge_refunds_event after insert on farebox.charge_refunds for each row execute function farebox.post_charge_refund_event();
 
 -- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
 -- Partitioned by month of the id, a UUIDv7. There are more charges than anything else, so the columns are
@@ -477,6 +483,19 @@ create table farebox.earnings_tail (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
+
+-- Append-only, deleted after LOG_RETENTION_DAYS. No foreign key: a charge that writes an event locks no account.
+create table farebox.events (
+  id uuid not null default uuidv7(),
+  -- whom it is for.
+  account_id uuid not null,
+  -- as in src/domain/events.ts. not checked: the types of a newer release run beside this one.
+  type text not null,
+  -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
+  data json not null,
+  created_at timestamp with time zone not null default now(),
+  constraint events_pkey primary key (id)
+);
 
 create table farebox.examinations (
   part text not null,
@@ -767,7 +786,8 @@ create table farebox.reversals (
   consumer_id uuid not null,
   top_up_id uuid not null,
   kind text not null,
-  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won.
+  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won. a
+  -- fraud warning: open, and won once it is over.
   status text not null,
   amount_micros bigint not null,
   held_micros bigint not null default 0,
@@ -778,21 +798,27 @@ create table farebox.reversals (
   failure_message text,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  -- when an operator decided that a fraud warning holds nothing. it never holds again.
+  dismissed_at timestamp with time zone,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
+  constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
   constraint reversals_processor_named check (processor_id is not null or (status = any (array['requested', 'failed']))),
-  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) else false end),
+  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) when 'warning' then status = any (array['open', 'won']) else false end),
   constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
+create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
+create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
+create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account, the previous release included.
@@ -827,6 +853,8 @@ create index spend_keys_changed on farebox.spend_keys using btree (changed_at) w
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -848,6 +876,7 @@ create table farebox.tools (
   constraint tools_price_positive check (price_micros > 0)
 );
 create index tools_changed on farebox.tools using btree (changed_at) where (changed_at is not null);
+create trigger tools_event after update of price_micros on farebox.tools for each row when (old.price_micros is distinct from new.price_micros and old.registered_at is not null) execute function farebox.post_tool_event();
 
 -- What each top-up paid to each developer, first in, first out, net of refunds of charges, and in how many
 -- charges. May be negative until the tail is added.
@@ -897,6 +926,12 @@ create table farebox.top_ups (
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
+  -- Checkouts: the owner asked to save the card that pays, for top-ups without the owner. Part of the row, so that
+  -- a repeated call to the processor has the same parameters.
+  saves_card boolean not null default false,
+  -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
+  -- waits for that.
+  authentication_asked_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -916,6 +951,8 @@ create index top_ups_not_opened on farebox.top_ups using btree (created_at) wher
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
+create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
+create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -1071,6 +1108,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.post_charge_refund_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
   language plpgsql volatile
@@ -1086,6 +1127,10 @@ create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.post_event(p_account uuid, p_type text, p_data json)
+  returns void
+  language sql volatile;
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
@@ -1109,6 +1154,22 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language sql volatile;
 
+create function farebox.post_key_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_reversal_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_tool_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_top_up_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
@@ -1120,3 +1181,15 @@ create function farebox.wake_relays()
 create function farebox.windows_at(p_at timestamp with time zone)
   returns timestamp with time zone[]
   language sql stable;
+
+create function farebox.wire_dollars(micros bigint)
+  returns numeric
+  language sql immutable parallel safe;
+
+create function farebox.wire_id(prefix text, id uuid)
+  returns text
+  language sql immutable parallel safe;
+
+create function farebox.wire_time(at timestamp with time zone)
+  returns text
+  language sql stable parallel safe;

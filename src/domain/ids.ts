@@ -14,10 +14,12 @@ const PREFIXES = {
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',
+  dispute: 'dsp',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
+  event: 'evt',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -5,7 +5,11 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
+import {
+  ChargeBatchBody,
+  ChargeBatchEnvelope,
+  ChargeBatchReply,
+} from '../schemas/charge-batches.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
@@ -21,7 +25,12 @@ import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
-import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
+import {
+  CheckoutBody,
+  CheckoutReply,
+  DeveloperTopUpsReply,
+  TopUpBody,
+} from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
@@ -262,9 +271,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/checkout', {
     operation: 'createCheckout',
     role: 'consumer',
-    body: TopUpBody,
+    body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },
-    errors: ['invalid_amount', 'payment_failed'],
+    errors: ['invalid_amount', 'payment_failed', 'consent_required'],
     isIdempotent: true,
     handle: postCheckout,
   }),

@@ -1,7 +1,7 @@
 /** The services that handlers use, created once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charge.ts';
-import type { HoldLedger } from '../charging/hold-ledger.ts';
+import type { EntryBatcher } from '../charging/create-entry-batcher.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
@@ -24,7 +24,8 @@ export interface Api extends ChargingDeps {
   readonly log: Logger;
   /** For reads and rare writes. Charges, keys and prices have their own connections. */
   readonly database: Database;
-  readonly holds: HoldLedger;
+  /** For holds, and for the charges that come with them. */
+  readonly entries: EntryBatcher;
   readonly receipts: ReceiptSigner;
   readonly topUpLinks: TopUpLinks;
   readonly approvalLinks: ApprovalLinks;

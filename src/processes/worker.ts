@@ -44,6 +44,7 @@ import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBundle } from '../temporal/workflow-bundle.ts';
 import { checkStart } from './check-start.ts';
+import { ownerMails } from './owner-mails.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
@@ -225,7 +226,7 @@ function createLedgerActivities({ config, database, stripe, log }: ActivityDeps)
 }
 
 /** Steps that call Stripe. */
-function createStripeActivities({ config, database, stripe, temporal }: ActivityDeps) {
+function createStripeActivities({ config, database, stripe, temporal, log }: ActivityDeps) {
   return {
     ...createTopUpPaymentActivities({
       database,
@@ -233,6 +234,7 @@ function createStripeActivities({ config, database, stripe, temporal }: Activity
       baseUrl: config.baseUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
+      tellOwner: ownerMails({ config, database, log }),
     }),
     ...createTopUpReversalActivities({ database, stripe }),
     ...createReconciliationActivities({

@@ -20,11 +20,6 @@ describe('a pending approval, while processes are killed', () => {
     await harness?.close();
   });
 
-  const kill = async (server: Server) => {
-    server.kill('SIGKILL');
-    await server.exited;
-  };
-
   it('is decided afterwards, and the agent goes on', async () => {
     const { account, stack } = harness;
     const { spendKey } = await harness.budget();
@@ -81,3 +76,8 @@ describe('a pending approval, while processes are killed', () => {
     assert.equal((await waiting).status, 'pending');
   });
 });
+
+async function kill(server: Server): Promise<void> {
+  server.kill('SIGKILL');
+  await server.exited;
+}

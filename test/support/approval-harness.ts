@@ -2,7 +2,7 @@
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createTestAccounts, type TestAccount } from './accounts.ts';
+import { createTestAccounts } from './accounts.ts';
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { startStack, until, type Environment, type Server } from './stack.ts';
@@ -34,7 +34,7 @@ export async function openApprovalHarness(extra: Environment = {}) {
     /** A question about a limit, each for another amount. */
     async ask(spendKey: string, changes: object = {}, by: Server = stack.api): Promise<Approval> {
       asked += 1;
-      return ask(by, account as TestAccount, spendKey, 1 + asked / 100, { ...changes });
+      return ask(by, account, spendKey, 1 + asked / 100, { ...changes });
     },
 
     workflow: (id: string) => temporal.client.workflow.getHandle(`approval/${id}`),

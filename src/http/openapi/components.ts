@@ -4,6 +4,7 @@ import * as agents from '../../schemas/agents.ts';
 import * as approvals from '../../schemas/approvals.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
+import * as batches from '../../schemas/charge-batches.ts';
 import * as charges from '../../schemas/charges.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
@@ -20,6 +21,7 @@ const ROOMS = [
   agents,
   approvals,
   balance,
+  batches,
   budgets,
   charges,
   earnings,

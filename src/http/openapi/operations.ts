@@ -115,9 +115,11 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Makes up to 1,000 charges. Each is accepted or refused on its own, and its result has the status ' +
-      'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
-      'each charge an `idempotencyKey`.',
+      'Does up to 1,000 things, each by its `op`: makes a charge (`charge`, the default), places a hold ' +
+      '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
+      'own, in order, and its result has the status and the body that the single request would have ' +
+      'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
+      'each member an `idempotencyKey`.',
   },
   listCharges: {
     tag: 'Charges',
@@ -302,10 +304,28 @@ export const OPERATIONS = {
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
   },
-  getSavedCard: {
+  listCards: {
     tag: 'Top-ups',
-    summary: 'Get your saved card',
-    description: 'Returns the card that direct and automatic top-ups charge. A checkout saves it.',
+    summary: 'List your saved cards',
+    description: 'Returns the saved cards, and which one direct and automatic top-ups charge.',
+  },
+  setUpCard: {
+    tag: 'Top-ups',
+    summary: 'Save a card',
+    description:
+      'Returns the address of a page that saves a card for top-ups without you, and takes no money. It needs your consent.',
+  },
+  chooseCard: {
+    tag: 'Top-ups',
+    summary: 'Choose a saved card',
+    description:
+      'Direct and automatic top-ups charge this card from now on, even if another one is saved later.',
+  },
+  removeCard: {
+    tag: 'Top-ups',
+    summary: 'Remove a saved card',
+    description:
+      'From now on, no top-up charges this card. If you chose it, the newest one is charged.',
   },
   getConsent: {
     tag: 'Top-ups',

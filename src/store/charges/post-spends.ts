@@ -79,7 +79,7 @@ export async function postSpends(
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is let go of here, so no debt is settled.
   const rows = await decideEntries(connection, entries, receiptKey, replay, false);
-  return rows.map((found, index) => outcomeOf(found, drafts[index]?.developerId ?? ''));
+  return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
 }
 
 interface Node {
@@ -104,7 +104,8 @@ function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): re
   return [...nodes.values()];
 }
 
-function outcomeOf(found: EntryRow, developerId: string): ChargeOutcome {
+/** The outcome of an entry that is a charge by this developer. */
+export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOutcome {
   switch (found.outcome) {
     case 'done':
     case 'replayed':

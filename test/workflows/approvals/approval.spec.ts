@@ -7,6 +7,29 @@ import { proveBooks } from '../../support/books.ts';
 import { showBudget, spend } from '../../support/budget-requests.ts';
 import { until } from '../../support/stack.ts';
 
+const linkIn = (text: string) => /http:\S+/.exec(text)?.[0] ?? '';
+const open = async (url: string) => {
+  const response = await fetch(url);
+  return { status: response.status, html: await response.text() };
+};
+const answer = async (link: string, fields: Readonly<Record<string, string>>) => {
+  const token = new URL(link).searchParams.get('link') ?? '';
+  const response = await fetch(new URL('/approval', link), {
+    method: 'POST',
+    body: new URLSearchParams({ link: token, ...fields }),
+  });
+  return { status: response.status, html: await response.text() };
+};
+const refusalOf = async (update: Promise<unknown>): Promise<string> => {
+  try {
+    await update;
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError) return String(error.cause?.message);
+    throw error;
+  }
+  return assert.fail('the update was accepted');
+};
+
 describe('the workflow of an approval', () => {
   let harness: ApprovalHarness;
   let key: string;
@@ -22,29 +45,6 @@ describe('the workflow of an approval', () => {
     await proveBooks(harness.stack.env, { processor: false });
     await harness.close();
   });
-
-  const linkIn = (text: string) => /http:\S+/.exec(text)?.[0] ?? '';
-  const open = async (url: string) => {
-    const response = await fetch(url);
-    return { status: response.status, html: await response.text() };
-  };
-  const answer = async (link: string, fields: Readonly<Record<string, string>>) => {
-    const token = new URL(link).searchParams.get('link') ?? '';
-    const response = await fetch(new URL('/approval', link), {
-      method: 'POST',
-      body: new URLSearchParams({ link: token, ...fields }),
-    });
-    return { status: response.status, html: await response.text() };
-  };
-  const refusalOf = async (update: Promise<unknown>): Promise<string> => {
-    try {
-      await update;
-    } catch (error) {
-      if (error instanceof WorkflowUpdateFailedError) return String(error.cause?.message);
-      throw error;
-    }
-    return assert.fail('the update was accepted');
-  };
 
   it('shows a pending approval to operators, without what others wrote', async () => {
     const { id } = await harness.ask(spendKey, { tool: 'secret tool', reason: 'secret reason' });
