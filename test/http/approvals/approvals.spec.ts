@@ -422,7 +422,7 @@ describe('approvals', () => {
       assert.equal((await showApproval(api, spendKey, id, 1)).status, 'pending');
     });
 
-    it('by a thousand holds no connection, and ends for all of them within two seconds', async () => {
+    it('by a thousand holds no connection, and ends for all of them', async () => {
       const { spendKey } = await budgetWith({ limit: 1 });
       const { id } = await ask(api, account, spendKey, 2);
       const waiting = Array.from({ length: 1_000 }, () => showApproval(other, spendKey, id, 50));

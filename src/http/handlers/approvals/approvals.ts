@@ -31,14 +31,17 @@ export async function getApproval(
 ): Promise<Reply<ApprovalReply>> {
   const { caller, params, query } = request;
   const { accountId } = caller;
+  const { wait = 0 } = query;
   const asker = caller.kind === 'developer' ? 'developer' : 'payer';
   const found = await api.shares.waits.run(accountId, 1, async () => {
     const view = await viewOf(api, caller);
-    const { id } = await getSeen(api, view, params);
-    await settleApprovals(api.database, { ids: [id] });
+    const seen = await getSeen(api, view, params);
+    // For those that wait, the watch does this for all at once.
+    if (seen.status !== 'pending' || wait > 0) return seen;
+    await settleApprovals(api.database, { ids: [seen.id] });
     return getSeen(api, view, params);
   });
-  const waitMs = isToldAlready(found) ? 0 : (query.wait ?? 0) * 1_000;
+  const waitMs = isToldAlready(found) ? 0 : wait * 1_000;
   const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
   return { status: 200, body: wireApproval(api, asker, decided ?? found) };
 }
