@@ -129,7 +129,7 @@ function bodyOf(approval: Approval, link: string): string {
     `A call for ${formatDollars(approval.amountMicros)} was refused, and you are asked to allow it.\n\n` +
     `${reasonOf(approval)}\n\n` +
     `Open this link to see the question and to answer it. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
-    'If you do nothing, the call stays refused. Whoever has this link can answer, so do not forward it.\n'
+    'If you do nothing, the call stays refused. Everybody who has this link can answer, so do not forward it.\n'
   );
 }
 

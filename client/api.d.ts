@@ -280,7 +280,7 @@ export interface ApprovalReply {
   tool: string;
   /** Dollars of the call. */
   amount: number;
-  /** Text by whoever asked, or null. Escape it. */
+  /** Text that the asker wrote, or null. Escape it. */
   reason: string | null;
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
@@ -794,7 +794,7 @@ export interface ConsumerStatementReply {
 }
 export interface DecisionBody {
   /**
-   * `once`: this call, one time. `always`: approve the developer, or raise the limit just so that the call fits. `raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.
+   * `once`: this call, one time. `always`: approve the developer, or raise the limit just enough for the call. `raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.
    */
   decision: 'once' | 'always' | 'raise' | 'top_up' | 'deny';
   /**

@@ -1,5 +1,5 @@
 /**
- * Signed links to one approval, for the mail to the owner of the account. Whoever has a link can read and decide this
+ * Signed links to one approval, for the mail to the owner of the account. With a link, anyone can read and decide this
  * approval, until it expires, and nothing else.
  */
 import { uuidOfBytes, writeUuid } from '../domain/ids.ts';

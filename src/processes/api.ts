@@ -200,7 +200,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   return {
     port: server.port,
     stop: async () => {
-      // Whoever waits for a decision gets the present state, and asks again elsewhere.
+      // Requests that wait for a decision are answered with the present state. Their senders ask again elsewhere.
       approvals.stop();
       await server.close();
       await metrics?.close();

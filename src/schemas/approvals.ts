@@ -81,7 +81,7 @@ export const ApprovalReply = Closed({
   amount: Dollars('Dollars of the call.', 0.5),
   reason: orNull(
     Type.String(),
-    'Text by whoever asked, or null. Escape it.',
+    'Text that the asker wrote, or null. Escape it.',
     'One more search is needed.',
   ),
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
@@ -132,7 +132,7 @@ export type ApprovalsReply = Static<typeof ApprovalsReply>;
 export const DecisionBody = Closed({
   decision: Word(
     ANSWERS,
-    '`once`: this call, one time. `always`: approve the developer, or raise the limit just so that the call fits. ' +
+    '`once`: this call, one time. `always`: approve the developer, or raise the limit just enough for the call. ' +
       '`raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.',
   ),
   limit: Type.Optional(DollarsAsked('With `raise`: the new limit in dollars.', 20)),

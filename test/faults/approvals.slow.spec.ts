@@ -20,7 +20,7 @@ describe('a pending approval, while processes are killed', () => {
     await harness?.close();
   });
 
-  it('is decided afterwards, and the agent goes on', async () => {
+  it('is decided afterwards, and the agent continues', async () => {
     const { account, stack } = harness;
     const { spendKey } = await harness.budget();
     const asked = await harness.ask(spendKey);
@@ -40,7 +40,7 @@ describe('a pending approval, while processes are killed', () => {
     assert.equal((await spend(lonely, account, spendKey, asked.amount)).status, 201);
     await kill(lonely);
 
-    // Whatever nobody could tell Temporal meanwhile, the new processes do.
+    // The new processes tell Temporal what happened without it.
     [api, worker] = await Promise.all([
       startApi({ env: stack.env }),
       startWorker({ env: stack.env }),
@@ -61,7 +61,7 @@ describe('a pending approval, while processes are killed', () => {
     await proveBooks(stack.env, { processor: false });
   });
 
-  it('answers whoever waits when the process stops in order', async () => {
+  it('answers requests that wait when the process stops in order', async () => {
     const { spendKey } = await harness.budget();
     const asked = await harness.ask(spendKey, {}, api);
     const waiting = showApproval(api, spendKey, asked.id, 50);

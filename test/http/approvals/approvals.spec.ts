@@ -95,7 +95,7 @@ describe('approvals', () => {
   });
 
   describe('of a limit', () => {
-    it('for once lets exactly one call pass it, however many come, and counts it', async () => {
+    it('for once lets exactly one of many calls pass it, and counts it', async () => {
       const { id, spendKey } = await budgetWith({ limit: 2, window: { per: 'day', limit: 2 } });
       assert.equal(await codeOf(spendKey, 2), 'paid');
       const asked = await ask(api, account, spendKey, 1.5);
@@ -139,7 +139,7 @@ describe('approvals', () => {
       assert.equal((await showApproval(api, key, second.id)).used, true);
     });
 
-    it('raises it for good: to what is needed, or to what the owner says', async () => {
+    it('raises it permanently: just enough, or to the limit that the owner sets', async () => {
       const { id, spendKey } = await budgetWith({ limit: 1, window: { per: 'day', limit: 3 } });
       const always = await decide(api, key, (await ask(api, account, spendKey, 2)).id, 'always');
       assert.equal(always.raisedTo, 2);
@@ -156,7 +156,7 @@ describe('approvals', () => {
       assert.equal(await codeOf(spendKey, 1.5), 'paid');
     });
 
-    it('of one call is lifted once or for good, in every process', async () => {
+    it('of one call is lifted once or permanently, in every process', async () => {
       const { id, spendKey } = await budgetWith({ maxPerCall: 1 });
       const asked = await ask(api, account, spendKey, 2);
       assert.equal(asked.scope, 'per_call');
@@ -426,7 +426,7 @@ describe('approvals', () => {
       const { spendKey } = await budgetWith({ limit: 1 });
       const { id } = await ask(api, account, spendKey, 2);
       const waiting = Array.from({ length: 1_000 }, () => showApproval(other, spendKey, id, 50));
-      // Every one of them was read before it waits, and reads go on meanwhile.
+      // Every one of them was read before it waits, and reads continue meanwhile.
       await until(async () => {
         const { rows } = await api.sql.query<{ active: string }>(
           `select count(*) as active from pg_stat_activity where datname = current_database()
