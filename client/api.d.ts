@@ -113,6 +113,7 @@ export type BatchMember =
           | 'top_up_not_refundable'
           | 'hold_closed'
           | 'budget_closed'
+          | 'webhook_endpoint_disabled'
           | 'tool_exists'
           | 'agent_exists'
           | 'grant_not_active'
@@ -806,6 +807,49 @@ export interface DecisionBody {
    */
   amount?: number | string;
 }
+export interface DeletedWebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Always true. */
+  deleted: true;
+}
+export interface DeliveriesReply {
+  deliveries: DeliveryReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface DeliveryReply {
+  /** The id of the event: `webhook-id` in the request. */
+  eventId: string;
+  /** `waiting` for its next attempt, `delivered`, or `failed`: given up after five days. */
+  status: 'waiting' | 'delivered' | 'failed';
+  /** How many attempts were made. */
+  attempts: number;
+  payload: {
+    /** The type of the event. */
+    type: string;
+    /** When it happened. */
+    timestamp: string;
+    /** As documented for the type. */
+    data: {
+      [k: string]: unknown;
+    };
+  };
+  /** When the last attempt was made, or null. */
+  attemptedAt: string | null;
+  /** When the next attempt is due, or null. */
+  nextAttemptAt: string | null;
+  /** How many milliseconds the last attempt took, or null. */
+  durationMs: number | null;
+  /** The HTTP status of the last answer. Null: there was none. */
+  responseStatus: number | null;
+  /** The first 1000 characters of the last answer, or null. */
+  responseBody: string | null;
+  /** Why the last attempt got no answer, or null. */
+  failureReason: string | null;
+}
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -951,6 +995,7 @@ export interface ErrorReply {
       | 'top_up_not_refundable'
       | 'hold_closed'
       | 'budget_closed'
+      | 'webhook_endpoint_disabled'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -1264,6 +1309,58 @@ export interface NewKeyReply {
   /** The key. It is shown only this once. */
   key: string;
 }
+export interface NewWebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
+}
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;
@@ -1326,6 +1423,18 @@ export interface ResolveReply {
 export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;
+}
+export interface RollSecretBody {
+  /** How many seconds both secrets sign. */
+  overlapSeconds?: number;
+}
+export interface RolledSecretReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
 }
 export interface SessionReply {
   /** The address that signed in. */
@@ -1542,4 +1651,129 @@ export interface VerifyReply {
     createdAt: string;
   } | null;
   invocation?: SignedInvocation;
+}
+export interface WebhookEndpointBody {
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+}
+export interface WebhookEndpointChanges {
+  /** Where to send events: an https URL on a public address. */
+  url?: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+  /** True sends new events from now on. False sends none, and gives up what waits. */
+  enabled?: boolean;
+}
+export interface WebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface WebhookEndpointsReply {
+  webhookEndpoints: WebhookEndpointReply[];
 }

@@ -1,9 +1,8 @@
 -- Approvals: what a payer or a tool server asks the owner of an account after a refusal, and the owner's answer. Asking
 -- locks the account's row, so that what is pending is counted exactly. An answer locks the consumer's row, which every
 -- debit locks, so a charge sees all of it or nothing.
--- Locks: SHARE ROW EXCLUSIVE on the accounts and ACCESS EXCLUSIVE on the outbox and the details of budgets, for the
--- catalogue alone, except that the few rows of the outbox are read. The previous release runs beside it: it neither reads
--- nor writes the new columns, and never asks for an approval.
+-- Locks: SHARE ROW EXCLUSIVE on the accounts and ACCESS EXCLUSIVE on the details of budgets, for the catalogue alone. The
+-- previous release runs beside it: it neither reads nor writes the new columns, and never asks for an approval.
 
 alter table farebox.budget_details
   add column approve_developers boolean not null default false,
@@ -74,10 +73,6 @@ create index approvals_pending on farebox.approvals (expires_at) where status = 
 create index approvals_once on farebox.approvals (ledger, consumer_id, spend_key, developer, tool)
   where decision = 'once' and used_by is null;
 create unique index approvals_raises on farebox.approvals (ledger, consumer_id, budget, scope) where is_raise_in_force;
-
-alter table farebox.outbox drop constraint outbox_topic_known,
-  add constraint outbox_topic_known check (topic in
-    ('grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'approval'));
 
 create constraint trigger approvals_audit_decision after update of status on farebox.approvals
   deferrable initially deferred for each row

@@ -496,6 +496,7 @@ create table farebox.events (
   created_at timestamp with time zone not null default now(),
   constraint events_pkey primary key (id)
 );
+create trigger events_posted after insert on farebox.events referencing new table as posted for each statement execute function farebox.post_deliveries();
 
 create table farebox.examinations (
   part text not null,
@@ -727,7 +728,7 @@ create table farebox.outbox (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'approval']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
@@ -954,6 +955,63 @@ create constraint trigger top_ups_audit_manual after insert on farebox.top_ups d
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
 create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
 
+-- One event for one endpoint, and its last attempt. Deleted with either.
+create table farebox.webhook_deliveries (
+  endpoint_id uuid not null,
+  event_id uuid not null,
+  status text not null default 'waiting',
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone default now(),
+  attempted_at timestamp with time zone,
+  duration_ms integer,
+  response_status integer,
+  -- its first characters.
+  response_body text,
+  -- why there was no answer.
+  error text,
+  constraint webhook_deliveries_pkey primary key (endpoint_id, event_id),
+  constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
+  constraint webhook_deliveries_status_known check (status = any (array['waiting', 'delivered', 'failed'])),
+  constraint webhook_deliveries_wait_for_a_time check ((status = 'waiting') = (next_attempt_at is not null))
+) with (fillfactor=80);
+create index webhook_deliveries_due on farebox.webhook_deliveries using btree (next_attempt_at) where (status = 'waiting');
+create index webhook_deliveries_event on farebox.webhook_deliveries using btree (event_id);
+create index webhook_deliveries_waiting on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where (status = 'waiting');
+
+create table farebox.webhook_endpoints (
+  id uuid not null,
+  account_id uuid not null,
+  url text not null,
+  -- the types of events that it gets. null: all.
+  types text[],
+  description text not null default '',
+  status text not null default 'active',
+  -- owner: by the owner. failing: it has failed for days. gone: it answered 410.
+  disabled_reason text,
+  -- the number of its signing secret, from 1. the secret is derived from this and the master secret
+  -- (src/events/signing.ts) and stored nowhere.
+  secret integer not null default 1,
+  -- the number of the master secret that it is derived from.
+  secret_master integer not null,
+  -- the secret before it was rolled, which also signs until previous_secret_until.
+  previous_secret integer,
+  previous_secret_master integer,
+  previous_secret_until timestamp with time zone,
+  -- of the first failed attempt since the last one that succeeded. null: the last attempt succeeded.
+  failing_since timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
+  constraint webhook_endpoints_reason_known check ( case status when 'active' then disabled_reason is null else disabled_reason is not null and (disabled_reason = any (array['owner', 'failing', 'gone'])) end),
+  constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
+);
+create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
+create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
+create constraint trigger webhook_endpoints_audit_secret after update of secret on farebox.webhook_endpoints deferrable initially deferred for each row when (old.secret <> new.secret) execute function farebox.audit_change('webhook_endpoint.secret_rolled', 'account_id', 'secret');
+create constraint trigger webhook_endpoints_audit_url after update of url on farebox.webhook_endpoints deferrable initially deferred for each row when (old.url <> new.url) execute function farebox.audit_change('webhook_endpoint.url_changed', 'account_id');
+
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
   user_id uuid not null,
@@ -1118,6 +1176,10 @@ create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_i
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
   set enable_bitmapscan=off;
+
+create function farebox.post_deliveries()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)

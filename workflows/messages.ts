@@ -8,6 +8,7 @@ import type { AnswerKind, ApprovalStatus, Decision } from '../src/domain/approva
 import type { GrantStatus } from '../src/domain/grant.ts';
 import type { InvocationView } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
+import type { WebhookEndpointStatus } from '../src/domain/webhook-endpoint.ts';
 
 export interface TopUpInput {
   /** `tu_…` */
@@ -113,3 +114,17 @@ export const decide = defineUpdate<ApprovalView, [ApprovalDecision]>('decide');
 /** A nudge, as above: the approval's row has the answer. */
 export const approvalDecided = defineSignal('decided');
 export const approvalStatus = defineQuery<ApprovalView>('status');
+
+export interface WebhookEndpointInput {
+  /** `we_…` */
+  readonly endpointId: string;
+}
+
+export interface WebhookEndpointView {
+  /** Null: deleted. */
+  readonly status: WebhookEndpointStatus | null;
+  readonly failingSince: string | null;
+}
+
+export const webhookEndpointChanged = defineSignal('changed');
+export const webhookEndpointStatus = defineQuery<WebhookEndpointView>('status');

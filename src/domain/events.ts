@@ -6,7 +6,7 @@ import { TOP_UP_STATUSES } from './top-up.ts';
 
 const TOP_UP_EVENTS = TOP_UP_STATUSES.map((status) => `top_up.${status}` as const);
 
-/** The objects' API documentation has the members of each event's data (src/schemas/events.ts). */
+/** src/schemas/events.ts has the data of each. */
 export const EVENT_TYPES = [
   'balance.low',
   'balance.exhausted',
@@ -24,6 +24,8 @@ export const EVENT_TYPES = [
   'key.rolled',
   'key.revoked',
   'tool.price_changed',
+  'webhook_endpoint.disabled',
+  'webhook_endpoint.test',
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];

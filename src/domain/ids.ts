@@ -20,6 +20,7 @@ const PREFIXES = {
   grant: 'gnt',
   invocation: 'inv',
   event: 'evt',
+  webhookEndpoint: 'we',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -34,6 +34,7 @@ import {
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
@@ -279,6 +280,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   ...BUDGET_ENDPOINTS,
   ...APPROVAL_ENDPOINTS,
+  ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)
   get('/v1/earnings', {

@@ -15,6 +15,7 @@ import type { AccountGate } from './account-gate.ts';
 import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Readiness } from './readiness.ts';
+import type { WebhookSigner } from '../events/signing.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
 import type { Traffic } from './traffic.ts';
@@ -31,6 +32,7 @@ export interface Api extends ChargingDeps {
   readonly approvalLinks: ApprovalLinks;
   readonly approvals: ApprovalWatch;
   readonly publicReceipts: PublicReceipts;
+  readonly webhookSigner: WebhookSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

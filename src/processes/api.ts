@@ -21,6 +21,7 @@ import {
 } from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
+import { WebhookSigner } from '../events/signing.ts';
 import { startRollupFallback } from '../charging/rollup-fallback.ts';
 import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
@@ -142,6 +143,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     approvalLinks: new ApprovalLinks(config.masterSecrets, config.baseUrl),
     approvals,
     publicReceipts: new PublicReceipts(config.masterSecrets),
+    webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
     invocations: {
       database: invocations,

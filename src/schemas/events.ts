@@ -5,6 +5,7 @@ import { BUDGET_MARKS_PERCENT, type EventType } from '../domain/events.ts';
 import type { IdKind } from '../domain/ids.ts';
 import { REVERSAL_STATUSES } from '../domain/reversal.ts';
 import { TOP_UP_STATUSES } from '../domain/top-up.ts';
+import { DISABLED_REASONS } from '../domain/webhook-endpoint.ts';
 import { RefundReply } from './charges.ts';
 import { HoldReply } from './holds.ts';
 import { KeyReply } from './keys.ts';
@@ -67,6 +68,16 @@ const BudgetMarkData = Closed({
   }),
 });
 
+const endpointId = Id('webhookEndpoint', 'The webhook endpoint.');
+const DisabledEndpointData = Closed({
+  id: endpointId,
+  reason: Word(
+    DISABLED_REASONS.filter((reason) => reason !== 'owner'),
+    '`failing`: it accepted no event for five days. `gone`: it answered 410.',
+  ),
+});
+const TestData = Closed({ id: endpointId });
+
 const topUpEvents = Object.fromEntries(
   TOP_UP_STATUSES.map((status) => [`top_up.${status}`, TopUpData]),
 ) as Record<Extract<EventType, `top_up.${string}`>, typeof TopUpData>;
@@ -89,4 +100,6 @@ export const EVENT_DATA = {
   'key.rolled': KeyData,
   'key.revoked': KeyData,
   'tool.price_changed': PricedToolData,
+  'webhook_endpoint.disabled': DisabledEndpointData,
+  'webhook_endpoint.test': TestData,
 } satisfies Record<EventType, TObject>;

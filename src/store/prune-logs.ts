@@ -34,12 +34,14 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
     select count(*) as count from gone
   `);
   const events = await database.oneFirst(sql.type(countRow)`
-    with gone as (
-      delete from farebox.events where id in (
-        select id from farebox.events
-        where id < ${uuidFloor(Date.now() - retentionDays * DAY_MS)}
-        order by id limit ${ROWS_PER_STEP} for update skip locked
-      ) returning 1
+    with old as (
+      select id from farebox.events
+      where id < ${uuidFloor(Date.now() - retentionDays * DAY_MS)}
+      order by id limit ${ROWS_PER_STEP} for update skip locked
+    ), deliveries as (
+      delete from farebox.webhook_deliveries where event_id in (select id from old)
+    ), gone as (
+      delete from farebox.events where id in (select id from old) returning 1
     )
     select count(*) as count from gone
   `);

@@ -21,6 +21,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   grant: 'gnt',
   invocation: 'inv',
   event: 'evt',
+  webhookEndpoint: 'we',
 };
 const KINDS = Object.keys(PREFIXES) as IdKind[];
 const anyKind = fc.constantFrom(...KINDS);

@@ -21,6 +21,7 @@ import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/t
 import { openApprovalHarness } from '../support/approval-harness.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
 import { APPROVAL_PATHS } from './approval-paths.ts';
+import { EVENT_PATHS } from './event-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
@@ -266,6 +267,18 @@ async function recordApprovals({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+async function recordEvents({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(EVENT_PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const harness = await openAgentHarness({ WEBHOOK_RETRY_MS: '200' });
+  const { workflow } = harness.temporal.client;
+  try {
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
+  } finally {
+    await harness.close();
+  }
+}
+
 /** One that finds little, and one that finds more than a run may move. */
 async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
@@ -348,6 +361,7 @@ try {
   await recordContinuedRuns(recorder);
   await recordAgents(recorder);
   await recordApprovals(recorder);
+  await recordEvents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);
 } finally {

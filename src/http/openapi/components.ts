@@ -16,6 +16,7 @@ import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
 import * as topUps from '../../schemas/top-ups.ts';
+import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 
 const ROOMS = [
   agents,
@@ -34,6 +35,7 @@ const ROOMS = [
   statements,
   tools,
   topUps,
+  webhookEndpoints,
 ];
 
 /** Not among the components: queries, whose parameters are written out, and the reply of a page outside the table. */

@@ -2,6 +2,8 @@
  * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
  * of the table of routes names its operation; a row without prose does not compile.
  */
+import { APPROVAL_OPERATIONS } from './approval-operations.ts';
+
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
@@ -11,6 +13,7 @@ export const TAGS = {
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
+  Events: 'Have signed webhooks sent when something happens to the account.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
   Operators: 'Inspect accounts and correct balances, as an operator in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
@@ -18,7 +21,7 @@ export const TAGS = {
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
 } as const;
 
-interface Operation {
+export interface Operation {
   readonly tag: keyof typeof TAGS;
   /** A title, without a full stop. */
   readonly summary: string;
@@ -26,36 +29,60 @@ interface Operation {
 }
 
 export const OPERATIONS = {
-  createApproval: {
-    tag: 'Approvals',
-    summary: 'Ask for an approval',
+  ...APPROVAL_OPERATIONS,
+  createWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Create a webhook endpoint',
     description:
-      'Asks the owner of the account about a call that a budget or the balance refuses: with a spend key or consumer key ' +
-      'as its holder, with a developer key and `apiKey` on behalf of the caller. The service decides by itself what ' +
-      'refuses the call now. The owner gets a mail with a link to the answer. The same question returns the same ' +
-      'approval, with 200, while it is pending, while `once` is not used, and for an hour after a denial.',
+      'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
+      'of each. A failed delivery is tried again for five days. The `secret` is shown only in this reply.',
   },
-  listApprovals: {
-    tag: 'Approvals',
-    summary: 'List approvals',
+  listWebhookEndpoints: {
+    tag: 'Events',
+    summary: 'List webhook endpoints',
     description:
-      "Returns approvals, newest first. The owner and consumer keys see all of the account's; a spend key those that it " +
-      'asked for, and with `mayDelegate` those of the budgets below its own.',
+      "Returns all of the account's webhook endpoints, oldest first, without their secrets.",
   },
-  getApproval: {
-    tag: 'Approvals',
-    summary: 'Get an approval, or wait for it',
-    description:
-      'Returns the approval. With `wait`, the reply comes when the owner has decided, or when the time is over: within ' +
-      'two seconds of the decision, and not before the next charge is certain to see it.',
+  getWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Get a webhook endpoint',
+    description: 'Returns a webhook endpoint, without its secret.',
   },
-  decideApproval: {
-    tag: 'Approvals',
-    summary: 'Decide an approval',
+  updateWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Change a webhook endpoint',
     description:
-      'Answers as the owner: with a consumer key or in the console. A spend key whose budget has `mayDelegate` decides for ' +
-      'the budgets below its own, and never for itself. The first answer wins; the same answer again returns the same ' +
-      'approval. A `top_up` ends the approval once the balance covers the call.',
+      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
+      'Events that happen while it is disabled are not sent later.',
+  },
+  deleteWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Delete a webhook endpoint',
+    description: 'Stops sending to it, and deletes the endpoint and its log.',
+  },
+  rollWebhookSecret: {
+    tag: 'Events',
+    summary: 'Roll the secret of a webhook endpoint',
+    description:
+      'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
+      'change over without missing any.',
+  },
+  testWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Send a test event',
+    description: 'Sends an event of the type `webhook_endpoint.test` to this endpoint alone.',
+  },
+  listDeliveries: {
+    tag: 'Events',
+    summary: 'List deliveries',
+    description:
+      'Returns what was sent to the endpoint, newest first, each with its payload, the answer to its last attempt and ' +
+      'the time of the next one.',
+  },
+  redeliverEvent: {
+    tag: 'Events',
+    summary: 'Send an event again',
+    description: 'Sends the event again now, with the same `webhook-id` and body.',
   },
   createBudget: {
     tag: 'Budgets',
