@@ -88,6 +88,7 @@ export type BatchMember =
           | 'session_required'
           | 'insufficient_balance'
           | 'spend_limit_reached'
+          | 'exceeds_lease'
           | 'exceeds_hold'
           | 'card_declined'
           | 'authentication_required'
@@ -101,17 +102,22 @@ export type BatchMember =
           | 'tool_not_allowed'
           | 'developer_not_allowed'
           | 'approval_required'
+          | 'lease_not_allowed'
           | 'delegation_not_allowed'
           | 'consent_required'
           | 'consent_ceiling_reached'
           | 'not_found'
           | 'hold_not_found'
+          | 'lease_not_found'
           | 'method_not_allowed'
           | 'idempotency_key_in_use'
           | 'approval_closed'
           | 'approval_not_needed'
           | 'top_up_not_refundable'
           | 'hold_closed'
+          | 'lease_closed'
+          | 'lease_fenced'
+          | 'lease_not_renewable'
           | 'budget_closed'
           | 'webhook_endpoint_disabled'
           | 'tool_exists'
@@ -154,7 +160,7 @@ export type BatchMember =
         /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
         refundable?: number;
         /**
-         * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+         * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
          */
         remaining?: number;
         /**
@@ -164,14 +170,12 @@ export type BatchMember =
         /** With `spend_limit_reached`: the limit. */
         limit?: number;
         /**
-         * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+         * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
          */
-        scope?: 'total' | 'window' | 'per_call';
+        scope?: 'total' | 'window' | 'per_call' | 'per_lease';
         /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
         resetsAt?: string | null;
-        /**
-         * With `grant_not_active`, `hold_closed` and `approval_closed`: the state of the grant, hold or approval.
-         */
+        /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
         status?:
           | 'active'
           | 'used'
@@ -180,9 +184,12 @@ export type BatchMember =
           | 'open'
           | 'captured'
           | 'released'
+          | 'settled'
           | 'pending'
           | 'approved'
           | 'denied';
+        /** With `lease_fenced`: the fence of the lease. */
+        fence?: number;
         /** With `tool_exists`: the tool that has the name. */
         toolId?: string;
       };
@@ -465,6 +472,14 @@ export interface BudgetBody {
    */
   maxPerCall?: number | string | null;
   /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
+  /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
   tools?: string[] | null;
@@ -511,6 +526,14 @@ export interface BudgetChanges {
    * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
+  /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
   /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
@@ -570,6 +593,10 @@ export interface BudgetReply {
   remaining: number | null;
   /** Dollars that one call may cost, or null. */
   maxPerCall: number | null;
+  /** Whether its keys may be leased. */
+  allowLeases: boolean;
+  /** Dollars that one lease may reserve, or null. */
+  maxLease: number | null;
   /** The only tools that may be charged, or null. */
   tools: string[] | null;
   /** The only developers that may charge, or null. */
@@ -720,6 +747,8 @@ export interface DeveloperChargeReply {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
   /** The consumer who was charged. */
   consumerId: string;
   /** The metadata of the charge, or null. */
@@ -970,6 +999,7 @@ export interface ErrorReply {
       | 'session_required'
       | 'insufficient_balance'
       | 'spend_limit_reached'
+      | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
       | 'authentication_required'
@@ -983,17 +1013,22 @@ export interface ErrorReply {
       | 'tool_not_allowed'
       | 'developer_not_allowed'
       | 'approval_required'
+      | 'lease_not_allowed'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
       | 'hold_not_found'
+      | 'lease_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
       | 'approval_closed'
       | 'approval_not_needed'
       | 'top_up_not_refundable'
       | 'hold_closed'
+      | 'lease_closed'
+      | 'lease_fenced'
+      | 'lease_not_renewable'
       | 'budget_closed'
       | 'webhook_endpoint_disabled'
       | 'tool_exists'
@@ -1036,7 +1071,7 @@ export interface ErrorReply {
     /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
     refundable?: number;
     /**
-     * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+     * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
     /**
@@ -1046,14 +1081,12 @@ export interface ErrorReply {
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
     /**
-     * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+     * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
      */
-    scope?: 'total' | 'window' | 'per_call';
+    scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /**
-     * With `grant_not_active`, `hold_closed` and `approval_closed`: the state of the grant, hold or approval.
-     */
+    /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
     status?:
       | 'active'
       | 'used'
@@ -1062,9 +1095,12 @@ export interface ErrorReply {
       | 'open'
       | 'captured'
       | 'released'
+      | 'settled'
       | 'pending'
       | 'approved'
       | 'denied';
+    /** With `lease_fenced`: the fence of the lease. */
+    fence?: number;
     /** With `tool_exists`: the tool that has the name. */
     toolId?: string;
   };
@@ -1279,6 +1315,71 @@ export interface KeyReply {
 export interface KeysReply {
   keys: KeyReply[];
 }
+export interface LeaseBody {
+  /** The consumer's key. Without a valid key, the charge is refused. */
+  apiKey?: string;
+  /**
+   * The tools that can be called: names, or objects with a `name` and the most that a call costs.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tools: (
+    | string
+    | {
+        /** Printable text of 1 to 100 characters, not all blank. */
+        name: string;
+        /**
+         * Dollars of a call. Default: the registered price. A number, or a decimal string such as "0.05". At most six decimals.
+         */
+        price?: number | string;
+      }
+  )[];
+  /** Dollars to reserve. A number, or a decimal string such as "0.05". At most six decimals. */
+  amount: number | string;
+  /** Seconds until the lease expires. Default: 300. */
+  expiresIn?: number;
+}
+export interface LeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
+  remaining: number;
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who holds the lease. */
+  developerId: string;
+}
+export interface LeasesReply {
+  leases: LeaseReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface ListedCharge {
   /** The id of the charge. */
   id: string;
@@ -1296,6 +1397,8 @@ export interface ListedCharge {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
 }
 export interface NewKeyReply {
   /** The id of the key. */
@@ -1361,6 +1464,41 @@ export interface NewWebhookEndpointReply {
   /** The signing secret. It is shown only this once. */
   secret: string;
 }
+export interface PlacedLeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
+  remaining: number;
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who holds the lease. */
+  developerId: string;
+  /** The consumer's balance after the lease was placed. */
+  balance: number;
+}
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;
@@ -1390,6 +1528,12 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RenewBody {
+  /** Seconds from now until the lease expires. Default: 300. */
+  expiresIn?: number;
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
 }
 export interface ResolveBody {
   /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
@@ -1449,6 +1593,192 @@ export interface SessionReply {
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
   simulated: boolean;
+}
+export interface SettlementBody {
+  /**
+   * The calls, in any order and with any gaps.
+   *
+   * @maxItems 1000
+   */
+  entries: SettlementEntry[];
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
+  /** Whether to release what is left afterwards. Default: false. */
+  final?: boolean;
+}
+export interface SettlementEntry {
+  /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+  sequence: number;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to charge: at most the tool's price in the lease. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface SettlementReply {
+  /** One result for each entry, in the order of the request. */
+  results: (
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: 201;
+        /** It had been settled before. */
+        replayed?: true;
+        /** The id of the charge. */
+        id: string;
+        /** The signed receipt. */
+        receipt: string;
+        /** The name of the tool. */
+        tool: string;
+        /** Dollars charged. */
+        amount: number;
+        /** When it was made, in UTC. */
+        createdAt: string;
+      }
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: number;
+        error: {
+          /** The class of the error. */
+          type:
+            | 'invalid_request_error'
+            | 'authentication_error'
+            | 'payment_error'
+            | 'idempotency_error'
+            | 'rate_limit_error'
+            | 'api_error';
+          /** What went wrong. Branch on this. */
+          code:
+            | 'invalid_request'
+            | 'invalid_json'
+            | 'invalid_amount'
+            | 'invalid_cursor'
+            | 'invalid_idempotency_key'
+            | 'invalid_signature'
+            | 'refund_exceeds_charge'
+            | 'unknown_tool'
+            | 'tool_archived'
+            | 'too_many_approvals'
+            | 'too_many_tools'
+            | 'invalid_api_key'
+            | 'invalid_secret_key'
+            | 'session_required'
+            | 'insufficient_balance'
+            | 'spend_limit_reached'
+            | 'exceeds_lease'
+            | 'exceeds_hold'
+            | 'card_declined'
+            | 'authentication_required'
+            | 'card_expired'
+            | 'payment_failed'
+            | 'payment_too_late'
+            | 'no_saved_card'
+            | 'foreign_origin'
+            | 'operator_required'
+            | 'second_factor_required'
+            | 'tool_not_allowed'
+            | 'developer_not_allowed'
+            | 'approval_required'
+            | 'lease_not_allowed'
+            | 'delegation_not_allowed'
+            | 'consent_required'
+            | 'consent_ceiling_reached'
+            | 'not_found'
+            | 'hold_not_found'
+            | 'lease_not_found'
+            | 'method_not_allowed'
+            | 'idempotency_key_in_use'
+            | 'approval_closed'
+            | 'approval_not_needed'
+            | 'top_up_not_refundable'
+            | 'hold_closed'
+            | 'lease_closed'
+            | 'lease_fenced'
+            | 'lease_not_renewable'
+            | 'budget_closed'
+            | 'webhook_endpoint_disabled'
+            | 'tool_exists'
+            | 'agent_exists'
+            | 'grant_not_active'
+            | 'charges_archived'
+            | 'payload_too_large'
+            | 'unsupported_media_type'
+            | 'idempotency_key_reused'
+            | 'rate_limited'
+            | 'internal_error'
+            | 'outcome_unknown'
+            | 'service_unavailable';
+          /** What went wrong, as a sentence for people. */
+          message: string;
+          /** The field that caused the error, such as `amount`. */
+          param?: string;
+          /** The page that explains the code. */
+          docUrl: string;
+          /** Quote it when you ask for help. The same as `X-Request-Id`. */
+          requestId: string;
+          /** With `insufficient_balance`: the consumer's balance. */
+          balance?: number;
+          /** With `insufficient_balance`: the dollars needed. */
+          required?: number;
+          /** With `insufficient_balance`: the dollars missing. */
+          shortfall?: number;
+          /** A page where the consumer can top up. */
+          topUpUrl?: string;
+          /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+          raiseUrl?: string;
+          /**
+           * With `approval_required`: the page of the console where the owner can approve the developer.
+           */
+          approvalUrl?: string;
+          /** The top-up that failed. */
+          topUpId?: string;
+          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+          left?: number;
+          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+          refundable?: number;
+          /**
+           * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
+           */
+          remaining?: number;
+          /**
+           * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+           */
+          budgetId?: string;
+          /** With `spend_limit_reached`: the limit. */
+          limit?: number;
+          /**
+           * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+           */
+          scope?: 'total' | 'window' | 'per_call' | 'per_lease';
+          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+          resetsAt?: string | null;
+          /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
+          status?:
+            | 'active'
+            | 'used'
+            | 'revoked'
+            | 'expired'
+            | 'open'
+            | 'captured'
+            | 'released'
+            | 'settled'
+            | 'pending'
+            | 'approved'
+            | 'denied';
+          /** With `lease_fenced`: the fence of the lease. */
+          fence?: number;
+          /** With `tool_exists`: the tool that has the name. */
+          toolId?: string;
+        };
+      }
+  )[];
+  lease: LeaseReply;
 }
 export interface SignedInvocation {
   /** The id of the invocation. */

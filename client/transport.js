@@ -14,12 +14,18 @@ const REFUSES_409 = new Set([
   'approval_not_needed',
   'budget_closed',
   'hold_closed',
+  'lease_closed',
+  'lease_fenced',
+  'lease_not_renewable',
   'tool_exists',
 ]);
 const LOOKS_UP = new Set([
   'approval_required',
   'developer_not_allowed',
   'hold_closed',
+  'lease_closed',
+  'lease_fenced',
+  'lease_not_renewable',
   'refund_exceeds_charge',
   'tool_not_allowed',
 ]);

@@ -11,6 +11,10 @@ export type AskableCode = (typeof ASKABLE_CODES)[number];
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'expired'] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 
+/** The limits that an owner can let a call pass. */
+export const APPROVAL_SCOPES = ['total', 'window', 'per_call'] as const;
+export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+
 /** What an owner can answer. `top_up` pays from the saved card. */
 export const ANSWERS = ['once', 'always', 'raise', 'top_up', 'deny'] as const;
 export type AnswerKind = (typeof ANSWERS)[number];

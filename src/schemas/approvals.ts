@@ -2,6 +2,7 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import {
   ANSWERS,
+  APPROVAL_SCOPES,
   APPROVAL_STATUSES,
   ASK_SECONDS_DEFAULT,
   ASK_SECONDS_MAX,
@@ -12,7 +13,6 @@ import {
   REASON_MAX,
   WAIT_SECONDS_MAX,
 } from '../domain/approval.ts';
-import { LIMIT_SCOPES } from '../domain/budget.ts';
 import {
   Closed,
   Dollars,
@@ -71,7 +71,7 @@ export const ApprovalReply = Closed({
   ),
   budgetName: orNull(Type.String(), 'Its name. Null for developers.', 'Research agent'),
   scope: orNull(
-    Word(LIMIT_SCOPES, 'Which limit.'),
+    Word(APPROVAL_SCOPES, 'Which limit.'),
     'The limit that refused: in all, of the current window, or of one call. Null with other codes.',
     'total',
   ),

@@ -13,6 +13,7 @@ const PAGES = [
   'docs/charging.md',
   'docs/holds.md',
   'docs/approvals.md',
+  'docs/leases.md',
   'docs/idempotency.md',
   'docs/webhooks.md',
   'docs/self-hosting.md',

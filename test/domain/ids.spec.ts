@@ -10,6 +10,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   charge: 'chg',
   budget: 'bdg',
   approval: 'apr',
+  lease: 'lse',
   hold: 'hld',
   chargeRefund: 'rf',
   tool: 'tool',

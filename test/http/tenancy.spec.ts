@@ -23,6 +23,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { takeLease } from '../support/lease-requests.ts';
 import { makeOperator, signIn } from '../support/sessions.ts';
 
 interface Row {
@@ -39,6 +40,7 @@ interface Row {
 interface Owned {
   readonly charge: string;
   readonly hold: string;
+  readonly lease: string;
   readonly topUp: string;
   readonly grant: string;
   readonly invocation: string;
@@ -98,6 +100,23 @@ const ROUTES: Readonly<Record<string, Row>> = {
     names: 'hold',
   },
   'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
+  'POST /v1/leases': {
+    role: 'developer',
+    body: ({ consumerKey: apiKey }) => ({
+      apiKey,
+      tools: [{ name: 'theirs', price: 1 }],
+      amount: 1,
+    }),
+  },
+  'GET /v1/leases': { role: 'either', names: 'lease' },
+  'GET /v1/leases/:id': { role: 'either', names: 'lease' },
+  'POST /v1/leases/:id/settle': {
+    role: 'developer',
+    body: () => ({ entries: [{ sequence: 1, tool: 'search', amount: 0.02 }] }),
+    names: 'lease',
+  },
+  'POST /v1/leases/:id/renew': { role: 'developer', body: () => ({}), names: 'lease' },
+  'POST /v1/leases/:id/release': { role: 'developer', names: 'lease' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
@@ -288,6 +307,12 @@ const REFUSED: Readonly<
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
+/** These tell what does not exist. */
+const NOT_FOUND: ReadonlyMap<string, ErrorCode> = new Map([
+  ['hold', 'hold_not_found'],
+  ['lease', 'lease_not_found'],
+]);
+
 /** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
   return { ...(body as { error: object }).error, requestId: '' };
@@ -401,7 +426,7 @@ describe('tenancy', () => {
         if (role === 'operator') {
           assertError(answer, 403, 'operator_required');
         } else if (path.includes('/:id')) {
-          assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
+          assertError(answer, 404, NOT_FOUND.get(names ?? '') ?? 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
@@ -444,10 +469,13 @@ describe('tenancy', () => {
     }
   }
 
-  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey' | 'lease'>> {
     const key = owner.consumerKey;
     const budget = bodyOf(
-      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      await call(api, 'POST', '/v1/budgets', {
+        key,
+        body: { name: 'owned budget', allowLeases: true },
+      }),
       201,
       BudgetReply,
     ).id;
@@ -457,7 +485,8 @@ describe('tenancy', () => {
       NewKeyReply,
     );
     spendKey = made.key;
-    return { budget, spendKey: made.id };
+    const { id: lease } = await takeLease(api, owner, spendKey);
+    return { budget, spendKey: made.id, lease };
   }
 
   async function askApproval(): Promise<Pick<Owned, 'approval'>> {

@@ -35,7 +35,7 @@ interface Limit {
   readonly changeTo: (limit: string) => object;
 }
 
-function limitOf({ limit, window, maxPerCall, used }: Budget, scope: string): Limit {
+function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: string): Limit {
   if (scope === 'window' && window) {
     return {
       limit: window.limit,
@@ -48,6 +48,13 @@ function limitOf({ limit, window, maxPerCall, used }: Budget, scope: string): Li
       limit: maxPerCall,
       text: `One call may cost ${usd(maxPerCall ?? 0)}.`,
       changeTo: (raised) => ({ maxPerCall: raised }),
+    };
+  }
+  if (scope === 'per_lease') {
+    return {
+      limit: maxLease,
+      text: `One lease may reserve ${usd(maxLease ?? 0)}.`,
+      changeTo: (raised) => ({ maxLease: raised }),
     };
   }
   return {

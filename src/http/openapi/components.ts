@@ -12,6 +12,7 @@ import * as grants from '../../schemas/grants.ts';
 import * as holds from '../../schemas/holds.ts';
 import * as invocations from '../../schemas/invocations.ts';
 import * as keys from '../../schemas/keys.ts';
+import * as leases from '../../schemas/leases.ts';
 import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
@@ -31,6 +32,7 @@ const ROOMS = [
   holds,
   invocations,
   keys,
+  leases,
   receipts,
   statements,
   tools,

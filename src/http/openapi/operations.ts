@@ -3,10 +3,13 @@
  * of the table of routes names its operation; a row without prose does not compile.
  */
 import { APPROVAL_OPERATIONS } from './approval-operations.ts';
+import { LEASE_OPERATIONS } from './lease-operations.ts';
 
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
+  Leases:
+    'Reserve money that your server spends by itself, call by call, and settle it in batches.',
   Balance: 'Read the balance and what was spent.',
   Approvals: 'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
   Budgets:
@@ -172,6 +175,7 @@ export const OPERATIONS = {
       'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
+  ...LEASE_OPERATIONS,
   createHold: {
     tag: 'Holds',
     summary: 'Place a hold',

@@ -1,13 +1,13 @@
 /** Approvals as they are read, and who sees which. */
 import { Type, type Static } from 'typebox';
 import {
+  APPROVAL_SCOPES,
   APPROVAL_STATUSES,
   ASKABLE_CODES,
   ASKERS,
   DECISIONS,
   type ApprovalStatus,
 } from '../../domain/approval.ts';
-import { LIMIT_SCOPES } from '../../domain/budget.ts';
 import type { TreeView } from '../budgets/budgets.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
@@ -26,7 +26,7 @@ const Approval = Type.Object({
   budget: nullable(Type.Integer()),
   budgetId: nullable(Type.String()),
   budgetName: nullable(Type.String()),
-  scope: nullable(Type.Enum(LIMIT_SCOPES)),
+  scope: nullable(Type.Enum(APPROVAL_SCOPES)),
   limitMicros: nullable(micros),
   askedBy: Type.Enum(ASKERS),
   /** Written by who asked. */

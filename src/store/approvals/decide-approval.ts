@@ -3,8 +3,7 @@
  * every debit takes. The row decides: the first answer in time wins, and any later one finds it closed.
  */
 import { Type } from 'typebox';
-import { APPROVED_DEVELOPERS_MAX } from '../../domain/approval.ts';
-import type { LimitScope } from '../../domain/budget.ts';
+import { APPROVED_DEVELOPERS_MAX, type ApprovalScope } from '../../domain/approval.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { getBudgetOfNumber } from '../budgets/budgets.ts';
@@ -105,7 +104,7 @@ interface Limit {
   readonly settingsFor: (limitMicros: Micros) => Partial<BudgetSettings>;
 }
 
-function limitOf(budget: Budget, scope: LimitScope, { amountMicros }: Approval): Limit {
+function limitOf(budget: Budget, scope: ApprovalScope, { amountMicros }: Approval): Limit {
   const { window } = budget;
   switch (scope) {
     case 'total':

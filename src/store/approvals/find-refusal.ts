@@ -1,7 +1,6 @@
 /** Why a call would be refused now: the first budget from the root down that does not let it pass, or the balance. */
 import { Type } from 'typebox';
-import { ONCE_HOURS, type AskableCode } from '../../domain/approval.ts';
-import type { LimitScope } from '../../domain/budget.ts';
+import { ONCE_HOURS, type ApprovalScope, type AskableCode } from '../../domain/approval.ts';
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
@@ -10,7 +9,7 @@ export interface Refusing {
   readonly code: AskableCode;
   /** The number of the node; null: the balance. */
   readonly budget: number | null;
-  readonly scope: LimitScope | null;
+  readonly scope: ApprovalScope | null;
   readonly limitMicros: Micros | null;
 }
 

@@ -24,6 +24,8 @@ export interface BudgetSettings {
   readonly limitMicros: Micros | null;
   readonly window: { readonly unit: WindowUnit; readonly limitMicros: Micros } | null;
   readonly maxPerCallMicros: Micros | null;
+  readonly allowLeases: boolean;
+  readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
   readonly approveDevelopers: boolean;
@@ -153,6 +155,7 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
     total: changes.limitMicros,
     window: changes.window,
     per_call: changes.maxPerCallMicros,
+    per_lease: changes.maxLeaseMicros,
   };
   return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
@@ -187,11 +190,14 @@ function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
   const { approveDevelopers, approvedDevelopers } = changes;
+  const { allowLeases, maxLeaseMicros } = changes;
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
     ...(maxPerCallMicros === undefined
       ? []
       : [sql.fragment`max_per_call_micros = ${maxPerCallMicros}`]),
+    ...(allowLeases === undefined ? [] : [sql.fragment`allow_leases = ${allowLeases}`]),
+    ...(maxLeaseMicros === undefined ? [] : [sql.fragment`max_lease_micros = ${maxLeaseMicros}`]),
     ...(tools === undefined ? [] : [sql.fragment`tools = ${arrayOrNull(tools, 'text')}`]),
     ...(developers === undefined
       ? []

@@ -146,7 +146,7 @@ function outcomesOf(
   return outcomes;
 }
 
-function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {
+export function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':

@@ -93,21 +93,12 @@ export async function postBudget(
   const parentId = body.parentId === undefined ? (seen.own?.id ?? null) : idOf(body.parentId);
   const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
   const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
+  const { allowLeases = false, maxLease = null } = body;
   const { approveDevelopers = false, approvedDevelopers = [] } = body;
-  const asked = {
-    approveDevelopers,
-    approvedDevelopers,
-    limit,
-    window,
-    maxPerCall,
-    tools,
-    developers,
-    mayDelegate,
-    expiresAt,
-    metadata,
-  };
+  const approval = { approveDevelopers, approvedDevelopers };
+  const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
   const made = await makeBudget(api.database, seen, parentId, {
-    ...(settingsOf({ name, ...asked }) as BudgetSettings),
+    ...(settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings),
   });
   switch (made.kind) {
     case 'made':
@@ -179,6 +170,7 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;
   const { approveDevelopers, approvedDevelopers } = body;
+  const { allowLeases, maxLease } = body;
   return {
     ...(name !== undefined && { name }),
     ...(limit !== undefined && { limitMicros: limitOf('limit', limit, LIMIT) }),
@@ -186,6 +178,8 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
     ...(maxPerCall !== undefined && {
       maxPerCallMicros: limitOf('maxPerCall', maxPerCall, CHARGEABLE),
     }),
+    ...(allowLeases !== undefined && { allowLeases }),
+    ...(maxLease !== undefined && { maxLeaseMicros: limitOf('maxLease', maxLease, CHARGEABLE) }),
     ...(tools !== undefined && { tools }),
     ...(developers !== undefined && {
       developers: developers && developers.map((id) => uuidOf('developer', id) ?? ''),
@@ -256,6 +250,8 @@ export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     },
     remaining: dollarsOrNull(budget.remainingMicros),
     maxPerCall: dollarsOrNull(budget.maxPerCallMicros),
+    allowLeases: budget.allowLeases,
+    maxLease: dollarsOrNull(budget.maxLeaseMicros),
     tools: budget.tools && [...budget.tools],
     developers: budget.developers && budget.developers.map((id) => wireId('developer', id)),
     approveDevelopers: budget.approveDevelopers,
