@@ -214,6 +214,38 @@ export interface BudgetReply {
   /** When it was made, in UTC. */
   createdAt: string;
 }
+export interface BudgetUsageReply {
+  /** The id of the budget. */
+  budgetId: string;
+  /** Of the whole range, not only this page. */
+  total: {
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  };
+  /** Keys and days newest first, tools by name, developers by id. None without charges. */
+  usage: {
+    /** With `by=key`: the spend key. */
+    keyId?: string;
+    /** With `by=key`: its name, or null. */
+    keyName?: string | null;
+    /** With `by=tool`: the name of the tool. */
+    tool?: string;
+    /** With `by=developer`: the developer. */
+    developerId?: string;
+    /** With `by=day`: when the UTC day begins. */
+    from?: string;
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface BudgetsReply {
   budgets: BudgetReply[];
   /** Whether another page follows. */

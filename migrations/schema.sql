@@ -291,6 +291,8 @@ create table farebox.charge_refunds (
   ledger smallint not null,
   tool text not null,
   idempotency_key text,
+  -- the spend key of the refunded charge, which may be archived by now. null: a key of the account.
+  spend_key integer,
   constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
   constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
   constraint charge_refunds_in_turn unique (ledger, consumer_id, charge_id, refunded_micros),
@@ -413,8 +415,12 @@ create table farebox.earnings_tail (
   minute timestamp with time zone not null,
   tool text not null,
   amount_micros bigint not null,
-  charges integer not null
+  charges integer not null,
+  -- of charges by a spend key. null: keys of accounts.
+  consumer_id uuid,
+  spend_key integer
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+create index earnings_tail_consumer on farebox.earnings_tail using btree (consumer_id) where (consumer_id is not null);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
 
@@ -570,6 +576,23 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+
+-- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
+-- refunds, which count when they are made, so an amount may be negative.
+create table farebox.key_spending (
+  amount_micros bigint not null,
+  charges bigint not null,
+  -- the beginning of the day, in utc; -infinity for all time.
+  begins_at timestamp with time zone not null,
+  consumer_id uuid not null,
+  spend_key integer not null,
+  developer integer not null,
+  ledger smallint not null,
+  span text not null,
+  tool text not null,
+  constraint key_spending_pkey primary key (ledger, consumer_id, spend_key, span, begins_at, developer, tool),
+  constraint key_spending_span_known check (span = any (array['day', 'all']))
+) with (fillfactor=80);
 
 -- A credit of $10.00 after $25.00 of credits is the lot [25, 35): it pays what the consumer spends from the 25th
 -- dollar to the 35th.

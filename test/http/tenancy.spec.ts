@@ -135,6 +135,8 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
   'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id/usage': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id/usage.csv': { role: 'payer', names: 'budget' },
   'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
   'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
   'GET /v1/operator/status': { role: 'operator' },

@@ -59,6 +59,21 @@ export const OPERATIONS = {
       'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
       'captured. Closing it again changes nothing.',
   },
+  getBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Get the usage of a budget',
+    description:
+      'Returns what the spend keys of the budget, and of all budgets below it, spent: by tool, or with `by` by key, ' +
+      'developer or UTC day. Exact at this moment. `from` and `to` are the beginnings of UTC days. Open holds count ' +
+      'when they are captured.',
+  },
+  exportBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Download the usage of a budget as CSV',
+    description:
+      'Returns a row for each spend key, tool, developer and UTC day. Columns: `from`, `keyId`, `keyName`, `tool`, ' +
+      '`developerId`, `charges`, `amount`.',
+  },
   createSpendKey: {
     tag: 'Budgets',
     summary: 'Create a spend key',

@@ -150,7 +150,7 @@ function changed(
   }
 }
 
-async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
+export async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
   const budget = await findBudget(api.database, seen, idOf(wire));
   if (!budget) throw unknownBudget();
   return budget;
