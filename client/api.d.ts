@@ -1100,6 +1100,12 @@ export interface ResolveReply {
     confidence: number;
   };
 }
+export interface RevokeBody {
+  /**
+   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   */
+  releaseHolds?: boolean;
+}
 export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;

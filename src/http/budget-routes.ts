@@ -2,10 +2,10 @@
 import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
 import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
 import { BudgetUsageFileQuery, BudgetUsageQuery, BudgetUsageReply } from '../schemas/budgets.ts';
-import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
+import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { NewKeyReply } from '../schemas/keys.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import {
   getBudget,
   getBudgets,
@@ -25,6 +25,7 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     body: BudgetBody,
     replies: { 201: BudgetReply },
     errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    isIdempotent: true,
     handle: postBudget,
   }),
   get('/v1/budgets', {
@@ -52,10 +53,12 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
     handle: patchBudget,
   }),
-  act('/v1/budgets/:id/close', {
+  post('/v1/budgets/:id/close', {
     operation: 'closeBudget',
     role: 'payer',
     params: budgetParams,
+    body: CloseBudgetBody,
+    isBodyOptional: true,
     replies: { 200: BudgetReply },
     errors: ['not_found', 'delegation_not_allowed'],
     handle: postBudgetClosing,
@@ -84,6 +87,7 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     body: SpendKeyBody,
     replies: { 201: NewKeyReply },
     errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
+    isIdempotent: true,
     handle: postSpendKey,
   }),
   get('/v1/budgets/:id/keys', {

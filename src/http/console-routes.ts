@@ -1,6 +1,13 @@
 /** The rows of the table of routes that only a person can ask for, signed in to the console: owners and operators. */
 import { AutoTopUpBody, ConsentBody, ConsentReply, SavedCardReply } from '../schemas/consent.ts';
-import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
+import {
+  KeyBody,
+  KeyReply,
+  KeysReply,
+  NewKeyReply,
+  RevokeBody,
+  RollBody,
+} from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
 import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
 import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../schemas/operators.ts';
@@ -104,10 +111,12 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     errors: ['not_found', 'budget_closed'],
     handle: postKeyRoll,
   }),
-  act('/v1/keys/:id/revoke', {
+  post('/v1/keys/:id/revoke', {
     operation: 'revokeKey',
     role: 'payer',
     params: keyParams,
+    body: RevokeBody,
+    isBodyOptional: true,
     replies: { 200: KeyReply },
     errors: ['not_found'],
     handle: postKeyRevocation,

@@ -2,7 +2,7 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, USAGE_GROUPS, WINDOW_UNITS } from '../domain/budget.ts';
 import { Metadata } from './charges.ts';
-import { KeyReply } from './keys.ts';
+import { KeyReply, releaseHolds } from './keys.ts';
 import {
   Closed,
   Count,
@@ -207,6 +207,9 @@ export const BudgetUsageReply = Closed({
   ...pageMarks,
 });
 export type BudgetUsageReply = Static<typeof BudgetUsageReply>;
+
+export const CloseBudgetBody = Closed({ releaseHolds });
+export type CloseBudgetBody = Static<typeof CloseBudgetBody>;
 
 export const SpendKeyBody = Closed({
   name: Type.Optional(PrintableText(NAME_MAX, 'Session 17')),

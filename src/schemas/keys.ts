@@ -31,6 +31,19 @@ export const RollBody = Type.Object({
 });
 export type RollBody = Static<typeof RollBody>;
 
+export const releaseHolds = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      'Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call ' +
+      'is paid.',
+    examples: [true],
+  }),
+);
+
+export const RevokeBody = Closed({ releaseHolds });
+export type RevokeBody = Static<typeof RevokeBody>;
+
 export const KeyReply = Closed({
   id: KeyId,
   kind: Kind,

@@ -57,7 +57,7 @@ export const OPERATIONS = {
     summary: 'Close a budget',
     description:
       'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
-      'captured. Closing it again changes nothing.',
+      'captured, unless `releaseHolds` is sent. Closing it again changes nothing.',
   },
   getBudgetUsage: {
     tag: 'Budgets',

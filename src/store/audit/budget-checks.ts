@@ -120,7 +120,7 @@ export const BUDGET_CHECKS = {
     where p.spend_key <> 0 and k.number is null or p.of_hold <> p.spend_key`,
 
   'the daily spending of a key and its tail equal its charges': sql.fragment`
-    select ${keyNamed}, tool || ' of developer ' || developer || ' on ' || day::date || ': ' || micros || ' micros and '
+    select ${keyNamed}, tool || ' of developer ' || s.developer || ' on ' || day::date || ': ' || micros || ' micros and '
       || charges || ' charges too few'
     from (
       select ledger, consumer_id, spend_key, developer, tool, date_trunc('day', minute, 'UTC') as day,
@@ -138,7 +138,7 @@ export const BUDGET_CHECKS = {
     where micros <> 0 or charges <> 0`,
 
   'the total spending of a key equals its daily spending': sql.fragment`
-    select ${keyNamed}, tool || ' of developer ' || developer || ': ' || micros || ' micros and ' || charges
+    select ${keyNamed}, tool || ' of developer ' || s.developer || ': ' || micros || ' micros and ' || charges
       || ' charges too few'
     from (
       select ledger, consumer_id, spend_key, developer, tool, sum(micros) as micros, sum(charges) as charges
