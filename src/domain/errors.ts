@@ -43,6 +43,10 @@ export const ERRORS = {
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
+  account_keys_closed: [
+    403,
+    'The consumer closed the keys of its account for charging. Ask for a spend key.',
+  ],
   delegation_not_allowed: [403, 'A spend key may change only what is below its budget, if at all.'],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly limit that the owner consented to is reached.'],

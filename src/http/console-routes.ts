@@ -8,14 +8,15 @@ import {
   RevokeBody,
   RollBody,
 } from '../schemas/keys.ts';
-import { SessionReply } from '../schemas/keys.ts';
+import { AccountKeysBody, AccountKeysReply, SessionReply } from '../schemas/keys.ts';
 import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
 import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../schemas/operators.ts';
 import { OperatorChargesReply, OperatorHoldsReply } from '../schemas/operators.ts';
 import { OperatorStatusReply, OperatorTopUpsReply } from '../schemas/operators.ts';
 import { TopUpRefundBody, TopUpRefundReply } from '../schemas/operators.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from './endpoint.ts';
+import { act, get, patch, post, type Endpoint } from './endpoint.ts';
+import { getAccountKeys, patchAccountKeys } from './handlers/accounts/account-keys.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import {
@@ -88,6 +89,20 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     role: 'session',
     replies: { 200: ConsentReply },
     handle: postAutoTopUpOff,
+  }),
+  get('/v1/account-keys', {
+    operation: 'getAccountKeys',
+    role: 'session',
+    replies: { 200: AccountKeysReply },
+    handle: getAccountKeys,
+  }),
+  patch('/v1/account-keys', {
+    operation: 'updateAccountKeys',
+    role: 'session',
+    body: AccountKeysBody,
+    replies: { 200: AccountKeysReply },
+    errors: ['invalid_amount'],
+    handle: patchAccountKeys,
   }),
   get('/v1/keys', {
     operation: 'listKeys',

@@ -4,6 +4,7 @@
  */
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
@@ -129,6 +130,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     lastUsed,
     tools,
     budgets,
+    guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),

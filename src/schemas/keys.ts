@@ -57,6 +57,34 @@ export const KeyReply = Closed({
 });
 export type KeyReply = Static<typeof KeyReply>;
 
+const chargeable = Word(
+  ['open', 'closed'],
+  'Whether consumer keys of the account can be charged. Spend keys always can.',
+);
+
+export const AccountKeysBody = Closed({
+  charge: Type.Optional(chargeable),
+  developerDayLimit: Type.Optional(
+    Type.Union([Type.Number(), Type.String(), Type.Null()], {
+      description:
+        'Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string ' +
+        'such as "0.05". Null: no limit. Setting it sets the limit of every developer.',
+      examples: [5],
+    }),
+  ),
+});
+export type AccountKeysBody = Static<typeof AccountKeysBody>;
+
+export const AccountKeysReply = Closed({
+  charge: chargeable,
+  developerDayLimit: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.',
+    examples: [5],
+  }),
+});
+export type AccountKeysReply = Static<typeof AccountKeysReply>;
+
 export const KeysReply = Closed({ keys: Type.Array(KeyReply) });
 export type KeysReply = Static<typeof KeysReply>;
 

@@ -126,6 +126,8 @@ const ROUTES: Readonly<Record<string, Row>> = {
     body: () => ({ threshold: 5, amount: 10, ceiling: 50 }),
   },
   'POST /v1/auto-top-up/off': { role: 'session' },
+  'GET /v1/account-keys': { role: 'session' },
+  'PATCH /v1/account-keys': { role: 'session', body: () => ({ charge: 'open' }) },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
   'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },

@@ -389,10 +389,26 @@ export const OPERATIONS = {
     description:
       'Creates a key with the same kind and name. The old key stops working after the overlap.',
   },
+  getAccountKeys: {
+    tag: 'Keys',
+    summary: 'Get what the keys of the account may be charged',
+    description:
+      'Returns whether consumer keys of the account can be charged, and how much by each developer in a day.',
+  },
+  updateAccountKeys: {
+    tag: 'Keys',
+    summary: 'Change what the keys of the account may be charged',
+    description:
+      'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
+      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys go on. ' +
+      'Takes effect everywhere within a second.',
+  },
   revokeKey: {
     tag: 'Keys',
     summary: 'Revoke a key',
-    description: 'Makes the key stop working everywhere within a second. This cannot be undone.',
+    description:
+      'Makes the key stop working everywhere within a second. This cannot be undone. What open holds by a spend key ' +
+      'reserve can still be captured, unless `releaseHolds` is sent.',
   },
   createTool: {
     tag: 'Earnings',

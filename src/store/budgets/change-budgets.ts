@@ -11,7 +11,7 @@ import {
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
-import { lockConsumer } from '../balance/consumers.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
@@ -65,7 +65,7 @@ export async function insertBudget(
   view: TreeView,
   parentId: string | null,
   settings: BudgetSettings,
-  retry: Retry | undefined,
+  retry?: Retry,
 ): Promise<MadeBudget> {
   const { ledger, consumerId } = view;
   const parent = parentId === null ? null : await findBudget(tx, view, parentId);
@@ -168,14 +168,14 @@ async function apply(
       update farebox.budgets set limit_micros = ${limitMicros}, used_at_limit_micros = used_micros where ${node}
     `);
   }
-  if (window !== undefined) await setWindow(tx, view, number, window);
+  if (window !== undefined) await setWindow(tx, view, sql.fragment`(${number}::int4)`, window);
 }
 
 /** Only a window of the same unit that is not over has counted anything that still counts. */
-async function setWindow(
+export async function setWindow(
   tx: Transaction,
-  view: TreeView,
-  number: number,
+  view: ConsumerRef,
+  numbers: ReturnType<typeof sql.fragment>,
   window: BudgetSettings['window'],
 ): Promise<void> {
   const unit = numberOfWindowUnit(window?.unit ?? null);
@@ -190,7 +190,7 @@ async function setWindow(
       window_began = case when ${stays} then b.window_began else clock_timestamp() end
     from farebox.consumers c
     where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
-      and b.ledger = c.ledger and b.consumer_id = c.id and b.number = ${number}
+      and b.ledger = c.ledger and b.consumer_id = c.id and b.number in ${numbers}
   `);
 }
 

@@ -40,7 +40,7 @@ import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 
 /** As much as a balance can be. */
-const LIMIT: AmountRule = {
+export const LIMIT: AmountRule = {
   accepts: (amount) => amount >= 0,
   says: 'at least 0 and at most $9,007,199,254.740991, with at most six decimals',
 };
