@@ -5,6 +5,22 @@
 
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
+export interface AccountKeysBody {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge?: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string such as "0.05". Null: no limit. Setting it sets the limit of every developer.
+   */
+  developerDayLimit?: number | string | null;
+}
+export interface AccountKeysReply {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.
+   */
+  developerDayLimit: number | null;
+}
 export interface AgentBody {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
@@ -399,6 +415,7 @@ export interface ChargeBatchReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'account_keys_closed'
             | 'delegation_not_allowed'
             | 'consent_required'
             | 'consent_ceiling_reached'
@@ -714,6 +731,7 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'account_keys_closed'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'

@@ -1,41 +1,75 @@
-/** The open holds of a spend key, or of all keys of a budget and below it. */
+/**
+ * Releases the open holds of spend keys that have ended, each as its developer would. One that is captured meanwhile is paid:
+ * whichever locks the hold first wins.
+ */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { row, sql, type Connection, type Database } from '../database.ts';
+import { postHoldEntries, settleHoldEntry, type HoldEntry } from '../holds/post-hold-entries.ts';
 
-const OpenHold = Type.Object({
-  id: Type.String(),
-  developerId: Type.String(),
-  developerNumber: Type.Integer(),
-});
+const OpenHold = Type.Object({ id: Type.String(), developerNumber: Type.Integer() });
+type OpenHold = Static<typeof OpenHold>;
 
 const holdRow = row(OpenHold);
 
 /** A hold is open for at most 24 hours; clocks may differ. */
 const OPEN_MS_MAX = 25 * 3_600_000;
+/** In one transaction, which holds up the consumer's charges for some milliseconds. */
+const AT_ONCE = 200;
+/** A release makes no charge to sign, and has no idempotency key to look up. */
+const NO_RECEIPT = 0;
 
 /** Of a spend key by its id, or of the keys of a node and below it by its number. */
 export type HoldsOf = { readonly keyId: string } | { readonly number: number };
 
+export async function releaseOpenHolds(
+  database: Database,
+  consumer: ConsumerRef,
+  which: HoldsOf,
+): Promise<void> {
+  let afterId = uuidFloor(Date.now() - OPEN_MS_MAX);
+  for (;;) {
+    const open = await listOpenHolds(database, consumer, which, afterId);
+    if (open.length > 0) await release(database, open);
+    const last = open.at(-1);
+    if (!last || open.length < AT_ONCE) return;
+    afterId = last.id;
+  }
+}
+
+async function release(database: Database, open: readonly OpenHold[]): Promise<void> {
+  const entries = open.map(({ id: holdId, developerNumber }): HoldEntry => ({
+    kind: 'release',
+    developerNumber,
+    holdId,
+    idempotencyHash: null,
+    fingerprint: null,
+  }));
+  const replay = { fromId: uuidFloor(0), toId: uuidFloor(0) };
+  const outcomes = await postHoldEntries(database, entries, NO_RECEIPT, replay);
+  for (const [index, entry] of entries.entries()) {
+    if (outcomes[index] === 'owing') await settleHoldEntry(database, entry, NO_RECEIPT, replay);
+  }
+}
+
 /** Oldest first. Reads the consumer's holds of one day. */
-export async function listOpenHolds(
+async function listOpenHolds(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   which: HoldsOf,
-  { limit, afterId }: { readonly limit: number; readonly afterId: string | undefined },
-): Promise<readonly Static<typeof OpenHold>[]> {
+  afterId: string,
+): Promise<readonly OpenHold[]> {
   const ofKeys =
     'keyId' in which
       ? sql.fragment`k.id = ${which.keyId}`
       : sql.fragment`k.path @> array[${which.number}::int4]`;
   return connection.any(sql.type(holdRow)`
-    select h.id, a.developer_id as "developerId", h.developer as "developerNumber"
+    select h.id, h.developer as "developerNumber"
     from farebox.holds h
     join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
-    join farebox.accounts a on a.developer_number = h.developer
     where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and ${ofKeys}
-      and h.id > ${afterId ?? uuidFloor(Date.now() - OPEN_MS_MAX)}::uuid
-    order by h.id limit ${limit}
+      and h.id > ${afterId}::uuid
+    order by h.id limit ${AT_ONCE}
   `);
 }

@@ -30,12 +30,12 @@ import {
   makeBudget,
   type BudgetSettings,
 } from '../../../store/budgets/change-budgets.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { Retry } from '../../../store/budgets/retry.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import { listPage } from '../../pagination.ts';
-import { releaseOpenHolds } from './open-holds.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 
@@ -148,7 +148,7 @@ export async function postBudgetClosing(
   const { id, number } = await changeable(api, seen, params);
   const reply = changed(api, seen, await closeBudget(api.database, seen, id));
   if (body.releaseHolds !== true) return reply;
-  await releaseOpenHolds(api, seen, { number });
+  await releaseOpenHolds(api.database, seen, { number });
   return { status: 200, body: wireBudget(seen, await getSeen(api, seen, params['id'] ?? '')) };
 }
 

@@ -9,6 +9,7 @@ import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import { hashOfKey, newKey } from '../../../store/accounts/accounts.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { Retry } from '../../../store/budgets/retry.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
@@ -24,7 +25,6 @@ import {
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
-import { releaseOpenHolds } from './open-holds.ts';
 import { REPLAYED } from '../../respond.ts';
 import { budgetClosed, changeable, futureOf, keyReused, retryOf, seenBy } from './budgets.ts';
 
@@ -123,7 +123,7 @@ export async function revoked(
   const seen = await seenBy(api, caller);
   const key = await revokeSpendKey(api.database, seen, id);
   if (!key) return undefined;
-  if (releaseHolds) await releaseOpenHolds(api, seen, { keyId: id });
+  if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
   return listed(key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
 }
 
