@@ -30,7 +30,7 @@ const CONSUMERS = 3;
 const CALLERS = 12;
 const NODES = 14;
 /** How often in one run; in a long one, every so many spends. */
-const KILLS = Math.max(3, Math.ceil(SPENDS / 50_000));
+const KILLS = Math.min(Math.max(3, Math.ceil(SPENDS / 50_000)), 60);
 const CHANGES = KILLS * 8;
 const PROGRESS_MS = 10_000;
 
@@ -107,7 +107,7 @@ describe('budgets, while processes are killed', function () {
     const node = random.pick(tree.nodes.filter(({ isClosed }) => !isClosed));
     switch (what) {
       case 'limit': {
-        const limit = random.chance(0.3) ? null : random.between(0, 60) / 10;
+        const limit = random.chance(0.3) ? null : dollars(60);
         await persist(() => changeBudget(anyServer(), consumerKey, node.id, { limit }));
         return;
       }
@@ -146,7 +146,7 @@ describe('budgets, while processes are killed', function () {
     const body = {
       name: `node ${tree.nodes.length}`,
       ...(parent && { parentId: parent.id }),
-      limit: random.chance(0.4) ? null : random.between(1, 90) / 10,
+      limit: random.chance(0.4) ? null : dollars(90),
       ...anyWindow(),
     };
     const { id } = await persist(() => makeBudget(anyServer(), consumerKey, body));
@@ -161,7 +161,12 @@ describe('budgets, while processes are killed', function () {
 
   function anyWindow() {
     const per = random.pick(['hour', 'day', 'week', 'month'] as const);
-    return { window: random.chance(0.5) ? null : { per, limit: random.between(1, 40) / 10 } };
+    return { window: random.chance(0.5) ? null : { per, limit: dollars(40) } };
+  }
+
+  /** So many that a good part of all spends reaches a limit. */
+  function dollars(most: number): number {
+    return Math.round((random.between(1, most) * SPENDS) / 400) / 100;
   }
 
   /** As if everything up to now had happened in windows that are over. */
@@ -172,16 +177,15 @@ describe('budgets, while processes are killed', function () {
       'select from farebox.consumers where id = $1 and ledger = (select ledger from farebox.accounts where consumer_id = $1) for update',
       consumer,
     );
-    await api.sql.query(
-      `update farebox.budgets set window_began = window_began - interval '40 days' where consumer_id = $1`,
-      consumer,
-    );
-    // Those that were moved before are older than any window.
-    await api.sql.query(
-      `update farebox.holds set placed_at = placed_at - interval '40 days'
-       where consumer_id = $1 and placed_at > now() - interval '20 days'`,
-      consumer,
-    );
+    for (const [table, column] of [
+      ['budgets', 'window_began'],
+      ['holds', 'placed_at'],
+    ]) {
+      await api.sql.query(
+        `update farebox.${table} set ${column} = ${column} - interval '40 days' where consumer_id = $1`,
+        consumer,
+      );
+    }
     await api.sql.query('commit');
   }
 
