@@ -21,6 +21,7 @@ import {
   IconCoins,
   IconFileText,
   IconHeartbeat,
+  IconHierarchy,
   IconKey,
   IconLogout,
   IconMoon,
@@ -51,6 +52,7 @@ const CONSUMER: readonly Entry[] = [
   { to: '/balance', label: 'Balance', icon: IconWallet },
   { to: '/usage', label: 'Usage', icon: IconReceipt },
   { to: '/statements', label: 'Statements', icon: IconFileText },
+  { to: '/budgets', label: 'Budgets', icon: IconHierarchy },
   { to: '/keys', label: 'Consumer keys', icon: IconKey },
 ];
 const DEVELOPER: readonly Entry[] = [
