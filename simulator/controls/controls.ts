@@ -2,9 +2,10 @@
  * Controls for tests and demonstrations, under `/_simulator/`; JSON in and out, with the token in the header
  * X-Simulator-Token or as `token` in the URL. They do on command what Stripe, a bank or the network would do:
  *
- *   POST   /faults                   {method?, path, kind, times?} with kind error {status, headers?}, delay {ms},
+ *   POST   /faults                   {method?, path, kind, times?} with kind error {status, code?, headers?}, delay {ms},
  *                                    drop, do_then_drop, do_then_error {status?}; see faults.ts
  *   GET, DELETE /faults              lists the queued ones; removes them
+ *   POST, DELETE /rate-limit         {per_second}: answers 429 to what is more; removes the limit
  *   POST   /webhooks                 {mode?: deliver | hold | drop, duplicate?: n, shuffle?: boolean}
  *   GET    /webhooks                 the settings and the owed webhooks
  *   POST   /events/:id/deliver       sends one event now, owed or not; answers the status that came back
@@ -12,6 +13,7 @@
  *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean} opens one
  *   POST   /disputes/:id/escalate    makes a dispute of an inquiry
  *   POST   /disputes/:id/close       {status: won | lost | warning_closed}; lost may be won later
+ *   POST   /fraud-warnings           {payment_intent}: the bank suspects fraud
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
@@ -25,6 +27,7 @@ import { settleDebit } from '../hosted-page/checkout-payment.ts';
 import { getSession } from '../resources/checkout-sessions.ts';
 import type { Context } from '../context.ts';
 import { closeDispute, escalateDispute, openDispute } from '../resources/disputes.ts';
+import { warn } from '../resources/fraud-warnings.ts';
 import { noSuch, refused } from '../http/errors.ts';
 import type { Fault, Faults } from './faults.ts';
 import { expireCard } from '../resources/payment-methods.ts';
@@ -50,6 +53,14 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'DELETE faults': ({ faults }) => {
     faults.clear();
     return { faults: [] };
+  },
+  'POST rate-limit': ({ simulation, body }) => {
+    simulation.rateLimit.perSecond = integer(body, 'per_second');
+    return { per_second: simulation.rateLimit.perSecond };
+  },
+  'DELETE rate-limit': ({ simulation }) => {
+    simulation.rateLimit.perSecond = undefined;
+    return { per_second: null };
   },
   'POST webhooks': ({ simulation, body }) => {
     simulation.webhooks.configure(settingsOf(simulation.webhooks.settings, body));
@@ -81,6 +92,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     run(simulation, null, (context) =>
       closeDispute(context, id, oneOf(body, 'status', ['won', 'lost', 'warning_closed'])),
     ),
+  'POST fraud-warnings': ({ simulation, body }) =>
+    run(simulation, null, (context) => warn(context, text(body, 'payment_intent'))),
   'POST async/:id': ({ simulation, id, body }) =>
     run(simulation, null, (context) => {
       const intent = context.store.follow('payment_intent', getSession(context, id).payment_intent);
@@ -168,7 +181,8 @@ function faultOf(body: Json): Fault {
   const kind = oneOf(body, 'kind', ['error', 'delay', 'drop', 'do_then_drop', 'do_then_error']);
   if (kind === 'error') {
     const headers = (body['headers'] ?? {}) as Record<string, string>;
-    return { ...where, kind, status: integer(body, 'status'), headers };
+    const code = body['code'] === undefined ? undefined : text(body, 'code');
+    return { ...where, kind, status: integer(body, 'status'), code, headers };
   }
   if (kind === 'delay') return { ...where, kind, ms: integer(body, 'ms') };
   if (kind === 'do_then_error') {

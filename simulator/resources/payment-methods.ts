@@ -1,6 +1,6 @@
 /** Payment methods: cards (and bank accounts, created only by the hosted page) and their owners. */
 import type Stripe from 'stripe';
-import { findSource, numberOfTestId, type Decline, type Source } from '../cards.ts';
+import { findSource, numberOfTestId, type Decline, type Later, type Source } from '../cards.ts';
 import { ok } from '../http/answers.ts';
 import type { Context, Handler } from '../context.ts';
 import { getCustomer } from './customers.ts';
@@ -48,6 +48,12 @@ export function sourceOfMethod(context: Context, method: Stripe.PaymentMethod): 
   return source;
 }
 
+/** What the card's bank will do. */
+export function laterOf(context: Context, method: Stripe.PaymentMethod): Later | undefined {
+  const source = sourceOfMethod(context, method);
+  return source.type === 'card' ? source.later : undefined;
+}
+
 /** Makes a card expire: it stays saved, and every later charge is refused. */
 export function expireCard(context: Context, id: string): Stripe.PaymentMethod {
   const method = getPaymentMethod(context, id);
@@ -73,6 +79,12 @@ export function attachTo(context: Context, method: Stripe.PaymentMethod, custome
   method.customer = customer;
   context.store.update(method);
   record(context, 'payment_method.attached', method);
+}
+
+/** Checkout offers the card again. */
+export function allowRedisplay(context: Context, method: Stripe.PaymentMethod): void {
+  method.allow_redisplay = 'always';
+  context.store.update(method);
 }
 
 /** Saving a card asks its bank, so a card that always declines is refused here (402). */

@@ -26,7 +26,9 @@ export interface SettingOptions extends Common {
   readonly tools?: readonly string[] | 'none';
   readonly developers?: readonly string[] | 'none';
   readonly mayDelegate?: boolean;
-  readonly expiresAt?: string | 'none';
+  readonly allowLeases?: boolean;
+  readonly maxLease?: Micros | 'none';
+  readonly expiresAt?: string;
 }
 
 export const common = (command: Command) =>
@@ -50,6 +52,9 @@ export const settings = (command: Command) =>
     )
     .option('--may-delegate', 'let its keys create budgets and keys below it')
     .option('--no-may-delegate', 'do not')
+    .option('--allow-leases', 'let developers lease parts of it')
+    .option('--no-allow-leases', 'do not')
+    .option('--max-lease <dollars>', 'dollars of one lease, or none', orNone(parseDollars))
     .option('--expires-at <time>', 'when it stops working, in ISO 8601, or none', orNone(timeOf));
 
 /** The account and the number of the budget with this id. */
@@ -76,12 +81,15 @@ export const NO_LIMITS = {
   tools: null,
   developers: null,
   mayDelegate: false,
+  allowLeases: false,
+  maxLeaseMicros: null,
   metadata: null,
   expiresAt: null,
 } satisfies Omit<BudgetSettings, 'name'>;
 
 export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt } = options;
+  const { allowLeases, maxLease } = options;
   return {
     ...(name !== undefined && { name }),
     ...(limit !== undefined && { limitMicros: nullIfNone(limit) }),
@@ -90,6 +98,8 @@ export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<
     ...(tools !== undefined && { tools: nullIfNone(tools) }),
     ...(developers !== undefined && { developers: nullIfNone(developers) }),
     ...(mayDelegate !== undefined && { mayDelegate }),
+    ...(allowLeases !== undefined && { allowLeases }),
+    ...(maxLease !== undefined && { maxLeaseMicros: nullIfNone(maxLease) }),
     ...(expiresAt !== undefined && { expiresAt: nullIfNone(expiresAt) }),
   };
 }

@@ -178,6 +178,8 @@ function shown(budget: Budget): Record<string, string | number | boolean | null>
     developers:
       budget.developers && budget.developers.map((dev) => wireId('developer', dev)).join(', '),
     mayDelegate: budget.mayDelegate,
+    allowLeases: budget.allowLeases,
+    maxLease: dollarsOrNull(budget.maxLeaseMicros),
     expiresAt: budget.expiresAt,
   };
 }

@@ -29,6 +29,8 @@ export interface TopUpRequest {
   /** Whole cents, within the bounds of the method; checked by the caller. */
   readonly amountMicros: Micros;
   readonly idempotencyKey?: string | undefined;
+  /** A checkout that saves the card, to be charged without its owner. */
+  readonly savesCard?: boolean;
 }
 
 export type TopUpResult =
@@ -47,12 +49,13 @@ export type TopUpResult =
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
-  const { consumer, method, amountMicros, idempotencyKey } = request;
+  const { consumer, method, amountMicros, idempotencyKey, savesCard = false } = request;
   const admitted = await admitTopUp(deps.database, {
     ...consumer,
     method,
     amountMicros,
     idempotencyKey,
+    savesCard,
   });
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;

@@ -196,18 +196,6 @@ describe('budgets, while processes are killed', function () {
     servers[index] = await startApi({ env: { ...api.env, PORT: new URL(victim.url).port } });
   }
 
-  /** A change by its owner, who repeats it at another process when one was killed. */
-  async function persist<T>(ask: () => Promise<T>): Promise<T> {
-    return until(async () => {
-      try {
-        return { answer: await ask() };
-      } catch (error) {
-        if (error instanceof TypeError && error.cause !== undefined) return null;
-        throw error;
-      }
-    }).then(({ answer }) => answer);
-  }
-
   function anyServer(): Server {
     return random.pick(servers);
   }
@@ -242,3 +230,15 @@ describe('budgets, while processes are killed', function () {
     );
   }
 });
+
+/** A change by its owner, who repeats it at another process when one was killed. */
+async function persist<T>(ask: () => Promise<T>): Promise<T> {
+  return until(async () => {
+    try {
+      return { answer: await ask() };
+    } catch (error) {
+      if (error instanceof TypeError && error.cause !== undefined) return null;
+      throw error;
+    }
+  }).then(({ answer }) => answer);
+}

@@ -17,10 +17,12 @@ import { ToolsReply } from '../../src/schemas/tools.ts';
 import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
+import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { takeLease } from '../support/lease-requests.ts';
 import { makeOperator, signIn } from '../support/sessions.ts';
 
 interface Row {
@@ -37,6 +39,7 @@ interface Row {
 interface Owned {
   readonly charge: string;
   readonly hold: string;
+  readonly lease: string;
   readonly topUp: string;
   readonly grant: string;
   readonly invocation: string;
@@ -45,6 +48,7 @@ interface Owned {
   readonly account: string;
   readonly budget: string;
   readonly spendKey: string;
+  readonly webhookEndpoint: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -87,6 +91,23 @@ const ROUTES: Readonly<Record<string, Row>> = {
     names: 'hold',
   },
   'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
+  'POST /v1/leases': {
+    role: 'developer',
+    body: ({ consumerKey: apiKey }) => ({
+      apiKey,
+      tools: [{ name: 'theirs', price: 1 }],
+      amount: 1,
+    }),
+  },
+  'GET /v1/leases': { role: 'either', names: 'lease' },
+  'GET /v1/leases/:id': { role: 'either', names: 'lease' },
+  'POST /v1/leases/:id/settle': {
+    role: 'developer',
+    body: () => ({ entries: [{ sequence: 1, tool: 'search', amount: 0.02 }] }),
+    names: 'lease',
+  },
+  'POST /v1/leases/:id/renew': { role: 'developer', body: () => ({}), names: 'lease' },
+  'POST /v1/leases/:id/release': { role: 'developer', names: 'lease' },
   'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
   'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
@@ -113,6 +134,26 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/refusals': { role: 'developer' },
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
+  'POST /v1/webhook-endpoints': { role: 'developer', body: () => ({ url: 'https://example.com' }) },
+  'GET /v1/webhook-endpoints': { role: 'developer' },
+  'GET /v1/webhook-endpoints/:id': { role: 'developer', names: 'webhookEndpoint' },
+  'PATCH /v1/webhook-endpoints/:id': {
+    role: 'developer',
+    body: () => ({ enabled: false }),
+    names: 'webhookEndpoint',
+  },
+  'DELETE /v1/webhook-endpoints/:id': { role: 'developer', names: 'webhookEndpoint' },
+  'POST /v1/webhook-endpoints/:id/roll-secret': {
+    role: 'developer',
+    body: () => ({}),
+    names: 'webhookEndpoint',
+  },
+  'POST /v1/webhook-endpoints/:id/test': { role: 'developer', names: 'webhookEndpoint' },
+  'GET /v1/webhook-endpoints/:id/deliveries': { role: 'developer', names: 'webhookEndpoint' },
+  'POST /v1/webhook-endpoints/:id/deliveries/:event/redeliver': {
+    role: 'developer',
+    names: 'webhookEndpoint',
+  },
   'GET /v1/session': { role: 'session' },
   'GET /v1/saved-card': { role: 'session' },
   'GET /v1/consent': { role: 'session' },
@@ -251,6 +292,12 @@ const REFUSED: Readonly<
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
+/** These tell what does not exist. */
+const NOT_FOUND: ReadonlyMap<string, ErrorCode> = new Map([
+  ['hold', 'hold_not_found'],
+  ['lease', 'lease_not_found'],
+]);
+
 /** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
   return { ...(body as { error: object }).error, requestId: '' };
@@ -289,6 +336,7 @@ describe('tenancy', () => {
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
+      webhookEndpoint: await makeWebhookEndpoint(),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -362,7 +410,7 @@ describe('tenancy', () => {
         if (role === 'operator') {
           assertError(answer, 403, 'operator_required');
         } else if (path.includes('/:id')) {
-          assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
+          assertError(answer, 404, NOT_FOUND.get(names ?? '') ?? 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
@@ -405,10 +453,13 @@ describe('tenancy', () => {
     }
   }
 
-  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey' | 'lease'>> {
     const key = owner.consumerKey;
     const budget = bodyOf(
-      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      await call(api, 'POST', '/v1/budgets', {
+        key,
+        body: { name: 'owned budget', allowLeases: true },
+      }),
       201,
       BudgetReply,
     ).id;
@@ -418,7 +469,17 @@ describe('tenancy', () => {
       NewKeyReply,
     );
     spendKey = made.key;
-    return { budget, spendKey: made.id };
+    const { id: lease } = await takeLease(api, owner, spendKey);
+    return { budget, spendKey: made.id, lease };
+  }
+
+  async function makeWebhookEndpoint(): Promise<string> {
+    const body = { url: 'https://example.com/owned', description: 'owned endpoint' };
+    const answer = await call(api, 'POST', '/v1/webhook-endpoints', {
+      key: owner.developerKey,
+      body,
+    });
+    return bodyOf(answer, 201, NewWebhookEndpointReply).id;
   }
 
   /** No workflow calls the agent, so its answer is written by hand. */
@@ -439,7 +500,13 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
+    const words = [
+      'owned tool',
+      'owned budget',
+      'owned caller',
+      'owned capability',
+      'owned endpoint',
+    ];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

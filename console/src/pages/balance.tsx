@@ -232,7 +232,7 @@ function TopUpHistory() {
                 <Status status={topUp.status} />
                 {topUp.sessionUrl !== undefined && (
                   <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
-                    Pay now
+                    {topUp.method === 'direct' ? 'Confirm at your bank' : 'Pay now'}
                   </Anchor>
                 )}
                 {topUp.failure && (

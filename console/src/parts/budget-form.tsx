@@ -40,8 +40,11 @@ function textOf(dollars: number | null | undefined): string {
   return dollars === null || dollars === undefined ? '' : String(dollars);
 }
 
+function dollars(text: string): string | null {
+  return text.trim() === '' ? null : text.trim();
+}
+
 function bodyOf({ name, limit, per, windowLimit, maxPerCall, mayDelegate }: Draft) {
-  const dollars = (text: string) => (text.trim() === '' ? null : text.trim());
   const each = dollars(windowLimit);
   return {
     name: name.trim(),

@@ -1,6 +1,6 @@
 /** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
-import { KEY_SPANS, SPENT_BY_KEYS } from '../budgets/usage.ts';
+import { SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { sql } from '../database.ts';
 
 /** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */

@@ -88,6 +88,8 @@ async function make(
       tools: null,
       developers: [developerId],
       mayDelegate: false,
+      allowLeases: false,
+      maxLeaseMicros: null,
       metadata: null,
       expiresAt: null,
     });

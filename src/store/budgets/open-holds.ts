@@ -6,9 +6,13 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
-import { postHoldEntries, settleHoldEntry, type HoldEntry } from '../holds/post-hold-entries.ts';
+import { settleEntries, type HoldEntry } from '../holds/post-hold-entries.ts';
 
-const OpenHold = Type.Object({ id: Type.String(), developerNumber: Type.Integer() });
+const OpenHold = Type.Object({
+  id: Type.String(),
+  developerId: Type.String(),
+  developerNumber: Type.Integer(),
+});
 type OpenHold = Static<typeof OpenHold>;
 
 const holdRow = row(OpenHold);
@@ -38,22 +42,20 @@ export async function releaseOpenHolds(
   }
 }
 
+/** What is let go of repays the consumer's debts first. */
 async function release(database: Database, open: readonly OpenHold[]): Promise<void> {
-  const entries = open.map(({ id: holdId, developerNumber }): HoldEntry => ({
+  const entries = open.map(({ id: holdId, developerId, developerNumber }): HoldEntry => ({
     kind: 'release',
+    developerId,
     developerNumber,
     holdId,
     idempotencyHash: null,
     fingerprint: null,
   }));
-  const replay = { fromId: uuidFloor(0), toId: uuidFloor(0) };
-  const outcomes = await postHoldEntries(database, entries, NO_RECEIPT, replay);
-  for (const [index, entry] of entries.entries()) {
-    if (outcomes[index] === 'owing') await settleHoldEntry(database, entry, NO_RECEIPT, replay);
-  }
+  await settleEntries(database, entries, NO_RECEIPT, { fromId: uuidFloor(0), toId: uuidFloor(0) });
 }
 
-/** Oldest first. Reads the consumer's holds of one day. */
+/** Oldest first, without leases, which end by themselves. Reads the consumer's holds of one day. */
 async function listOpenHolds(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -65,10 +67,11 @@ async function listOpenHolds(
       ? sql.fragment`k.id = ${which.keyId}`
       : sql.fragment`k.path @> array[${which.number}::int4]`;
   return connection.any(sql.type(holdRow)`
-    select h.id, h.developer as "developerNumber"
+    select h.id, a.developer_id as "developerId", h.developer as "developerNumber"
     from farebox.holds h
     join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
-    where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and ${ofKeys}
+    join farebox.accounts a on a.developer_number = h.developer
+    where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and h.tool <> '' and ${ofKeys}
       and h.id > ${afterId}::uuid
     order by h.id limit ${AT_ONCE}
   `);

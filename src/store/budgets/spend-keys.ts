@@ -69,7 +69,7 @@ export async function makeSpendKey(
   consumer: ConsumerRef,
   budget: number,
   key: NewSpendKey,
-  retry: Retry | undefined = undefined,
+  retry?: Retry,
 ): Promise<MadeSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);

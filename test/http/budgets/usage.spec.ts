@@ -22,6 +22,8 @@ import { assertError, bodyOf, call } from '../../support/http.ts';
 
 const TUESDAY = Date.UTC(2026, 2, 10);
 
+const day = (date: string) => `2026-03-${date}T00:00:00.000Z`;
+
 type Key = Awaited<ReturnType<typeof makeKey>>;
 
 describe('GET /v1/budgets/:id/usage', () => {
@@ -109,6 +111,7 @@ describe('GET /v1/budgets/:id/usage', () => {
     return (await response.text()).split('\r\n');
   };
 
+  const by = async (what: string) => (await usage(root.id, `?by=${what}`)).usage;
   const STATES: Readonly<Record<string, () => Promise<unknown>>> = {
     'while all of it is in the tail': async () => {},
     'once it is rolled up': () => rollUp(harness.database),
@@ -133,7 +136,6 @@ describe('GET /v1/budgets/:id/usage', () => {
       });
 
       it('adds up by key, developer and day', async () => {
-        const by = async (what: string) => (await usage(root.id, `?by=${what}`)).usage;
         assert.deepEqual(await by('key'), [
           { keyId: atLeaf.id, keyName: 'session 17', spent: 7, charges: 3 },
           { keyId: atRoot.id, keyName: null, spent: 3, charges: 2 },
@@ -159,11 +161,11 @@ describe('GET /v1/budgets/:id/usage', () => {
       });
 
       it('goes page by page in every grouping', async () => {
-        for (const by of ['key', 'tool', 'developer', 'day']) {
-          const whole = await usage(root.id, `?by=${by}`);
+        for (const group of ['key', 'tool', 'developer', 'day']) {
+          const whole = await usage(root.id, `?by=${group}`);
           const seen: unknown[] = [];
           for (let query: string | null = ''; query !== null;) {
-            const page = await usage(root.id, `?by=${by}&limit=1${query}`);
+            const page = await usage(root.id, `?by=${group}&limit=1${query}`);
             assert.deepEqual(page.total, whole.total);
             seen.push(...page.usage);
             query = page.nextCursor && `&cursor=${encodeURIComponent(page.nextCursor)}`;
@@ -176,7 +178,6 @@ describe('GET /v1/budgets/:id/usage', () => {
       it('is a file with a row for each key, tool, developer and day', async () => {
         const [header, ...rows] = await file(root.id, '?to=2026-03-12');
         assert.equal(header, 'from,keyId,keyName,tool,developerId,charges,amount');
-        const day = (date: string) => `2026-03-${date}T00:00:00.000Z`;
         assert.deepEqual(rows, [
           `${day('09')},${atRoot.id},,search,${account.developerId},1,1.000000`,
           `${day('10')},${atRoot.id},,search,${account.developerId},1,2.000000`,

@@ -88,18 +88,6 @@ describe('a budget with many children', () => {
   });
 
   it('takes one more, and no more than an account can have', async () => {
-    const make = () =>
-      makeBudget(database, harness.view, rootId(), {
-        name: 'one more',
-        limitMicros: null,
-        window: null,
-        maxPerCallMicros: null,
-        tools: null,
-        developers: null,
-        mayDelegate: false,
-        metadata: null,
-        expiresAt: null,
-      });
     const made = await make();
     assert.ok(made.kind === 'made' && made.budget.number === BUDGETS_MAX);
     assert.equal((await make()).kind, 'too_many');
@@ -127,6 +115,20 @@ describe('a budget with many children', () => {
     assert.equal(child?.status, 'closed');
   });
 
+  const make = () =>
+    makeBudget(database, harness.view, rootId(), {
+      name: 'one more',
+      limitMicros: null,
+      window: null,
+      maxPerCallMicros: null,
+      tools: null,
+      developers: null,
+      mayDelegate: false,
+      allowLeases: false,
+      maxLeaseMicros: null,
+      metadata: null,
+      expiresAt: null,
+    });
   function rootId(): string {
     return harness.model.nodes[0]?.id ?? '';
   }
