@@ -166,7 +166,7 @@ function draftAllowed(
       ? whenKnown(
           draftWithin(deps, request, { ...consumer, spend: budget }, amountMicros),
           (prepared) =>
-            // Its owner closed the budget of this developer, and the key goes on.
+            // Its owner closed the budget of this developer. The key still works for others.
             prepared.kind === 'invalid_api_key'
               ? { kind: 'developer_not_allowed' as const, budgetId: budget.budgetId }
               : prepared,

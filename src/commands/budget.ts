@@ -37,7 +37,7 @@ export function register(budget: Command): void {
     .description('change a budget (bdg_…), for example raise a limit; --limit none removes it')
     .action(set);
   common(budget.command('close <budget>'))
-    .description('close a budget, all budgets below it and all their keys, for good')
+    .description('close a budget, all budgets below it and all their keys permanently')
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(close);
   common(budget.command('usage <budget>'))

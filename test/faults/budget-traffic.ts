@@ -111,7 +111,7 @@ export class BudgetTraffic {
     const settled = await this.#persist(path, developer, captures);
     if (fate === 'release') return this.#expect(settled, 200);
     if (settled.status === 201) return this.#note(by, settled.status, settled.body, made);
-    // The excess did not fit, so the hold goes on.
+    // The excess did not fit, so the hold stays open.
     if (settled.status !== 402) this.#expect(settled, 201);
     this.#count(settled.body);
     this.#expect(await this.#persist(`/v1/holds/${id}/release`, developer, undefined), 200);

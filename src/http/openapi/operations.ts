@@ -480,7 +480,7 @@ export const OPERATIONS = {
     summary: 'Change what the keys of the account may be charged',
     description:
       'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
-      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys go on. ' +
+      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys still work. ' +
       'Takes effect everywhere within a second.',
   },
   revokeKey: {

@@ -28,7 +28,7 @@ export function readAccountKeys(
   `);
 }
 
-/** Members that are absent stay as they are. Takes effect everywhere within a second, as changes of keys do. */
+/** Does not change absent members. Takes effect everywhere within a second, as changes of keys do. */
 export async function changeAccountKeys(
   database: Database,
   consumer: ConsumerRef,

@@ -65,7 +65,7 @@ describe('the keys of an account', () => {
     assert.deepEqual(await budgets(), []);
   });
 
-  it('that are closed pay nothing in any process, and spend keys go on', async () => {
+  it('that are closed pay nothing in any process, while spend keys still pay', async () => {
     const { id } = await makeBudget(api, key, { limit: 5 });
     const { key: spendKey } = await makeKey(api, key, id);
     const made = { 'idempotency-key': `before ${id}` };
@@ -91,7 +91,7 @@ describe('the keys of an account', () => {
     }
   });
 
-  it('within a ceiling pay each developer so much in a day, exactly, however many charges come at once', async () => {
+  it('within a ceiling pay each developer so much in a day, exactly, also when many charges arrive at once', async () => {
     assert.equal((await pay(7)).status, 201);
     await set({ developerDayLimit: 5 });
     const reached = async (server: { readonly url: string }) =>
