@@ -66,5 +66,5 @@ try {
 } finally {
   await mochaGlobalTeardown();
 }
-// The client would go on settling.
+// The client would settle for minutes.
 process.exit();

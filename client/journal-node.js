@@ -4,7 +4,7 @@
  */
 import { open, readFile } from 'node:fs/promises';
 
-/** Below it, a file whose calls are all settled is left as it is. */
+/** A smaller file is not emptied while it is used. */
 const EMPTIED_BYTES_MIN = 1_000_000;
 
 export async function openJournal(path) {

@@ -64,7 +64,7 @@ export interface Lease<Answer = LeasedCharge> {
   charge(call: LeaseCall): Answer;
   /** Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. */
   settle(): Promise<void>;
-  /** Settles everything, however long Farebox is away, and releases the rest. Call it before your process ends. */
+  /** Settles everything, when Farebox is away once it is back, and releases the rest. Call it before your process ends. */
   close(): Promise<void>;
   /** The id of the current lease. */
   readonly leaseId: string;

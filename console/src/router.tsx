@@ -77,6 +77,12 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/approvals',
+      component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
+      validateSearch: words('approval', 'budget', 'scope', 'developer'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/keys',
       component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
     }),
@@ -123,6 +129,11 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/developer/settings',
       component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/webhooks',
+      component: lazyRouteComponent(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
     }),
     createRoute({
       getParentRoute: () => shell,

@@ -83,6 +83,8 @@ export const NO_LIMITS = {
   mayDelegate: false,
   allowLeases: false,
   maxLeaseMicros: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
   metadata: null,
   expiresAt: null,
 } satisfies Omit<BudgetSettings, 'name'>;

@@ -42,16 +42,6 @@ describe('client: leases', () => {
     amount: 1,
     onSettled: (results) => settled.push(...results),
   });
-  const raised = (call: () => unknown): FareboxError => {
-    try {
-      call();
-    } catch (error) {
-      assert.ok(FareboxError.isInstance(error), String(error));
-      return error;
-    }
-    return assert.fail('nothing was raised');
-  };
-
   it('answer at once, and tell ids and receipts when the calls are settled', async () => {
     const { spendKey, budgetId } = await leasable();
     const lease = await farebox.lease(optionsFor(spendKey));
@@ -106,7 +96,7 @@ describe('client: leases', () => {
     assert.ok(settled.every(({ paid }) => paid));
     const { used } = await showBudget(api, account.consumerKey, budgetId);
     assert.equal(Math.round(used * 1e6), decided * 20_000);
-    // Whoever came too late for a whole lease took a smaller one; what one gave back last, the other may not have seen.
+    // The later one took a smaller lease. What one gave back at the end, the other may not have seen.
     assert.ok(used > 1.4 && used <= 1.5, String(used));
   });
 
@@ -171,3 +161,13 @@ describe('client: leases', () => {
     await assert.rejects(farebox.lease(optionsFor(spendKey)), { code: 'spend_limit_reached' });
   });
 });
+
+function raised(call: () => unknown): FareboxError {
+  try {
+    call();
+  } catch (error) {
+    assert.ok(FareboxError.isInstance(error), String(error));
+    return error;
+  }
+  return assert.fail('nothing was raised');
+}

@@ -39,6 +39,7 @@ const PAGES = [
   ['refusals', '/developer/refusals'],
   ['tools', '/developer/tools'],
   ['settings', '/developer/settings'],
+  ['webhooks', '/developer/webhooks'],
   ['security', '/security'],
   ['operator', '/operator'],
   ['operator-accounts', '/operator/accounts?query=m'],

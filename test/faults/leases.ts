@@ -83,7 +83,7 @@ async function outage(
   stack.api.kill('SIGKILL');
   await stack.api.exited;
   const before = callers.map(({ answered }) => answered);
-  // Whatever a refused call throws ends the caller, and the race.
+  // A refused call throws, which ends the caller and the race.
   await Promise.race([delay(awaySeconds * 1_000), ...calling]);
   const whileAway = callers.map(({ answered }, n) => answered - (before[n] ?? 0));
   assert.ok(
@@ -153,7 +153,7 @@ async function lostProcess(
   );
 }
 
-/** Its leases last as long as those of any other, whatever its clock says. */
+/** Its leases last as long as those of any other process. */
 async function wrongClock(stack: Stack, report: (line: string) => void): Promise<void> {
   const counts = await Promise.all(
     [-AN_HOUR_MS, AN_HOUR_MS].map(async (shiftMs) => {

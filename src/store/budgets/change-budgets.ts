@@ -7,7 +7,9 @@ import { Type } from 'typebox';
 import {
   BUDGET_DEPTH_MAX,
   BUDGETS_MAX,
+  LIMIT_SCOPES,
   numberOfWindowUnit,
+  type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
@@ -27,6 +29,8 @@ export interface BudgetSettings {
   readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
+  readonly approveDevelopers: boolean;
+  readonly approvedDevelopers: readonly string[];
   readonly mayDelegate: boolean;
   readonly metadata: string | null;
   readonly expiresAt: string | null;
@@ -90,7 +94,7 @@ export async function insertBudget(
         ${sql.array([...above, number], 'int4')}, ${settings.name}, ${hashOrNull(retry?.keyHash)},
         ${hashOrNull(retry?.requestHash)})
     `);
-  await apply(tx, view, number, settings);
+  await applyToBudget(tx, view, number, settings);
   return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
 }
 
@@ -126,7 +130,7 @@ export async function changeBudget(
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
     if (budget.status === 'closed') return { kind: 'closed' };
-    await apply(tx, view, budget.number, changes);
+    await applyToBudget(tx, view, budget.number, changes);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
 }
@@ -151,9 +155,10 @@ export async function closeBudget(
   });
 }
 
-async function apply(
+/** To a node whose consumer is locked. */
+export async function applyToBudget(
   tx: Transaction,
-  view: TreeView,
+  view: ConsumerRef,
   number: number,
   changes: Partial<BudgetSettings>,
 ): Promise<void> {
@@ -171,6 +176,25 @@ async function apply(
     `);
   }
   if (window !== undefined) await setWindow(tx, view, sql.fragment`(${number}::int4)`, window);
+  const replaced = scopesOf(changes);
+  if (replaced.length > 0) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.approvals set is_raise_in_force = false
+      where ledger = ${view.ledger} and consumer_id = ${view.consumerId} and budget = ${number}
+        and scope = any (${sql.array(replaced, 'text')}) and is_raise_in_force
+    `);
+  }
+}
+
+/** The limits that are set anew. What an approval raised them to does not apply any more. */
+function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
+  const set = {
+    total: changes.limitMicros,
+    window: changes.window,
+    per_call: changes.maxPerCallMicros,
+    per_lease: changes.maxLeaseMicros,
+  };
+  return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
 
 /** Only a window of the same unit that is not over has counted anything that still counts. */
@@ -196,12 +220,13 @@ export async function setWindow(
   `);
 }
 
-function ofNode({ ledger, consumerId }: TreeView, number: number) {
+function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
   return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
 }
 
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
+  const { approveDevelopers, approvedDevelopers } = changes;
   const { allowLeases, maxLeaseMicros } = changes;
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
@@ -214,6 +239,12 @@ function detailsOf(changes: Partial<BudgetSettings>) {
     ...(developers === undefined
       ? []
       : [sql.fragment`developers = ${arrayOrNull(developers, 'uuid')}`]),
+    ...(approveDevelopers === undefined
+      ? []
+      : [sql.fragment`approve_developers = ${approveDevelopers}`]),
+    ...(approvedDevelopers === undefined
+      ? []
+      : [sql.fragment`approved_developers = ${sql.array(approvedDevelopers, 'uuid')}`]),
     ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
     ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
     ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),

@@ -90,6 +90,8 @@ async function make(
       mayDelegate: false,
       allowLeases: false,
       maxLeaseMicros: null,
+      approveDevelopers: false,
+      approvedDevelopers: [],
       metadata: null,
       expiresAt: null,
     });

@@ -126,6 +126,8 @@ describe('a budget with many children', () => {
       mayDelegate: false,
       allowLeases: false,
       maxLeaseMicros: null,
+      approveDevelopers: false,
+      approvedDevelopers: [],
       metadata: null,
       expiresAt: null,
     });

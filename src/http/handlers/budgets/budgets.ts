@@ -100,11 +100,21 @@ export async function postBudget(
   const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
   const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
   const { allowLeases = false, maxLease = null } = body;
+  const { approveDevelopers = false, approvedDevelopers = [] } = body;
+  const approval = { approveDevelopers, approvedDevelopers };
   const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
-  const retry = retryOf(seen, idempotencyKey, { name, parentId, ...asked, allowLeases, maxLease });
+  const retry = retryOf(seen, idempotencyKey, {
+    name,
+    parentId,
+    ...asked,
+    ...approval,
+    allowLeases,
+    maxLease,
+  });
   // First: a retry gets the same budget, even if `expiresAt` has passed by now.
   const known = await findKnownBudget(api.database, seen, retry);
-  const settings = () => settingsOf({ name, ...asked, allowLeases, maxLease }) as BudgetSettings;
+  const settings = () =>
+    settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings;
   const made = known ?? (await makeBudget(api.database, seen, parentId, settings(), retry));
   switch (made.kind) {
     case 'made':
@@ -205,6 +215,7 @@ export function keyReused(): ApiError {
 function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;
+  const { approveDevelopers, approvedDevelopers } = body;
   const { allowLeases, maxLease } = body;
   return {
     ...(name !== undefined && { name }),
@@ -218,6 +229,10 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
     ...(tools !== undefined && { tools }),
     ...(developers !== undefined && {
       developers: developers && developers.map((id) => uuidOf('developer', id) ?? ''),
+    }),
+    ...(approveDevelopers !== undefined && { approveDevelopers }),
+    ...(approvedDevelopers !== undefined && {
+      approvedDevelopers: approvedDevelopers.map((id) => uuidOf('developer', id) ?? ''),
     }),
     ...(mayDelegate !== undefined && { mayDelegate }),
     ...(metadata !== undefined && { metadata: metadata && JSON.stringify(metadata) }),
@@ -285,6 +300,8 @@ export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     maxLease: dollarsOrNull(budget.maxLeaseMicros),
     tools: budget.tools && [...budget.tools],
     developers: budget.developers && budget.developers.map((id) => wireId('developer', id)),
+    approveDevelopers: budget.approveDevelopers,
+    approvedDevelopers: budget.approvedDevelopers.map((id) => wireId('developer', id)),
     mayDelegate: budget.mayDelegate,
     expiresAt: budget.expiresAt,
     metadata: budget.metadata,
