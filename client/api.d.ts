@@ -746,6 +746,16 @@ export interface DeliveryReply {
   /** Why the last attempt got no answer, or null. */
   failureReason: string | null;
 }
+export interface DeveloperChanges {
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl?: string | null;
+}
+export interface DeveloperReply {
+  /** Your developer id. */
+  developerId: string;
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl: string | null;
+}
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -1284,6 +1294,8 @@ export interface NewWebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1375,6 +1387,25 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RefusalsReply {
+  /** By code and tool, most frequent first, at most 200. */
+  refusals: {
+    /** The error code. */
+    code: string;
+    /** The tool, `(other)` past the first 50 pairs in an hour, or null. */
+    tool: string | null;
+    /** How often. */
+    count: number;
+    /** When it last happened. */
+    lastAt: string;
+    /**
+     * The ids of the last requests, newest first. Find them in the log.
+     *
+     * Items: A request id.
+     */
+    requestIds: string[];
+  }[];
 }
 export interface RenewBody {
   /** Seconds from now until the lease expires. Default: 300. */
@@ -1839,6 +1870,8 @@ export interface WebhookEndpointBody {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1874,6 +1907,8 @@ export interface WebhookEndpointChanges {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1913,6 +1948,8 @@ export interface WebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
