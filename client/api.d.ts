@@ -81,6 +81,7 @@ export type BatchMember =
           | 'refund_exceeds_charge'
           | 'unknown_tool'
           | 'tool_archived'
+          | 'too_many_approvals'
           | 'too_many_tools'
           | 'invalid_api_key'
           | 'invalid_secret_key'
@@ -100,6 +101,7 @@ export type BatchMember =
           | 'second_factor_required'
           | 'tool_not_allowed'
           | 'developer_not_allowed'
+          | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
           | 'consent_required'
@@ -109,6 +111,8 @@ export type BatchMember =
           | 'lease_not_found'
           | 'method_not_allowed'
           | 'idempotency_key_in_use'
+          | 'approval_closed'
+          | 'approval_not_needed'
           | 'top_up_not_refundable'
           | 'hold_closed'
           | 'lease_closed'
@@ -143,6 +147,12 @@ export type BatchMember =
         shortfall?: number;
         /** A page where the consumer can top up. */
         topUpUrl?: string;
+        /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+        raiseUrl?: string;
+        /**
+         * With `approval_required`: the page of the console where the owner can approve the developer.
+         */
+        approvalUrl?: string;
         /** The top-up that failed. */
         topUpId?: string;
         /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -153,7 +163,9 @@ export type BatchMember =
          * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
          */
         remaining?: number;
-        /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+        /**
+         * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+         */
         budgetId?: string;
         /** With `spend_limit_reached`: the limit. */
         limit?: number;
@@ -163,11 +175,19 @@ export type BatchMember =
         scope?: 'total' | 'window' | 'per_call' | 'per_lease';
         /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
         resetsAt?: string | null;
-        /**
-         * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-         */
+        /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
         status?:
-          'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+          | 'active'
+          | 'used'
+          | 'revoked'
+          | 'expired'
+          | 'open'
+          | 'captured'
+          | 'released'
+          | 'settled'
+          | 'pending'
+          | 'approved'
+          | 'denied';
         /** With `lease_fenced`: the fence of the lease. */
         fence?: number;
         /** With `tool_exists`: the tool that has the name. */
@@ -228,6 +248,73 @@ export interface AgentReply {
   intents: string[];
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface ApprovalBody {
+  /** With a developer key only: the consumer's key that was refused, as in the charge. */
+  apiKey?: string;
+  /** With a consumer key or spend key only: the developer that was called. */
+  developerId?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars of the call that was refused. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Printable text of 1 to 500 characters, not all blank. */
+  reason?: string;
+  /** Seconds until the question expires, from 60 to 604800 (seven days). */
+  expiresIn?: number;
+}
+export interface ApprovalReply {
+  /** The id of the approval. */
+  id: string;
+  /** Whether the owner has answered. Charge again once `approved`. */
+  status: 'pending' | 'approved' | 'denied' | 'expired';
+  /** The refusal that it is about. */
+  code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
+  /** The budget that refused. Null: the balance did. */
+  budgetId: string | null;
+  /** Its name. Null for developers. */
+  budgetName: string | null;
+  /**
+   * The limit that refused: in all, of the current window, or of one call. Null with other codes.
+   */
+  scope: ('total' | 'window' | 'per_call') | null;
+  /** The limit as it was then, in dollars, or null. */
+  limit: number | null;
+  /** The developer that was called. */
+  developerId: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /** Dollars of the call. */
+  amount: number;
+  /** Text that the asker wrote, or null. Escape it. */
+  reason: string | null;
+  /** The holder of the key that was to pay, or the developer that was called. */
+  askedBy: 'payer' | 'developer';
+  /**
+   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a window turned or the budget was changed.
+   */
+  decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
+  /** The limit that the decision set, or null. */
+  raisedTo: number | null;
+  /** Whether a call has used a decision of `once`. */
+  used: boolean;
+  /** The page of the console where the owner decides. */
+  approvalUrl: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it can no longer be decided, in UTC. */
+  expiresAt: string;
+  /** When it ended, in UTC, or null. */
+  decidedAt: string | null;
+}
+export interface ApprovalsReply {
+  approvals: ApprovalReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface BalanceReply {
   /** Dollars that can be spent now. */
@@ -398,6 +485,18 @@ export interface BudgetBody {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -441,6 +540,18 @@ export interface BudgetChanges {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -490,6 +601,14 @@ export interface BudgetReply {
   tools: string[] | null;
   /** The only developers that may charge, or null. */
   developers: string[] | null;
+  /** Whether a developer is refused until the owner has approved it. */
+  approveDevelopers: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers: string[];
   /** Whether its keys may make budgets and keys below it. */
   mayDelegate: boolean;
   /** When it stops working, or null. */
@@ -703,6 +822,20 @@ export interface ConsumerStatementReply {
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
 }
+export interface DecisionBody {
+  /**
+   * `once`: this call, one time. `always`: approve the developer, or raise the limit just enough for the call. `raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.
+   */
+  decision: 'once' | 'always' | 'raise' | 'top_up' | 'deny';
+  /**
+   * With `raise`: the new limit in dollars. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  limit?: number | string;
+  /**
+   * With `top_up`: dollars, in whole cents. Default: what is missing. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+}
 export interface DeletedWebhookEndpointReply {
   /** The id of the endpoint. */
   id: string;
@@ -869,6 +1002,7 @@ export interface ErrorReply {
       | 'refund_exceeds_charge'
       | 'unknown_tool'
       | 'tool_archived'
+      | 'too_many_approvals'
       | 'too_many_tools'
       | 'invalid_api_key'
       | 'invalid_secret_key'
@@ -888,6 +1022,7 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
       | 'consent_required'
@@ -897,6 +1032,8 @@ export interface ErrorReply {
       | 'lease_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
+      | 'approval_closed'
+      | 'approval_not_needed'
       | 'top_up_not_refundable'
       | 'hold_closed'
       | 'lease_closed'
@@ -931,6 +1068,12 @@ export interface ErrorReply {
     shortfall?: number;
     /** A page where the consumer can top up. */
     topUpUrl?: string;
+    /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+    raiseUrl?: string;
+    /**
+     * With `approval_required`: the page of the console where the owner can approve the developer.
+     */
+    approvalUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -941,7 +1084,9 @@ export interface ErrorReply {
      * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
-    /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+    /**
+     * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+     */
     budgetId?: string;
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
@@ -951,11 +1096,19 @@ export interface ErrorReply {
     scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /**
-     * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-     */
+    /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
     status?:
-      'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+      | 'active'
+      | 'used'
+      | 'revoked'
+      | 'expired'
+      | 'open'
+      | 'captured'
+      | 'released'
+      | 'settled'
+      | 'pending'
+      | 'approved'
+      | 'denied';
     /** With `lease_fenced`: the fence of the lease. */
     fence?: number;
     /** With `tool_exists`: the tool that has the name. */
@@ -1542,6 +1695,7 @@ export interface SettlementReply {
             | 'refund_exceeds_charge'
             | 'unknown_tool'
             | 'tool_archived'
+            | 'too_many_approvals'
             | 'too_many_tools'
             | 'invalid_api_key'
             | 'invalid_secret_key'
@@ -1561,6 +1715,7 @@ export interface SettlementReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'
             | 'consent_required'
@@ -1570,6 +1725,8 @@ export interface SettlementReply {
             | 'lease_not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
+            | 'approval_closed'
+            | 'approval_not_needed'
             | 'top_up_not_refundable'
             | 'hold_closed'
             | 'lease_closed'
@@ -1604,6 +1761,12 @@ export interface SettlementReply {
           shortfall?: number;
           /** A page where the consumer can top up. */
           topUpUrl?: string;
+          /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+          raiseUrl?: string;
+          /**
+           * With `approval_required`: the page of the console where the owner can approve the developer.
+           */
+          approvalUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1614,7 +1777,9 @@ export interface SettlementReply {
            * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
            */
           remaining?: number;
-          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          /**
+           * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+           */
           budgetId?: string;
           /** With `spend_limit_reached`: the limit. */
           limit?: number;
@@ -1624,9 +1789,7 @@ export interface SettlementReply {
           scope?: 'total' | 'window' | 'per_call' | 'per_lease';
           /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
           resetsAt?: string | null;
-          /**
-           * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-           */
+          /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
           status?:
             | 'active'
             | 'used'
@@ -1635,7 +1798,10 @@ export interface SettlementReply {
             | 'open'
             | 'captured'
             | 'released'
-            | 'settled';
+            | 'settled'
+            | 'pending'
+            | 'approved'
+            | 'denied';
           /** With `lease_fenced`: the fence of the lease. */
           fence?: number;
           /** With `tool_exists`: the tool that has the name. */

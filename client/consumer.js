@@ -1,4 +1,5 @@
-/** The consumer's side of Farebox: balance, usage, top-ups and budgets. */
+/** The consumer's side of Farebox: balance, usage, top-ups, budgets and approvals. */
+import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';
@@ -16,6 +17,7 @@ export class FareboxConsumer {
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.budgets = new Budgets(this.#calls);
+    this.approvals = new Approvals(this.#calls);
   }
 
   get lastRequestId() {

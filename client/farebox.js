@@ -4,6 +4,7 @@
  * the network fails. index.d.ts documents everything.
  */
 import { CAN_SHARE_REQUESTS } from '#send';
+import { Approvals, askAndRetry } from './approvals.js';
 import { Calls, checkIdempotencyKey, failed } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
@@ -46,6 +47,7 @@ export class Farebox {
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
     this.webhookEndpoints = new WebhookEndpoints(this.#calls);
+    this.approvals = new Approvals(this.#calls);
     this.leases = new Leases(this.#calls);
   }
 
@@ -59,6 +61,13 @@ export class Farebox {
     checkApiKey(request.apiKey);
     checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
+    const charge = () => this.#charge(prepared, idempotencyKey, onUnavailable, options);
+    if (!request.ask) return charge();
+    const { apiKey, tool, amount } = request;
+    return askAndRetry(this.approvals, request.ask, { apiKey, tool, amount }, charge, options);
+  }
+
+  async #charge(prepared, idempotencyKey, onUnavailable, options) {
     const { answer, isUnknown } = await this.#calls.retry(
       (timeoutMs, leftMs) => this.#attempt(prepared, { timeoutMs, leftMs }, options?.signal),
       options,

@@ -28,6 +28,7 @@ import type {
   VerifyReply,
 } from './api.js';
 
+import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
@@ -36,6 +37,7 @@ import type { Amount } from './money.js';
 import type { WebhookEndpoints } from './webhook-endpoints.js';
 
 export type * as Api from './api.js';
+export type { Approvals, AskOptions, OwnerApprovals, WaitOptions } from './approvals.js';
 export type { Budgets } from './budgets.js';
 export type {
   Lease,
@@ -168,6 +170,11 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   idempotencyKey?: string | undefined;
   /** For this call only. */
   onUnavailable?: Mode | undefined;
+  /**
+   * After a refusal that the owner of the account can lift, asks the owner, waits for the answer and charges again with
+   * the same key. When the answer is no, or none in time, the refusal is raised with `approvalId` and `approvalStatus`.
+   */
+  ask?: true | AskOptions | undefined;
 }
 
 /** A successful, durable charge. */
@@ -345,6 +352,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   readonly tools: Tools;
   readonly holds: Holds;
   readonly webhookEndpoints: WebhookEndpoints;
+  readonly approvals: Approvals;
   readonly leases: Leases;
   /**
    * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
@@ -449,6 +457,7 @@ export declare class FareboxConsumer {
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;
+  readonly approvals: OwnerApprovals;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }

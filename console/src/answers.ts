@@ -2,6 +2,11 @@
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 
 export type {
+  ApprovalReply as Approval,
+  ApprovalsReply as Approvals,
+} from '../../src/schemas/approvals.ts';
+export type { BudgetReply as Budget } from '../../src/schemas/budgets.ts';
+export type {
   BalanceReply as Balance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,

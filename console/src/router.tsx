@@ -71,6 +71,12 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/approvals',
+      component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
+      validateSearch: words('approval', 'budget', 'scope', 'developer'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/keys',
       component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
     }),

@@ -11,6 +11,7 @@ const PREFIXES = {
   hold: 'hld',
   lease: 'lse',
   budget: 'bdg',
+  approval: 'apr',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',

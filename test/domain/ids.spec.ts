@@ -9,6 +9,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   developer: 'dev',
   charge: 'chg',
   budget: 'bdg',
+  approval: 'apr',
   lease: 'lse',
   hold: 'hld',
   chargeRefund: 'rf',

@@ -1,6 +1,7 @@
 /** The document's named schemas, under the names by which `src/schemas` exports them. */
 import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
+import * as approvals from '../../schemas/approvals.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
 import * as batches from '../../schemas/charge-batches.ts';
@@ -22,6 +23,7 @@ import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 
 const ROOMS = [
   agents,
+  approvals,
   balance,
   batches,
   budgets,

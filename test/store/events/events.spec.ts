@@ -38,6 +38,8 @@ const UNLIMITED = {
   maxLeaseMicros: null,
   tools: null,
   developers: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
   mayDelegate: false,
   metadata: null,
   expiresAt: null,
