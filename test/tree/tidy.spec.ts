@@ -101,6 +101,8 @@ const PLAIN_ROOMS = [
   'test/temporal/',
   'test/tree/arrows.spec.ts',
   'test/tree/compose.spec.ts',
+  'test/tree/packages.spec.ts',
+  'test/tree/security.spec.ts',
   'test/tree/settings.spec.ts',
   'test/tree/sources.ts',
   'test/workflows/',
