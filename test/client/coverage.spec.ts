@@ -41,6 +41,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   exportCharges: 'a file for people; `charges()` has the same rows',
   exportUsage: 'a file for people; `usage()` has the same rows',
   exportEarnings: 'a file for people; `earnings()` has the same sums',
+  exportBudgetUsage: 'a file for people; `budgets.usage()` has the same sums',
   exportStatement: 'a file for people; `statement()` has the same sums',
 };
 
