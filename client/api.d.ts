@@ -879,6 +879,16 @@ export interface DeliveryReply {
   /** Why the last attempt got no answer, or null. */
   failureReason: string | null;
 }
+export interface DeveloperChanges {
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl?: string | null;
+}
+export interface DeveloperReply {
+  /** Your developer id. */
+  developerId: string;
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl: string | null;
+}
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -1437,6 +1447,8 @@ export interface NewWebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1528,6 +1540,25 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RefusalsReply {
+  /** By code and tool, most frequent first, at most 200. */
+  refusals: {
+    /** The error code. */
+    code: string;
+    /** The tool, `(other)` past the first 50 pairs in an hour, or null. */
+    tool: string | null;
+    /** How often. */
+    count: number;
+    /** When it last happened. */
+    lastAt: string;
+    /**
+     * The ids of the last requests, newest first. Find them in the log.
+     *
+     * Items: A request id.
+     */
+    requestIds: string[];
+  }[];
 }
 export interface RenewBody {
   /** Seconds from now until the lease expires. Default: 300. */
@@ -2005,6 +2036,8 @@ export interface WebhookEndpointBody {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -2040,6 +2073,8 @@ export interface WebhookEndpointChanges {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -2079,6 +2114,8 @@ export interface WebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'

@@ -4,6 +4,7 @@ import { Budgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
 const TOP_UP = { noun: 'top-up', done: 'done' };
@@ -31,6 +32,18 @@ export class FareboxConsumer {
     return listAt(this.#calls, '/v1/usage', 'charges', { tool, from, to, limit }, options);
   }
 
+  usageByDay({ from } = {}, options) {
+    return this.#calls.get('/v1/usage/daily', { from }, options);
+  }
+
+  holds({ status, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/holds', 'holds', { status, limit }, options);
+  }
+
+  findHold(id, options) {
+    return this.#calls.get(`/v1/holds/${idInPath(id)}`, {}, options);
+  }
+
   statement(month, options) {
     return this.#calls.get(`/v1/statements/${idInPath(month)}`, {}, options);
   }
@@ -49,6 +62,15 @@ export class FareboxConsumer {
 
   findTopUp(id, options) {
     return this.#calls.get(`/v1/top-up/${idInPath(id)}`, {}, options);
+  }
+
+  async verifyReceipt(receipt, options) {
+    const asked = { method: 'POST', path: '/v1/receipts/verify', body: { receipt } };
+    return (await this.#calls.write(asked, { noun: 'check', done: 'done' }, options)).json;
+  }
+
+  publicReceipt(receipt, options) {
+    return publicReceipt(this.#calls, receipt, options);
   }
 
   async #pay(path, { amount, saveCard, idempotencyKey = crypto.randomUUID() }, options) {

@@ -14,13 +14,15 @@ import { openLease } from './lease.js';
 import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { ReceiptKeys, verifyReceipt } from './receipts.js';
+import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { WebhookEndpoints } from './webhook-endpoints.js';
 
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded' };
+const CHANGE = { noun: 'change', done: 'done' };
 const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
@@ -45,6 +47,7 @@ export class Farebox {
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
     this.approvals = new Approvals(this.#calls);
+    this.webhookEndpoints = new WebhookEndpoints(this.#calls);
     this.leases = new Leases(this.#calls);
   }
 
@@ -114,6 +117,23 @@ export class Farebox {
 
   topUps({ limit } = {}, options) {
     return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
+  }
+
+  refusals({ hours } = {}, options) {
+    return this.#calls.get('/v1/refusals', { hours }, options);
+  }
+
+  developer(options) {
+    return this.#calls.get('/v1/developer', {}, options);
+  }
+
+  async updateDeveloper(changes, options) {
+    const asked = { method: 'PATCH', path: '/v1/developer', body: changes };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
+  }
+
+  publicReceipt(receipt, options) {
+    return publicReceipt(this.#calls, receipt, options);
   }
 
   lease(options) {

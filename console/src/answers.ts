@@ -46,5 +46,12 @@ export type {
   TopUpReply as PaidTopUp,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
+export type {
+  DeliveriesReply as Deliveries,
+  NewWebhookEndpointReply as NewWebhookEndpoint,
+  RolledSecretReply as RolledSecret,
+  WebhookEndpointReply as WebhookEndpoint,
+  WebhookEndpointsReply as WebhookEndpoints,
+} from '../../src/schemas/webhook-endpoints.ts';
 export type Tools = ToolsReply;
 export type Tool = ToolsReply['tools'][number];

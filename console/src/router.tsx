@@ -126,6 +126,11 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/developer/webhooks',
+      component: lazyRouteComponent(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/operator',
       component: lazyRouteComponent(() => import('./pages/operator.tsx'), 'OperatorPage'),
     }),

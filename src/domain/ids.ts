@@ -16,6 +16,7 @@ const PREFIXES = {
   topUp: 'tu',
   topUpRefund: 'tur',
   dispute: 'dsp',
+  fraudWarning: 'frw',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',

@@ -108,6 +108,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const holdPool = await createDatabase(config.databaseUrl, lanes);
   const leasePool = await createDatabase(config.databaseUrl, {
     maxPoolSize: LEASE_LANES,
+    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     waitMsMax: LEASE_WAIT_MS_MAX,

@@ -26,7 +26,8 @@ describe('the documentation', () => {
   let folder: string;
 
   before(async () => {
-    stack = await startStack();
+    // As `npm start` has it.
+    stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     folder = await mkdtemp(join(tmpdir(), 'farebox-docs-'));
   });
   after(async () => {

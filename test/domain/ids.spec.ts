@@ -17,6 +17,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   topUp: 'tu',
   topUpRefund: 'tur',
   dispute: 'dsp',
+  fraudWarning: 'frw',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',

@@ -141,7 +141,10 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     names: 'webhookEndpoint',
   },
   'GET /v1/session': { role: 'session' },
-  'GET /v1/saved-card': { role: 'session' },
+  'GET /v1/cards': { role: 'session' },
+  'POST /v1/cards/setup': { role: 'session' },
+  'POST /v1/cards/:id/choose': { role: 'session' },
+  'POST /v1/cards/:id/remove': { role: 'session' },
   'GET /v1/consent': { role: 'session' },
   'POST /v1/consent': {
     role: 'session',

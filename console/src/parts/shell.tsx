@@ -34,6 +34,7 @@ import {
   IconUserCircle,
   IconUsers,
   IconWallet,
+  IconWebhook,
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
@@ -63,6 +64,7 @@ const DEVELOPER: readonly Entry[] = [
   { to: '/developer/refusals', label: 'Refused calls', icon: IconCircleX },
   { to: '/developer/tools', label: 'Tools', icon: IconTool },
   { to: '/developer/top-ups', label: 'Top-ups', icon: IconBuildingStore },
+  { to: '/developer/webhooks', label: 'Webhooks', icon: IconWebhook },
   { to: '/developer/settings', label: 'Developer Settings', icon: IconSettings },
 ];
 const OPERATOR: readonly Entry[] = [

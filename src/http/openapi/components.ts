@@ -6,6 +6,7 @@ import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
 import * as batches from '../../schemas/charge-batches.ts';
 import * as charges from '../../schemas/charges.ts';
+import * as developers from '../../schemas/developers.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
 import * as grants from '../../schemas/grants.ts';
@@ -14,6 +15,7 @@ import * as invocations from '../../schemas/invocations.ts';
 import * as keys from '../../schemas/keys.ts';
 import * as leases from '../../schemas/leases.ts';
 import * as receipts from '../../schemas/receipts.ts';
+import * as refusals from '../../schemas/refusals.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
 import * as topUps from '../../schemas/top-ups.ts';
@@ -26,6 +28,7 @@ const ROOMS = [
   batches,
   budgets,
   charges,
+  developers,
   earnings,
   errors,
   grants,
@@ -34,6 +37,7 @@ const ROOMS = [
   keys,
   leases,
   receipts,
+  refusals,
   statements,
   tools,
   topUps,
