@@ -46,8 +46,8 @@ export class Farebox {
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
-    this.approvals = new Approvals(this.#calls);
     this.webhookEndpoints = new WebhookEndpoints(this.#calls);
+    this.approvals = new Approvals(this.#calls);
     this.leases = new Leases(this.#calls);
   }
 

@@ -351,8 +351,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
   readonly tools: Tools;
   readonly holds: Holds;
-  readonly approvals: Approvals;
   readonly webhookEndpoints: WebhookEndpoints;
+  readonly approvals: Approvals;
   readonly leases: Leases;
   /**
    * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
