@@ -101,6 +101,7 @@ export type BatchMember =
           | 'second_factor_required'
           | 'tool_not_allowed'
           | 'developer_not_allowed'
+          | 'account_keys_closed'
           | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
@@ -196,6 +197,22 @@ export type BatchMember =
     };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
+export interface AccountKeysBody {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge?: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string such as "0.05". Null: no limit. Setting it sets the limit of every developer.
+   */
+  developerDayLimit?: number | string | null;
+}
+export interface AccountKeysReply {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.
+   */
+  developerDayLimit: number | null;
+}
 export interface AgentBody {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
@@ -620,6 +637,38 @@ export interface BudgetReply {
   /** When it was made, in UTC. */
   createdAt: string;
 }
+export interface BudgetUsageReply {
+  /** The id of the budget. */
+  budgetId: string;
+  /** Of the whole range, not only this page. */
+  total: {
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  };
+  /** Keys and days newest first, tools by name, developers by id. None without charges. */
+  usage: {
+    /** With `by=key`: the spend key. */
+    keyId?: string;
+    /** With `by=key`: its name, or null. */
+    keyName?: string | null;
+    /** With `by=tool`: the name of the tool. */
+    tool?: string;
+    /** With `by=developer`: the developer. */
+    developerId?: string;
+    /** With `by=day`: when the UTC day begins. */
+    from?: string;
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface BudgetsReply {
   budgets: BudgetReply[];
   /** Whether another page follows. */
@@ -1022,6 +1071,7 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'account_keys_closed'
       | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
@@ -1595,6 +1645,12 @@ export interface ResolveReply {
     confidence: number;
   };
 }
+export interface RevokeBody {
+  /**
+   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   */
+  releaseHolds?: boolean;
+}
 export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;
@@ -1715,6 +1771,7 @@ export interface SettlementReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'account_keys_closed'
             | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'

@@ -20,6 +20,10 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- whether consumer keys of the account can be charged. spend keys always can.
+  keys_charge text not null default 'open',
+  -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
+  developer_day_micros bigint,
   -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
   constraint accounts_pkey primary key (id),
@@ -28,12 +32,15 @@ create table farebox.accounts (
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
+  constraint accounts_developer_day_not_negative check (developer_day_micros >= 0),
   constraint accounts_email_is_lower_case check (email = lower(email)),
+  constraint accounts_keys_charge_known check (keys_charge = any (array['open', 'closed'])),
   constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
 create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_keys_charge after update of keys_charge, developer_day_micros on farebox.accounts deferrable initially deferred for each row when (old.keys_charge is distinct from new.keys_charge or old.developer_day_micros is distinct from new.developer_day_micros) execute function farebox.audit_change('account_keys.changed', 'id', 'keys_charge', 'developer_day_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
@@ -300,6 +307,8 @@ create table farebox.budget_details (
   -- whether a developer is refused until the owner has approved it.
   approve_developers boolean not null default false,
   approved_developers uuid[] not null default '{}'::uuid[],
+  idempotency_hash bytea,
+  request_hash bytea,
   -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
   allow_leases boolean not null default false,
   -- the most that one lease may reserve. null: its limits alone.
@@ -309,6 +318,7 @@ create table farebox.budget_details (
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
+create unique index budget_details_idempotency on farebox.budget_details using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
@@ -360,6 +370,8 @@ create table farebox.charge_refunds (
   ledger smallint not null,
   tool text not null,
   idempotency_key text,
+  -- the spend key of the refunded charge, which may be archived by now. null: a key of the account.
+  spend_key integer,
   constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
   constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
   constraint charge_refunds_in_turn unique (ledger, consumer_id, charge_id, refunded_micros),
@@ -483,8 +495,12 @@ create table farebox.earnings_tail (
   minute timestamp with time zone not null,
   tool text not null,
   amount_micros bigint not null,
-  charges integer not null
+  charges integer not null,
+  -- of charges by a spend key. null: keys of accounts.
+  consumer_id uuid,
+  spend_key integer
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+create index earnings_tail_consumer on farebox.earnings_tail using btree (consumer_id) where (consumer_id is not null);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
 
@@ -655,6 +671,23 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+
+-- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
+-- refunds, which count when they are made, so an amount may be negative.
+create table farebox.key_spending (
+  amount_micros bigint not null,
+  charges bigint not null,
+  -- the beginning of the day, in utc; -infinity for all time.
+  begins_at timestamp with time zone not null,
+  consumer_id uuid not null,
+  spend_key integer not null,
+  developer integer not null,
+  ledger smallint not null,
+  span text not null,
+  tool text not null,
+  constraint key_spending_pkey primary key (ledger, consumer_id, spend_key, span, begins_at, developer, tool),
+  constraint key_spending_span_known check (span = any (array['day', 'all']))
+) with (fillfactor=80);
 
 create table farebox.leases (
   -- the id of its hold.
@@ -872,6 +905,12 @@ create table farebox.spend_keys (
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  -- nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
+  -- counts as its. null: a key that was handed out.
+  developer integer,
+  -- of the caller and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  idempotency_hash bytea,
+  request_hash bytea,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),
   constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
   constraint spend_keys_hash_unique unique (hash),
@@ -880,6 +919,8 @@ create table farebox.spend_keys (
   constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
 ) with (fillfactor=90);
 create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
+create unique index spend_keys_developer on farebox.spend_keys using btree (ledger, consumer_id, developer) where (developer is not null);
+create unique index spend_keys_idempotency on farebox.spend_keys using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');

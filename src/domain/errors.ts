@@ -48,6 +48,10 @@ export const ERRORS = {
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key, or the lease, does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
+  account_keys_closed: [
+    403,
+    'The consumer closed the keys of its account for charging. Ask for a spend key.',
+  ],
   approval_required: [
     403,
     'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',

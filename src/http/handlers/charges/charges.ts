@@ -94,6 +94,12 @@ export function refusalError(
       return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
         param: 'apiKey',
       });
+    case 'account_keys_closed':
+      return new ApiError(
+        'account_keys_closed',
+        'The consumer closed the keys of its account for charging. Ask for a spend key.',
+        { param: 'apiKey' },
+      );
     case 'invalid_amount':
       return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
