@@ -367,6 +367,7 @@ export interface ChargeBatchReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'mode_mismatch'
             | 'delegation_not_allowed'
             | 'consent_required'
             | 'consent_ceiling_reached'
@@ -682,6 +683,7 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'mode_mismatch'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
@@ -929,6 +931,8 @@ export interface InvocationReply {
 export interface KeyBody {
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode?: 'live' | 'test';
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
 }
@@ -937,6 +941,8 @@ export interface KeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -978,6 +984,8 @@ export interface NewKeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1193,7 +1201,7 @@ export interface TopUpRecord {
     | 'disputed'
     | 'charged_back';
   /** How it is paid. */
-  method: 'checkout' | 'direct' | 'manual';
+  method: 'checkout' | 'direct' | 'manual' | 'test';
   /** Whether a charge triggered it, rather than a request. */
   automatic: boolean;
   /** When it was made, in UTC. */
@@ -1279,6 +1287,8 @@ export interface VerifyReply {
     amount: number;
     /** When it was made, in UTC. */
     createdAt: string;
+    /** False: a charge of play money, by test keys. Nobody paid for it. */
+    livemode: boolean;
   } | null;
   invocation?: SignedInvocation;
 }

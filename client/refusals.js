@@ -7,6 +7,7 @@ const TO_CALLER = new Set([
   'developer_not_allowed',
   'approval_required',
   'invalid_api_key',
+  'mode_mismatch',
   'service_unavailable',
   'rate_limited',
   'aborted',
@@ -44,6 +45,11 @@ export function explain(tool, { code, message, outcome, required, balance, topUp
       return (
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
         'key; it is missing or not valid. Calling again without it will fail.'
+      );
+    case 'mode_mismatch':
+      return (
+        `${tool} did not run: the tool and the Farebox consumer key are of different modes, live and test. ` +
+        'Calling again with this key will fail.'
       );
     case 'service_unavailable':
       return outcome === 'unknown'

@@ -13,6 +13,7 @@ const REFUSES_409 = new Set(['budget_closed', 'hold_closed', 'tool_exists']);
 const LOOKS_UP = new Set([
   'developer_not_allowed',
   'hold_closed',
+  'mode_mismatch',
   'refund_exceeds_charge',
   'tool_not_allowed',
 ]);

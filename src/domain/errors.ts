@@ -43,6 +43,7 @@ export const ERRORS = {
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
+  mode_mismatch: [403, 'A test key and a live key never work together. Use two of the same mode.'],
   delegation_not_allowed: [403, 'A spend key may change only what is below its budget, if at all.'],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly limit that the owner consented to is reached.'],

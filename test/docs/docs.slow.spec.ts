@@ -13,6 +13,7 @@ const PAGES = [
   'docs/charging.md',
   'docs/holds.md',
   'docs/idempotency.md',
+  'docs/test-mode.md',
   'docs/webhooks.md',
   'docs/self-hosting.md',
 ];

@@ -1,4 +1,4 @@
-/** Accounts as an operator looks for them: by what a customer's mail, a log line or Stripe's dashboard names. */
+/** Live accounts as an operator looks for them: by what a customer's mail, a log line or Stripe's dashboard names. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 
@@ -34,7 +34,7 @@ export async function findAccounts(
       a.created_at as "createdAt"
     from farebox.accounts a
     join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
-    where ${matching(clue)} order by a.email limit ${limit}
+    where a.live_account_id is null and ${matching(clue)} order by a.email limit ${limit}
   `);
 }
 

@@ -2,6 +2,7 @@
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { modeOf } from '../../../domain/mode.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
 import type { KeyReply, NewKeyReply } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
@@ -34,7 +35,7 @@ export async function postSpendKey(
     name,
     expiresAt: expiresAt === undefined ? null : futureOf(expiresAt),
   });
-  return { status: 201, body: shownOnce(made, name, key), headers: NO_STORE };
+  return { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
 }
 
 /** Newest first, those that have ended too. */
@@ -47,7 +48,10 @@ export async function getSpendKeys(
   const { rows, ...marks } = await listPage(query, 'key', (page) =>
     listSpendKeys(api.database, seen, budget.number, page),
   );
-  return { status: 200, body: { keys: rows.map((key) => listed(key, budget.id)), ...marks } };
+  return {
+    status: 200,
+    body: { keys: rows.map((key) => listed(caller, key, budget.id)), ...marks },
+  };
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -66,7 +70,7 @@ export async function rolled(
     overlapSeconds,
     stored,
   );
-  return made.kind === 'unknown_key' ? undefined : shownOnce(made, name, key);
+  return made.kind === 'unknown_key' ? undefined : shownOnce(caller, made, name, key);
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -78,22 +82,29 @@ export async function revoked(
   const seen = await seenBy(api, caller);
   const key = await revokeSpendKey(api.database, seen, id);
   if (!key) return undefined;
-  return listed(key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
+  return listed(caller, key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
 }
 
 /** A key must be in no cache, the browser's own among them. */
 export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-function freshKey({ keyPrefix }: Api, { accountId }: KeyOwner) {
-  const key = newKey(keyPrefix, 'consumer');
+function freshKey({ keyPrefix }: Api, caller: KeyOwner) {
+  const { accountId } = caller;
+  const key = newKey(keyPrefix, 'consumer', modeOf(caller));
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
 }
 
-function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKeyReply {
+function shownOnce(
+  caller: KeyOwner,
+  made: MadeSpendKey,
+  name: string | null,
+  key: string,
+): NewKeyReply {
+  const mode = modeOf(caller);
   switch (made.kind) {
     case 'made': {
       const budgetId = wireId('budget', made.budget.id);
-      return { id: wireId('key', made.id), kind: 'consumer', budgetId, name, key };
+      return { id: wireId('key', made.id), kind: 'consumer', mode, budgetId, name, key };
     }
     case 'closed':
       throw budgetClosed();
@@ -102,10 +113,11 @@ function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKey
   }
 }
 
-function listed(key: SpendKey, budgetId: string): KeyReply {
+function listed(caller: KeyOwner, key: SpendKey, budgetId: string): KeyReply {
   return {
     id: wireId('key', key.id),
     kind: 'consumer',
+    mode: modeOf(caller),
     budgetId: wireId('budget', budgetId),
     name: key.name,
     lastFour: key.lastFour,

@@ -1,4 +1,5 @@
 /** Holds: reserve money for a call, then capture what it cost or release it. */
+import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
 import { prepareCharge } from '../../../charging/charge.ts';
 import {
   captureEntry,
@@ -9,6 +10,7 @@ import {
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf, formatDollars, isChargeable } from '../../../domain/money.ts';
 import type {
   CaptureBody,
@@ -22,7 +24,12 @@ import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import { insufficientBalance, refusalError, wireCharge } from '../charges/charges.ts';
+import {
+  errorOnDemand,
+  insufficientBalance,
+  refusalError,
+  wireCharge,
+} from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
@@ -46,9 +53,11 @@ export async function postHold(
   const asked = { developer: caller, body, idempotencyKey: undefined };
   const prepared = await prepareCharge(api, asked);
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
+  if (prepared.kind === 'on_demand') throw errorOnDemand(api, prepared);
   if (prepared.kind !== 'ready') throw refusalError(prepared);
   const { draft } = prepared;
   const decided = await decide(api, caller, placeEntry(draft, { ...asked, body, idempotencyKey }));
+  if (isTest(draft)) await answerOnDemand(draft, decided.kind === 'done', request);
   const balance = dollarsOf(decided.balanceMicros);
   return replyOf(201, decided, { ...wireHold(decided.hold, caller.developerId), balance });
 }
@@ -65,7 +74,15 @@ export async function postCapture(
   const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
   const { developerId } = caller;
   const { consumerId, tool } = hold;
-  const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
+  const charge = {
+    id,
+    consumerId,
+    developerId,
+    tool,
+    amountMicros,
+    receiptKey,
+    isTest: isTest(caller),
+  };
   return replyOf(201, decided, {
     ...wireCharge(api, charge),
     consumerId: wireId('consumer', consumerId),
