@@ -112,7 +112,7 @@ function FirstSteps() {
           title: 'Create a consumer key',
           text: 'Tools charge your balance with it. Copy it into your MCP client.',
           to: '/keys',
-          isDone: keys.data.keys.some(({ kind }) => kind === 'consumer'),
+          isDone: keys.data.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live'),
         },
         {
           title: 'Use a paid tool',

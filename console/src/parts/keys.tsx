@@ -33,7 +33,9 @@ interface KeysProps {
   readonly snippet?: (key: string) => ReactNode;
 }
 
-type Asked = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: Key };
+type Asked =
+  | { readonly what: 'create'; readonly mode: Key['mode'] }
+  | { readonly what: 'roll' | 'revoke'; readonly key: Key };
 
 export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
   const keys = useQuery({
@@ -53,13 +55,25 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
       title={title}
       flush
       aside={
-        <Button
-          size="xs"
-          leftSection={<IconPlus size={14} />}
-          onClick={() => setAsked({ what: 'create' })}
-        >
-          Create key
-        </Button>
+        <Group gap="xs">
+          {kind !== 'legacy' && (
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<IconPlus size={14} />}
+              onClick={() => setAsked({ what: 'create', mode: 'test' })}
+            >
+              {CREATE.test}
+            </Button>
+          )}
+          <Button
+            size="xs"
+            leftSection={<IconPlus size={14} />}
+            onClick={() => setAsked({ what: 'create', mode: 'live' })}
+          >
+            {CREATE.live}
+          </Button>
+        </Group>
       }
     >
       <Loaded query={keys}>
@@ -74,8 +88,12 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
           );
         }}
       </Loaded>
-      <Modal opened={asked?.what === 'create'} onClose={close} title="Create key">
-        {asked?.what === 'create' && <CreateForm kind={kind} onMade={shown} />}
+      <Modal
+        opened={asked?.what === 'create'}
+        onClose={close}
+        title={asked?.what === 'create' ? CREATE[asked.mode] : ''}
+      >
+        {asked?.what === 'create' && <CreateForm kind={kind} mode={asked.mode} onMade={shown} />}
       </Modal>
       <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
         {asked?.what === 'roll' && <RollForm old={asked.key} onMade={shown} />}
@@ -137,9 +155,16 @@ function KeyTable({
       {keys.map((key) => (
         <Table.Tr key={key.id}>
           <Table.Td>
-            <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+            <Group gap={6} wrap="nowrap">
+              <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+              {key.mode === 'test' && (
+                <Badge variant="light" color="gray" tt="none" fw={500}>
+                  Test
+                </Badge>
+              )}
+            </Group>
             <Text size="xs" c="dimmed" className="id">
-              {prefix}_{MARKS[key.kind]}_…{key.lastFour}
+              {prefix}_{markOf(key)}_…{key.lastFour}
             </Text>
             <Text size="xs" c="dimmed" hiddenFrom="xs">
               {key.lastUsedAt === null ? (
@@ -167,11 +192,15 @@ function KeyTable({
   );
 }
 
-const MARKS: Readonly<Record<Key['kind'], string>> = {
-  consumer: 'ck_live',
-  developer: 'sk_live',
-  legacy: 'sk',
+const CREATE: Readonly<Record<Key['mode'], string>> = {
+  live: 'Create key',
+  test: 'Create test key',
 };
+
+function markOf({ kind, mode }: Key): string {
+  if (kind === 'legacy') return 'sk';
+  return `${kind === 'consumer' ? 'ck' : 'sk'}_${mode}`;
+}
 
 function isInForce({ revokedAt, expiresAt }: Key): boolean {
   return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
@@ -223,16 +252,22 @@ function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked:
 
 function CreateForm({
   kind,
+  mode,
   onMade,
 }: {
   readonly kind: Key['kind'];
+  readonly mode: Key['mode'];
   readonly onMade: (key: NewKey) => void;
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
   const create = useMutation({
     mutationFn: () =>
-      write<NewKey>('/v1/keys', { kind, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+      write<NewKey>('/v1/keys', {
+        kind,
+        mode,
+        ...(name.trim() === '' ? {} : { name: name.trim() }),
+      }),
     onSuccess: async (key) => {
       onMade(key);
       await queries.invalidateQueries({ queryKey: ['keys'] });
@@ -246,6 +281,12 @@ function CreateForm({
       }}
     >
       <Stack gap="md">
+        {mode === 'test' && (
+          <Text>
+            A test key works with other test keys only. It spends play money, which a top-up adds
+            without a payment.
+          </Text>
+        )}
         <TextInput
           label="Name"
           description="Where you use it, such as Claude Code or production."
@@ -257,7 +298,7 @@ function CreateForm({
         {create.error && <Failed error={create.error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={create.isPending}>
-            Create key
+            {CREATE[mode]}
           </Button>
         </Group>
       </Stack>
