@@ -38,7 +38,12 @@ export type ReconciliationActivities = ReturnType<typeof createReconciliationAct
 
 /** Each top-up takes a few calls to the processor. */
 const TOP_UPS_PER_PART = 20;
-const LISTS: ReadonlySet<Walk['list']> = new Set(['balanceTransactions', 'refunds', 'disputes']);
+const LISTS: ReadonlySet<Walk['list']> = new Set([
+  'balanceTransactions',
+  'refunds',
+  'disputes',
+  'earlyFraudWarnings',
+]);
 const NIL = '00000000-0000-0000-0000-000000000000';
 
 export function createReconciliationActivities(deps: ReconciliationDeps) {

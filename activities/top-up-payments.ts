@@ -3,15 +3,9 @@
  * processor's idempotency keys, and ids stored before money moves, make that safe.
  */
 import { ApplicationFailure } from '@temporalio/activity';
-import type { Stripe } from 'stripe';
 import { wireId } from '../src/domain/ids.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
-import type { Database } from '../src/store/database.ts';
-import {
-  findProcessorCustomer,
-  recordProcessorCustomer,
-  replaceProcessorCustomer,
-} from '../src/store/top-ups/processor-customers.ts';
+import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
   planSession,
@@ -19,16 +13,16 @@ import {
   recordSession,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
-import { ask, seen } from '../src/stripe/ask-processor.ts';
+import { ask, seen, type AskDeps } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
-import { isCustomerMissing, isMissing } from '../src/stripe/missing.ts';
+import { cardToCharge, listCards } from '../src/stripe/cards.ts';
+import { withCustomer } from '../src/stripe/customer.ts';
+import { isMissing } from '../src/stripe/missing.ts';
 import { recall } from '../src/stripe/recall.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
-export interface TopUpPaymentDeps {
-  readonly database: Database;
-  readonly stripe: Stripe;
+export interface TopUpPaymentDeps extends AskDeps {
   readonly baseUrl: string;
   /** How long a checkout stays open. */
   readonly checkoutMinutes: number;
@@ -65,7 +59,7 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   // A session that is paid or over has no URL. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
-  const session = await withCustomer(deps, topUp, (customerId) =>
+  const session = await withCustomer(deps, topUp.accountId, (customerId) =>
     calls.createSession(deps.stripe, planned, customerId, deps.baseUrl),
   );
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
@@ -99,7 +93,7 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   }
   if (isLate) return seen(deps, topUp, { kind: 'failed', failure: failureOf('payment_too_late') });
 
-  const { customerId, cardId } = await withCustomer(deps, topUp, (customerId) =>
+  const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
   if (cardId === undefined) {
@@ -141,38 +135,15 @@ function demand({ id, method, isClaimed }: TopUp, wanted: TopUp['method']): void
   );
 }
 
-/** The saved card, or the test card where that is allowed, or undefined. */
+/** The saved card to charge, or the test card where that is allowed, or undefined. */
 async function cardOf(
-  { stripe, savesTestCard }: TopUpPaymentDeps,
+  { stripe, database, savesTestCard }: TopUpPaymentDeps,
   topUp: TopUp,
   customerId: string,
 ) {
-  const saved = await calls.findSavedCard(stripe, customerId);
+  const chosen = await findChosenCard(database, topUp.accountId);
+  const saved = cardToCharge(await listCards(stripe, customerId), chosen)?.id;
   const isToSave = saved === undefined && savesTestCard;
   const cardId = isToSave ? await calls.saveTestCard(stripe, topUp.accountId, customerId) : saved;
   return { customerId, cardId };
-}
-
-/** Replaces the customer and calls again if the processor does not know it. Its saved cards are gone with it. */
-async function withCustomer<T>(
-  deps: TopUpPaymentDeps,
-  topUp: TopUp,
-  call: (customerId: string) => Promise<T>,
-): Promise<T> {
-  const customerId = await customerOf(deps, topUp);
-  try {
-    return await call(customerId);
-  } catch (error) {
-    if (!isCustomerMissing(error)) throw error;
-    const { stripe, database } = deps;
-    const created = await calls.createCustomer(stripe, topUp.accountId, customerId);
-    return call(await replaceProcessorCustomer(database, topUp.accountId, customerId, created));
-  }
-}
-
-async function customerOf(deps: TopUpPaymentDeps, topUp: TopUp): Promise<string> {
-  const known = await findProcessorCustomer(deps.database, topUp.accountId);
-  if (known !== null) return known;
-  const created = await calls.createCustomer(deps.stripe, topUp.accountId);
-  return recordProcessorCustomer(deps.database, topUp.accountId, created);
 }

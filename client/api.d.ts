@@ -3,6 +3,167 @@
  * `npm run generate`; do not edit.
  */
 
+export type BatchMember =
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      /** The id of the charge. */
+      id: string;
+      /** The name of the tool. */
+      tool: string;
+      /** Dollars charged. */
+      amount: number;
+      /** The developer who made the charge. */
+      developerId: string;
+      /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
+      receipt: string;
+      /** When it was made, in UTC. */
+      createdAt: string;
+      /** The consumer who was charged. */
+      consumerId: string;
+      /** The consumer's balance after this charge. */
+      balance: number;
+    }
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      hold: PlacedHoldReply;
+    }
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      /** The id of the charge. */
+      id: string;
+      /** The name of the tool. */
+      tool: string;
+      /** Dollars charged. */
+      amount: number;
+      /** The developer who made the charge. */
+      developerId: string;
+      /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
+      receipt: string;
+      /** When it was made, in UTC. */
+      createdAt: string;
+      /** The consumer who was charged. */
+      consumerId: string;
+      /** The consumer's balance after this charge. */
+      balance: number;
+      /** The hold that was captured. */
+      holdId: string;
+      hold: HoldReply;
+    }
+  | {
+      status: 200;
+      hold: HoldReply;
+    }
+  | {
+      status: number;
+      error: {
+        /** The class of the error. */
+        type:
+          | 'invalid_request_error'
+          | 'authentication_error'
+          | 'payment_error'
+          | 'idempotency_error'
+          | 'rate_limit_error'
+          | 'api_error';
+        /** What went wrong. Branch on this. */
+        code:
+          | 'invalid_request'
+          | 'invalid_json'
+          | 'invalid_amount'
+          | 'invalid_cursor'
+          | 'invalid_idempotency_key'
+          | 'invalid_signature'
+          | 'refund_exceeds_charge'
+          | 'unknown_tool'
+          | 'tool_archived'
+          | 'too_many_tools'
+          | 'invalid_api_key'
+          | 'invalid_secret_key'
+          | 'session_required'
+          | 'insufficient_balance'
+          | 'spend_limit_reached'
+          | 'exceeds_hold'
+          | 'card_declined'
+          | 'authentication_required'
+          | 'card_expired'
+          | 'payment_failed'
+          | 'payment_too_late'
+          | 'no_saved_card'
+          | 'foreign_origin'
+          | 'operator_required'
+          | 'second_factor_required'
+          | 'tool_not_allowed'
+          | 'developer_not_allowed'
+          | 'mode_mismatch'
+          | 'delegation_not_allowed'
+          | 'consent_required'
+          | 'consent_ceiling_reached'
+          | 'not_found'
+          | 'hold_not_found'
+          | 'method_not_allowed'
+          | 'idempotency_key_in_use'
+          | 'top_up_not_refundable'
+          | 'hold_closed'
+          | 'budget_closed'
+          | 'webhook_endpoint_disabled'
+          | 'tool_exists'
+          | 'agent_exists'
+          | 'grant_not_active'
+          | 'charges_archived'
+          | 'payload_too_large'
+          | 'unsupported_media_type'
+          | 'idempotency_key_reused'
+          | 'rate_limited'
+          | 'internal_error'
+          | 'outcome_unknown'
+          | 'service_unavailable';
+        /** What went wrong, as a sentence for people. */
+        message: string;
+        /** The field that caused the error, such as `amount`. */
+        param?: string;
+        /** The page that explains the code. */
+        docUrl: string;
+        /** Quote it when you ask for help. The same as `X-Request-Id`. */
+        requestId: string;
+        /** With `insufficient_balance`: the consumer's balance. */
+        balance?: number;
+        /** With `insufficient_balance`: the dollars needed. */
+        required?: number;
+        /** With `insufficient_balance`: the dollars missing. */
+        shortfall?: number;
+        /** A page where the consumer can top up. */
+        topUpUrl?: string;
+        /** The top-up that failed. */
+        topUpId?: string;
+        /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+        left?: number;
+        /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+        refundable?: number;
+        /**
+         * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+         */
+        remaining?: number;
+        /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+        budgetId?: string;
+        /** With `spend_limit_reached`: the limit. */
+        limit?: number;
+        /**
+         * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+         */
+        scope?: 'total' | 'window' | 'per_call';
+        /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+        resetsAt?: string | null;
+        /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
+        status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+        /** With `tool_exists`: the tool that has the name. */
+        toolId?: string;
+      };
+    };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
 export interface AgentBody {
@@ -77,7 +238,77 @@ export interface BalanceReply {
     reason: string | null;
   };
 }
+export interface PlacedHoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far by its captures. */
+  captured: number;
+  /** Dollars still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The consumer's balance after the hold was placed. */
+  balance: number;
+}
+export interface HoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far by its captures. */
+  captured: number;
+  /** Dollars still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+}
+export interface BatchedCapture {
+  /** Captures a hold. */
+  op: 'capture';
+  /** The id of the hold. */
+  holdId: string;
+  /**
+   * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Whether to release the rest. Default: true. False leaves the hold open. */
+  final?: boolean;
+  /**
+   * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
+   */
+  over?: 'reject' | 'cap' | 'overflow';
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** The Idempotency-Key of this member. */
+  idempotencyKey?: string;
+}
 export interface BatchedCharge {
+  /** Makes a charge. The default. */
+  op?: 'charge';
   /** The consumer's key. Without a valid key, the charge is refused. */
   apiKey?: string;
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -90,8 +321,34 @@ export interface BatchedCharge {
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
-  /** The Idempotency-Key of this charge. */
+  /** The Idempotency-Key of this member. */
   idempotencyKey?: string;
+}
+export interface BatchedHold {
+  /** Places a hold. */
+  op: 'hold';
+  /** The consumer's key. Without a valid key, the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** Seconds until the hold expires. Default: 600. */
+  expiresIn?: number;
+  /** The Idempotency-Key of this member. */
+  idempotencyKey?: string;
+}
+export interface BatchedRelease {
+  /** Releases a hold. */
+  op: 'release';
+  /** The id of the hold. */
+  holdId: string;
 }
 export interface BudgetBody {
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -258,28 +515,6 @@ export interface CaptureReply {
   holdId: string;
   hold: HoldReply;
 }
-export interface HoldReply {
-  /** The id of the hold. */
-  id: string;
-  /** The name of the tool. */
-  tool: string;
-  /** Dollars reserved. */
-  amount: number;
-  /** Dollars charged so far by its captures. */
-  captured: number;
-  /** Dollars still reserved. 0 once the hold is closed. */
-  remaining: number;
-  /** The state of the hold. */
-  status: 'open' | 'captured' | 'released' | 'expired';
-  /** When it expires, in UTC. */
-  expiresAt: string;
-  /** When it was made, in UTC. */
-  createdAt: string;
-  /** The consumer whose balance is reserved. */
-  consumerId: string;
-  /** The developer who placed the hold. */
-  developerId: string;
-}
 export interface ChangedToolReply {
   /** The id of the tool. */
   id: string;
@@ -301,137 +536,11 @@ export interface ChargeBatchBody {
    * @minItems 1
    * @maxItems 1000
    */
-  charges: BatchedCharge[];
+  charges: (BatchedCharge | BatchedHold | BatchedCapture | BatchedRelease)[];
 }
 export interface ChargeBatchReply {
-  /** One result for each charge, in the order of the request. */
-  results: (
-    | {
-        status: 201;
-        /** The idempotency key had already made this charge. */
-        replayed?: true;
-        /** The id of the charge. */
-        id: string;
-        /** The name of the tool. */
-        tool: string;
-        /** Dollars charged. */
-        amount: number;
-        /** The developer who made the charge. */
-        developerId: string;
-        /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
-        receipt: string;
-        /** When it was made, in UTC. */
-        createdAt: string;
-        /** The consumer who was charged. */
-        consumerId: string;
-        /** The consumer's balance after this charge. */
-        balance: number;
-      }
-    | {
-        status: number;
-        error: {
-          /** The class of the error. */
-          type:
-            | 'invalid_request_error'
-            | 'authentication_error'
-            | 'payment_error'
-            | 'idempotency_error'
-            | 'rate_limit_error'
-            | 'api_error';
-          /** What went wrong. Branch on this. */
-          code:
-            | 'invalid_request'
-            | 'invalid_json'
-            | 'invalid_amount'
-            | 'invalid_cursor'
-            | 'invalid_idempotency_key'
-            | 'invalid_signature'
-            | 'refund_exceeds_charge'
-            | 'unknown_tool'
-            | 'tool_archived'
-            | 'too_many_tools'
-            | 'invalid_api_key'
-            | 'invalid_secret_key'
-            | 'session_required'
-            | 'insufficient_balance'
-            | 'spend_limit_reached'
-            | 'exceeds_hold'
-            | 'card_declined'
-            | 'authentication_required'
-            | 'card_expired'
-            | 'payment_failed'
-            | 'payment_too_late'
-            | 'no_saved_card'
-            | 'foreign_origin'
-            | 'operator_required'
-            | 'second_factor_required'
-            | 'tool_not_allowed'
-            | 'developer_not_allowed'
-            | 'mode_mismatch'
-            | 'delegation_not_allowed'
-            | 'consent_required'
-            | 'consent_ceiling_reached'
-            | 'not_found'
-            | 'hold_not_found'
-            | 'method_not_allowed'
-            | 'idempotency_key_in_use'
-            | 'top_up_not_refundable'
-            | 'hold_closed'
-            | 'budget_closed'
-            | 'tool_exists'
-            | 'agent_exists'
-            | 'grant_not_active'
-            | 'charges_archived'
-            | 'payload_too_large'
-            | 'unsupported_media_type'
-            | 'idempotency_key_reused'
-            | 'rate_limited'
-            | 'internal_error'
-            | 'outcome_unknown'
-            | 'service_unavailable';
-          /** What went wrong, as a sentence for people. */
-          message: string;
-          /** The field that caused the error, such as `amount`. */
-          param?: string;
-          /** The page that explains the code. */
-          docUrl: string;
-          /** Quote it when you ask for help. The same as `X-Request-Id`. */
-          requestId: string;
-          /** With `insufficient_balance`: the consumer's balance. */
-          balance?: number;
-          /** With `insufficient_balance`: the dollars needed. */
-          required?: number;
-          /** With `insufficient_balance`: the dollars missing. */
-          shortfall?: number;
-          /** A page where the consumer can top up. */
-          topUpUrl?: string;
-          /** The top-up that failed. */
-          topUpId?: string;
-          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
-          left?: number;
-          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
-          refundable?: number;
-          /**
-           * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
-           */
-          remaining?: number;
-          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
-          budgetId?: string;
-          /** With `spend_limit_reached`: the limit. */
-          limit?: number;
-          /**
-           * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
-           */
-          scope?: 'total' | 'window' | 'per_call';
-          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
-          resetsAt?: string | null;
-          /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-          status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
-          /** With `tool_exists`: the tool that has the name. */
-          toolId?: string;
-        };
-      }
-  )[];
+  /** One result for each member, in the order of the request. */
+  results: BatchMember[];
 }
 export interface ChargeBody {
   /** The consumer's key. Without a valid key, the charge is refused. */
@@ -496,6 +605,16 @@ export interface DeveloperChargeReply {
     [k: string]: string | number | boolean | null;
   } | null;
 }
+export interface CheckoutBody {
+  /**
+   * Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
+  /**
+   * Whether the checkout saves the card for direct and automatic top-ups. Needs the consent of the owner.
+   */
+  saveCard?: boolean;
+}
 export interface CheckoutReply {
   /** Send the consumer here to pay. */
   sessionUrl?: string;
@@ -551,6 +670,49 @@ export interface ConsumerStatementReply {
   }[];
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
+}
+export interface DeletedWebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Always true. */
+  deleted: true;
+}
+export interface DeliveriesReply {
+  deliveries: DeliveryReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface DeliveryReply {
+  /** The id of the event: `webhook-id` in the request. */
+  eventId: string;
+  /** `waiting` for its next attempt, `delivered`, or `failed`: given up after five days. */
+  status: 'waiting' | 'delivered' | 'failed';
+  /** How many attempts were made. */
+  attempts: number;
+  payload: {
+    /** The type of the event. */
+    type: string;
+    /** When it happened. */
+    timestamp: string;
+    /** As documented for the type. */
+    data: {
+      [k: string]: unknown;
+    };
+  };
+  /** When the last attempt was made, or null. */
+  attemptedAt: string | null;
+  /** When the next attempt is due, or null. */
+  nextAttemptAt: string | null;
+  /** How many milliseconds the last attempt took, or null. */
+  durationMs: number | null;
+  /** The HTTP status of the last answer. Null: there was none. */
+  responseStatus: number | null;
+  /** The first 1000 characters of the last answer, or null. */
+  responseBody: string | null;
+  /** Why the last attempt got no answer, or null. */
+  failureReason: string | null;
 }
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
@@ -694,6 +856,7 @@ export interface ErrorReply {
       | 'top_up_not_refundable'
       | 'hold_closed'
       | 'budget_closed'
+      | 'webhook_endpoint_disabled'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -993,29 +1156,57 @@ export interface NewKeyReply {
   /** The key. It is shown only this once. */
   key: string;
 }
-export interface PlacedHoldReply {
-  /** The id of the hold. */
+export interface NewWebhookEndpointReply {
+  /** The id of the endpoint. */
   id: string;
-  /** The name of the tool. */
-  tool: string;
-  /** Dollars reserved. */
-  amount: number;
-  /** Dollars charged so far by its captures. */
-  captured: number;
-  /** Dollars still reserved. 0 once the hold is closed. */
-  remaining: number;
-  /** The state of the hold. */
-  status: 'open' | 'captured' | 'released' | 'expired';
-  /** When it expires, in UTC. */
-  expiresAt: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** The consumer whose balance is reserved. */
-  consumerId: string;
-  /** The developer who placed the hold. */
-  developerId: string;
-  /** The consumer's balance after the hold was placed. */
-  balance: number;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
 }
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
@@ -1079,6 +1270,18 @@ export interface ResolveReply {
 export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;
+}
+export interface RollSecretBody {
+  /** How many seconds both secrets sign. */
+  overlapSeconds?: number;
+}
+export interface RolledSecretReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
 }
 export interface SessionReply {
   /** The address that signed in. */
@@ -1215,7 +1418,9 @@ export interface TopUpRecord {
     /** The reason, for people. */
     message: string;
   } | null;
-  /** Where the consumer can pay. Present only while payment is possible. */
+  /**
+   * Where the consumer can pay or, for a direct top-up, confirm the payment at the bank. Present only while that is possible.
+   */
   sessionUrl?: string;
 }
 export interface TopUpReply {
@@ -1235,6 +1440,10 @@ export interface TopUpReply {
     | 'refunded'
     | 'disputed'
     | 'charged_back';
+  /**
+   * Send the cardholder here: the bank wants this payment confirmed. Present only while it waits for that.
+   */
+  sessionUrl?: string;
 }
 export interface TopUpsReply {
   topUps: TopUpRecord[];
@@ -1291,4 +1500,129 @@ export interface VerifyReply {
     livemode: boolean;
   } | null;
   invocation?: SignedInvocation;
+}
+export interface WebhookEndpointBody {
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+}
+export interface WebhookEndpointChanges {
+  /** Where to send events: an https URL on a public address. */
+  url?: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+  /** True sends new events from now on. False sends none, and gives up what waits. */
+  enabled?: boolean;
+}
+export interface WebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface WebhookEndpointsReply {
+  webhookEndpoints: WebhookEndpointReply[];
 }

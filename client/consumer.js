@@ -49,8 +49,8 @@ export class FareboxConsumer {
     return this.#calls.get(`/v1/top-up/${idInPath(id)}`, {}, options);
   }
 
-  async #pay(path, { amount, idempotencyKey = crypto.randomUUID() }, options) {
-    const body = { amount: amountToSend(amount) };
+  async #pay(path, { amount, saveCard, idempotencyKey = crypto.randomUUID() }, options) {
+    const body = { amount: amountToSend(amount), ...(saveCard === true && { saveCard }) };
     const asked = { method: 'POST', path, body, idempotencyKey };
     return (await this.#calls.write(asked, TOP_UP, options)).json;
   }

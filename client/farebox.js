@@ -18,6 +18,7 @@ import { Tools } from './tools.js';
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded' };
+const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
   #calls;
@@ -60,6 +61,15 @@ export class Farebox {
     const error = failed(answer, isUnknown, CHARGE, idempotencyKey);
     if (onUnavailable !== 'run_unpaid' || error.code !== 'service_unavailable') throw error;
     return { paid: false, code: error.code, error };
+  }
+
+  async batch(members, options) {
+    const asked = {
+      method: 'POST',
+      path: '/v1/charges/batch',
+      body: { charges: members.map(toSend) },
+    };
+    return (await this.#calls.write(asked, BATCH, options)).json.results;
   }
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
@@ -106,6 +116,14 @@ export class Farebox {
     if (this.#coalescer) return this.#coalescer.send(prepared, leftMs, signal);
     return postCharge(this.#calls.transport, prepared, timeoutMs, signal);
   }
+}
+
+/** A member of a batch, with a key of its own, so that the batch can be sent again. */
+function toSend({ amount, ...member }) {
+  const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
+  if (op === 'release') return { ...member, op };
+  checkIdempotencyKey(idempotencyKey);
+  return { ...member, op, amount: amountToSend(amount), idempotencyKey };
 }
 
 class PricedFarebox {

@@ -5,6 +5,7 @@
 
 import type {
   BalanceReply,
+  BatchMember,
   ChangedToolReply,
   ChargesReply,
   CheckoutReply,
@@ -24,6 +25,7 @@ import type {
 
 import type { Budgets } from './budgets.js';
 import type { ServiceUnavailableError } from './errors.js';
+import type { BatchRequest, Holds } from './holds.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
@@ -34,6 +36,7 @@ export {
   InvalidApiKeyError,
   ServiceUnavailableError,
 } from './errors.js';
+export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
@@ -202,53 +205,6 @@ export interface Refund {
   replayed: boolean;
 }
 
-/** Reserves money for a call, until it is captured, released or expires. */
-export interface HoldRequest extends Pick<
-  ChargeRequest,
-  'apiKey' | 'tool' | 'metadata' | 'idempotencyKey'
-> {
-  /** Dollars: the most that the call may cost. */
-  amount: Amount;
-  /** Seconds, 1 to 86,400. Default 600. */
-  expiresIn?: number | undefined;
-}
-
-export interface Hold {
-  /** `hld_...` */
-  id: string;
-  tool: string;
-  amount: number;
-  /** Dollars captured so far. */
-  captured: number;
-  /** Dollars still held. */
-  remaining: number;
-  status: 'open' | 'captured' | 'released' | 'expired';
-  expiresAt: string;
-  createdAt: string;
-  consumerId: string;
-  developerId: string;
-}
-
-export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempotencyKey'> {
-  /** The hold's `id`. */
-  holdId: string;
-  /** Dollars. Default: all that is still held. */
-  amount?: Amount | undefined;
-  /** Whether to release what is not captured. Default true. */
-  final?: boolean | undefined;
-  /**
-   * What to do with more than is held: refuse (`reject`, the default), capture what is held (`cap`), or take the rest
-   * from the balance (`overflow`).
-   */
-  over?: 'reject' | 'cap' | 'overflow' | undefined;
-}
-
-/** A capture is a charge. */
-export interface Capture extends Omit<Charge, 'paid'> {
-  holdId: string;
-  hold: Hold;
-}
-
 /** One of the `keys` of `GET /v1/receipts/public-keys` (RFC 8037). */
 export interface PublicReceiptKey {
   kty: string;
@@ -334,6 +290,14 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): Promise<ChargeResult<CallMode>>;
 
   /**
+   * Makes charges and places, captures and releases holds, up to 1,000 in one request (`POST /v1/charges/batch`). Each
+   * is decided on its own, in order, and has a result: `status` with the charge, the `hold`, or the `error`. A refusal
+   * raises nothing. Raises FareboxError when the batch itself fails; each member has an idempotency key, your own or a
+   * fresh one, with which it is retried.
+   */
+  batch(members: readonly BatchRequest[], options?: CallOptions): Promise<BatchMember[]>;
+
+  /**
    * Refunds one of your charges to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried like
    * charge(), with the same idempotency key. The charge and its receipt do not change.
    *
@@ -408,31 +372,6 @@ export interface Tools {
   ): Promise<ChangedToolReply>;
 }
 
-/**
- * Holds, for calls whose cost is known only afterwards or that may fail. Each write has an idempotency key, like a
- * charge. Raises `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
- */
-export interface Holds {
-  /** Refused like a charge. */
-  place(
-    request: HoldRequest,
-    options?: CallOptions,
-  ): Promise<Hold & { balance: number; replayed: boolean }>;
-  capture(request: CaptureRequest, options?: CallOptions): Promise<Capture>;
-  /** Releases what is left. */
-  release(
-    request: { holdId: string; idempotencyKey?: string | undefined },
-    options?: CallOptions,
-  ): Promise<Hold>;
-  /** Sets the expiry to `expiresIn` seconds from now. */
-  extend(
-    request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
-    options?: CallOptions,
-  ): Promise<Hold>;
-  list(filter?: PageSize, options?: CallOptions): List<Hold, { holds: Hold[] }>;
-  get(id: string, options?: CallOptions): Promise<Hold>;
-}
-
 export interface FareboxConsumerOptions extends ConnectionOptions {
   /** Default: the environment's `FAREBOX_CONSUMER_KEY`. */
   consumerKey?: string | undefined;
@@ -443,6 +382,11 @@ export interface TopUpRequest {
   amount: Amount;
   /** Names this top-up, like a charge's key. Default: a fresh UUID for each call. */
   idempotencyKey?: string | undefined;
+}
+
+export interface CheckoutRequest extends TopUpRequest {
+  /** Save the card for top-ups without its owner, whose consent it needs. Default: false. */
+  saveCard?: boolean | undefined;
 }
 
 /** The consumer's side, for programs that pay for tools, such as an agent with a budget. */
@@ -456,12 +400,12 @@ export declare class FareboxConsumer {
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
-   * takes more than ten seconds. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
+   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
    * with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
-  checkout(request: TopUpRequest, options?: CallOptions): Promise<CheckoutReply>;
+  checkout(request: CheckoutRequest, options?: CallOptions): Promise<CheckoutReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;

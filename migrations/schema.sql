@@ -22,6 +22,8 @@ create table farebox.accounts (
   operator_since timestamp with time zone,
   -- the account whose test keys this test account has. null: a live account.
   live_account_id uuid,
+  -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
+  processor_card_id text,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
   constraint accounts_developer_number_unique unique (developer_number),
@@ -36,6 +38,7 @@ create table farebox.accounts (
   constraint accounts_test_moves_no_money check (live_account_id is null or num_nonnulls(consent_ceiling_micros, processor_customer_id, operator_since) = 0)
 );
 create unique index accounts_live_account on farebox.accounts using btree (live_account_id) where (live_account_id is not null);
+create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
@@ -103,6 +106,8 @@ create index api_keys_changed on farebox.api_keys using btree (changed_at) where
 create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
+create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
+create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
 -- charges.
@@ -306,6 +311,7 @@ create table farebox.charge_refunds (
   constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
 );
 create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+create trigger charge_refunds_event after insert on farebox.charge_refunds for each row execute function farebox.post_charge_refund_event();
 
 -- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
 -- Partitioned by month of the id, a UUIDv7. There are more charges than anything else, so the columns are
@@ -425,6 +431,20 @@ create table farebox.earnings_tail (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
+
+-- Append-only, deleted after LOG_RETENTION_DAYS. No foreign key: a charge that writes an event locks no account.
+create table farebox.events (
+  id uuid not null default uuidv7(),
+  -- whom it is for.
+  account_id uuid not null,
+  -- as in src/domain/events.ts. not checked: the types of a newer release run beside this one.
+  type text not null,
+  -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
+  data json not null,
+  created_at timestamp with time zone not null default now(),
+  constraint events_pkey primary key (id)
+);
+create trigger events_posted after insert on farebox.events referencing new table as posted for each statement execute function farebox.post_deliveries();
 
 create table farebox.examinations (
   part text not null,
@@ -656,7 +676,7 @@ create table farebox.outbox (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
@@ -715,7 +735,8 @@ create table farebox.reversals (
   consumer_id uuid not null,
   top_up_id uuid not null,
   kind text not null,
-  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won.
+  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won. a
+  -- fraud warning: open, and won once it is over.
   status text not null,
   amount_micros bigint not null,
   held_micros bigint not null default 0,
@@ -726,6 +747,8 @@ create table farebox.reversals (
   failure_message text,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  -- when an operator decided that a fraud warning holds nothing. it never holds again.
+  dismissed_at timestamp with time zone,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
@@ -733,15 +756,19 @@ create table farebox.reversals (
   constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
+  constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
   constraint reversals_processor_named check (processor_id is not null or (status = any (array['requested', 'failed']))),
-  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) else false end),
+  constraint reversals_status_known check ( case kind when 'refund' then status = any (array['requested', 'made', 'failed']) when 'dispute' then status = any (array['open', 'lost', 'won']) when 'warning' then status = any (array['open', 'won']) else false end),
   constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
+create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
+create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
+create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account, the previous release included.
@@ -776,6 +803,8 @@ create index spend_keys_changed on farebox.spend_keys using btree (changed_at) w
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -797,6 +826,7 @@ create table farebox.tools (
   constraint tools_price_positive check (price_micros > 0)
 );
 create index tools_changed on farebox.tools using btree (changed_at) where (changed_at is not null);
+create trigger tools_event after update of price_micros on farebox.tools for each row when (old.price_micros is distinct from new.price_micros and old.registered_at is not null) execute function farebox.post_tool_event();
 
 -- What each top-up paid to each developer, first in, first out, net of refunds of charges, and in how many
 -- charges. May be negative until the tail is added.
@@ -847,6 +877,12 @@ create table farebox.top_ups (
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
+  -- Checkouts: the owner asked to save the card that pays, for top-ups without the owner. Part of the row, so that
+  -- a repeated call to the processor has the same parameters.
+  saves_card boolean not null default false,
+  -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
+  -- waits for that.
+  authentication_asked_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -867,6 +903,65 @@ create index top_ups_not_opened on farebox.top_ups using btree (created_at) wher
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
+create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
+create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
+
+-- One event for one endpoint, and its last attempt. Deleted with either.
+create table farebox.webhook_deliveries (
+  endpoint_id uuid not null,
+  event_id uuid not null,
+  status text not null default 'waiting',
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone default now(),
+  attempted_at timestamp with time zone,
+  duration_ms integer,
+  response_status integer,
+  -- its first characters.
+  response_body text,
+  -- why there was no answer.
+  error text,
+  constraint webhook_deliveries_pkey primary key (endpoint_id, event_id),
+  constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
+  constraint webhook_deliveries_status_known check (status = any (array['waiting', 'delivered', 'failed'])),
+  constraint webhook_deliveries_wait_for_a_time check ((status = 'waiting') = (next_attempt_at is not null))
+) with (fillfactor=80);
+create index webhook_deliveries_due on farebox.webhook_deliveries using btree (next_attempt_at) where (status = 'waiting');
+create index webhook_deliveries_event on farebox.webhook_deliveries using btree (event_id);
+create index webhook_deliveries_waiting on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where (status = 'waiting');
+
+create table farebox.webhook_endpoints (
+  id uuid not null,
+  account_id uuid not null,
+  url text not null,
+  -- the types of events that it gets. null: all.
+  types text[],
+  description text not null default '',
+  status text not null default 'active',
+  -- owner: by the owner. failing: it has failed for days. gone: it answered 410.
+  disabled_reason text,
+  -- the number of its signing secret, from 1. the secret is derived from this and the master secret
+  -- (src/events/signing.ts) and stored nowhere.
+  secret integer not null default 1,
+  -- the number of the master secret that it is derived from.
+  secret_master integer not null,
+  -- the secret before it was rolled, which also signs until previous_secret_until.
+  previous_secret integer,
+  previous_secret_master integer,
+  previous_secret_until timestamp with time zone,
+  -- of the first failed attempt since the last one that succeeded. null: the last attempt succeeded.
+  failing_since timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
+  constraint webhook_endpoints_reason_known check ( case status when 'active' then disabled_reason is null else disabled_reason is not null and (disabled_reason = any (array['owner', 'failing', 'gone'])) end),
+  constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
+);
+create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
+create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
+create constraint trigger webhook_endpoints_audit_secret after update of secret on farebox.webhook_endpoints deferrable initially deferred for each row when (old.secret <> new.secret) execute function farebox.audit_change('webhook_endpoint.secret_rolled', 'account_id', 'secret');
+create constraint trigger webhook_endpoints_audit_url after update of url on farebox.webhook_endpoints deferrable initially deferred for each row when (old.url <> new.url) execute function farebox.audit_change('webhook_endpoint.url_changed', 'account_id');
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -1023,12 +1118,20 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.post_charge_refund_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
   set enable_bitmapscan=off;
+
+create function farebox.post_deliveries()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)
@@ -1038,6 +1141,10 @@ create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.post_event(p_account uuid, p_type text, p_data json)
+  returns void
+  language sql volatile;
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
@@ -1061,6 +1168,22 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language sql volatile;
 
+create function farebox.post_key_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_reversal_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_tool_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_top_up_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
@@ -1072,3 +1195,15 @@ create function farebox.wake_relays()
 create function farebox.windows_at(p_at timestamp with time zone)
   returns timestamp with time zone[]
   language sql stable;
+
+create function farebox.wire_dollars(micros bigint)
+  returns numeric
+  language sql immutable parallel safe;
+
+create function farebox.wire_id(prefix text, id uuid)
+  returns text
+  language sql immutable parallel safe;
+
+create function farebox.wire_time(at timestamp with time zone)
+  returns text
+  language sql stable parallel safe;

@@ -5,7 +5,8 @@
  *   4242 4242 4242 4242   pays (pm_card_visa); 5555 5555 5555 4444 too (pm_card_mastercard)
  *   4000 0000 0000 0002   declined (pm_card_chargeDeclined); likewise 9995, 0069, 0127, 0119, 9987, 9979
  *   4000 0000 0000 0341   can be saved, every later charge is declined (pm_card_chargeCustomerFail)
- *   4000 0025 0000 3155, 4000 0027 6000 3184   pay while the customer is there, else need authentication
+ *   4000 0025 0000 3155   needs authentication, unless it was set up for payments without the customer
+ *   4000 0027 6000 3184   needs authentication for each payment
  *   000123456789          a US bank account: completes the session unpaid, the debit succeeds later
  *   000111111113          the same, and the debit fails: account closed; 000222222227: insufficient funds
  */
@@ -23,8 +24,8 @@ interface Card {
   /** `always`: refused when saved and when it pays; `charges`: refused only when it pays; `never`: accepted. */
   readonly declines: 'always' | 'charges' | 'never';
   readonly decline: Decline | undefined;
-  /** The customer must authenticate each payment. */
-  readonly needsCustomer: boolean;
+  /** When the customer must confirm a payment at the bank. The hosted page counts as confirmed. */
+  readonly authentication: 'never' | 'unless_set_up' | 'always';
 }
 
 interface BankAccount {
@@ -81,8 +82,8 @@ const CARDS: readonly Card[] = [
   card('4000000000009987', 'visa', 'always', LOST),
   card('4000000000009979', 'visa', 'always', STOLEN),
   card('4000000000000341', 'visa', 'charges', GENERIC),
-  { ...card('4000002500003155', 'visa'), needsCustomer: true },
-  { ...card('4000002760003184', 'visa'), needsCustomer: true },
+  { ...card('4000002500003155', 'visa'), authentication: 'unless_set_up' },
+  { ...card('4000002760003184', 'visa'), authentication: 'always' },
 ];
 
 const BANK_ACCOUNTS: readonly BankAccount[] = [
@@ -147,7 +148,7 @@ function card(
   declines: Card['declines'] = 'never',
   reason?: Decline,
 ): Card {
-  return { type: 'card', number, brand, declines, decline: reason, needsCustomer: false };
+  return { type: 'card', number, brand, declines, decline: reason, authentication: 'never' };
 }
 
 function bankAccount(number: string, failure: Decline | undefined): BankAccount {

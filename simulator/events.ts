@@ -20,6 +20,8 @@ export type EventType = Extract<
   | `refund.${'created' | 'updated' | 'failed'}`
   | `charge.dispute.${'created' | 'updated' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
   | `customer.${'created' | 'updated'}`
+  | `setup_intent.${'created' | 'succeeded'}`
+  | `radar.early_fraud_warning.${'created' | 'updated'}`
   | `payment_method.${'attached' | 'detached'}`
 >;
 

@@ -10,6 +10,8 @@ const LENGTHS = {
   pm: 24,
   cus: 14,
   re: 24,
+  seti: 24,
+  issfr: 24,
   dp: 24,
   evt: 24,
   txn: 24,

@@ -11,6 +11,8 @@ export interface Kinds {
   payment_method: Stripe.PaymentMethod;
   'checkout.session': Stripe.Checkout.Session;
   payment_intent: Stripe.PaymentIntent;
+  setup_intent: Stripe.SetupIntent;
+  'radar.early_fraud_warning': Stripe.Radar.EarlyFraudWarning;
   charge: Stripe.Charge;
   balance_transaction: Stripe.BalanceTransaction;
   refund: Stripe.Refund;

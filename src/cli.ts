@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     description: 'refund the unspent part of a top-up to the card that paid it',
     load: () => import('./commands/refund-top-up.ts'),
   },
+  'dismiss-warning': {
+    description: "lift the hold of the bank's fraud warnings on a top-up",
+    load: () => import('./commands/dismiss-warning.ts'),
+  },
   doctor: {
     description: 'check the books against every row and against the payment processor',
     load: () => import('./commands/doctor.ts'),

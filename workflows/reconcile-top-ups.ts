@@ -3,7 +3,7 @@
  * booked since the last run. It nudges the workflows of top-ups that differ, which correct what they can, and records
  * the remaining differences. Started by a schedule; if a run ends early, the next one starts from the same point.
  */
-import { continueAsNew, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
+import { continueAsNew, patched, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
 import type { Part, ReconciliationActivities } from '../activities/reconciliation.ts';
 import { REVIEW_AFTER_MS } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
@@ -50,7 +50,7 @@ const atProcessor = (summary: string) =>
 type Stage = (progress: Reconciliation) => Promise<Part>;
 
 const walking =
-  (list: 'balanceTransactions' | 'refunds' | 'disputes'): Stage =>
+  (list: 'balanceTransactions' | 'refunds' | 'disputes' | 'earlyFraudWarnings'): Stage =>
   ({ since, until, after }) =>
     atProcessor(`Read the processor's ${list}`).walkPage({ list, since, until, after });
 
@@ -59,13 +59,17 @@ const STAGES: readonly Stage[] = [
   walking('balanceTransactions'),
   walking('refunds'),
   walking('disputes'),
+  walking('earlyFraudWarnings'),
 ];
+/** Runs that began in a release without fraud warnings end with the disputes. */
+const STAGES_BEFORE = STAGES.slice(0, 4);
 
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
   const plan = begun ?? (await inPostgres('Plan the comparison').planWalk());
   const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
   let progress: Reconciliation = begun ?? { ...start, ...plan };
-  for (let stage = STAGES[progress.stage]; stage; stage = STAGES[progress.stage]) {
+  const stages = patched('fraud-warnings') ? STAGES : STAGES_BEFORE;
+  for (let stage = stages[progress.stage]; stage; stage = stages[progress.stage]) {
     if (workflowInfo().continueAsNewSuggested) {
       await continueAsNew<typeof reconcileTopUps>(progress);
     }

@@ -16,6 +16,7 @@ export interface Displayed extends TopUpProgress {
   readonly topUpId: string;
   readonly method: TopUpMethod | undefined;
   readonly dashboardUrl: string | null;
+  readonly needsPayer: boolean;
 }
 
 export function display(topUp: Displayed): void {
@@ -59,6 +60,13 @@ function stateOf(topUp: Displayed): string {
   if (topUp.ended) {
     const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
     return `Ended: **${topUp.status}**${why}. ${claimsOf(topUp)}${nextOf(topUp.autoTopUp)}`;
+  }
+  if (topUp.waitingFor === 'payment' && topUp.needsPayer) {
+    return (
+      'Waiting for the **payer**, whose bank wants this payment confirmed. No action needed: the API and the console' +
+      ' give the payer a link, and without a confirmation the top-up expires after 24 hours. The update `retry` asks' +
+      ' now; `cancel` ends it.'
+    );
   }
   if (topUp.waitingFor === 'payment') {
     return (

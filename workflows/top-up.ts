@@ -41,6 +41,8 @@ interface Run {
   amountDollars: number | undefined;
   heldDollars: number;
   debtDollars: number;
+  /** The bank wants the cardholder to confirm the payment. */
+  needsPayer: boolean;
   /** How long to wait for a report before asking the processor; grows. */
   askAfterMs: number;
   /** Refunds and disputes must be read once it is credited. */
@@ -149,11 +151,17 @@ function firstQuestionOf({ status, method, sessionUrl }: ClaimedTopUp): Question
 /** Waits for the processor's final verdict on a pending top-up; of one that has ended, returns the current verdict. */
 async function paymentOf(run: Run, first: Question): Promise<Verdict> {
   let verdict = await answerTo(run, first);
+  run.needsPayer = isForPayer(verdict);
   while (verdict.kind === 'open' && run.status === 'pending') {
     if (!run.steps.cancelAsked) await waitForReport(run);
     verdict = await answerTo(run, 'ask');
+    run.needsPayer = isForPayer(verdict);
   }
   return verdict;
+}
+
+function isForPayer(verdict: Verdict): boolean {
+  return verdict.kind === 'open' && verdict.needsPayer === true;
 }
 
 async function answerTo(run: Run, first: Question): Promise<Verdict> {
@@ -295,10 +303,10 @@ function listen(run: Run): void {
   setHandler(
     messages.outcome,
     async () => {
-      await condition(() => steps.ended || steps.stuck !== null);
+      await condition(() => steps.ended || steps.stuck !== null || run.needsPayer);
       return viewOf(run);
     },
-    { description: 'Returns when the top-up has ended, or is stuck.' },
+    { description: 'Returns when the top-up has ended, is stuck, or waits for the payer.' },
   );
   setHandler(
     messages.retry,
@@ -355,6 +363,7 @@ function newRun(input: TopUpInput): Run {
     amountDollars: undefined,
     heldDollars: 0,
     debtDollars: 0,
+    needsPayer: false,
     askAfterMs: ASK_MS_MAX,
     reversalReported,
   };

@@ -7,10 +7,8 @@ export type {
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';
 export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
-export type {
-  ConsentReply as Consent,
-  SavedCardReply as SavedCard,
-} from '../../src/schemas/consent.ts';
+export type { CardSetupReply as CardSetup, CardsReply as Cards } from '../../src/schemas/cards.ts';
+export type { ConsentReply as Consent } from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
 export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
 export type {

@@ -2,6 +2,7 @@
 -- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
 -- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
+-- Each developer gets an event for each hold.
 -- Takes at most p_rows rows. Returns how many it took, how many holds it closed, and the consumers whose balance rose:
 -- the caller must repay their debts in the same transaction.
 create or replace function farebox.expire_holds(
@@ -58,6 +59,23 @@ begin
   update farebox.holds h set state = 3, held_micros = 0
   from unnest(e_developer, e_id) as a(developer, id)
   where h.developer = any (array[a.developer]) and h.id = any (array[a.id]);
+  perform farebox.post_event(d.id, 'hold.expired', json_build_object(
+    'id', farebox.wire_id('hld', h.id),
+    'tool', h.tool,
+    'amount', farebox.wire_dollars(h.amount_micros),
+    'captured', farebox.wire_dollars(h.captured_micros),
+    'remaining', 0,
+    'status', 'expired',
+    'expiresAt', farebox.wire_time(h.expires_at),
+    'createdAt', farebox.wire_time(h.placed_at),
+    'consumerId', farebox.wire_id('cns', h.consumer_id),
+    'developerId', farebox.wire_id('dev', d.developer_id)))
+  from unnest(e_developer, e_id) as a(developer, id)
+  join farebox.accounts d on d.developer_number = a.developer
+  cross join lateral (
+    select * from farebox.holds where developer = a.developer and id = a.id limit 1
+  ) h;
+
   perform 1 from unnest(e_ledger, e_consumer) as a(ledger, id)
     join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
     order by a.ledger, a.id for update of c;

@@ -12,6 +12,7 @@
  *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean} opens one
  *   POST   /disputes/:id/escalate    makes a dispute of an inquiry
  *   POST   /disputes/:id/close       {status: won | lost | warning_closed}; lost may be won later
+ *   POST   /fraud-warnings           {payment_intent}: the bank suspects fraud
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
@@ -25,6 +26,7 @@ import { settleDebit } from '../hosted-page/checkout-payment.ts';
 import { getSession } from '../resources/checkout-sessions.ts';
 import type { Context } from '../context.ts';
 import { closeDispute, escalateDispute, openDispute } from '../resources/disputes.ts';
+import { warn } from '../resources/fraud-warnings.ts';
 import { noSuch, refused } from '../http/errors.ts';
 import type { Fault, Faults } from './faults.ts';
 import { expireCard } from '../resources/payment-methods.ts';
@@ -81,6 +83,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     run(simulation, null, (context) =>
       closeDispute(context, id, oneOf(body, 'status', ['won', 'lost', 'warning_closed'])),
     ),
+  'POST fraud-warnings': ({ simulation, body }) =>
+    run(simulation, null, (context) => warn(context, text(body, 'payment_intent'))),
   'POST async/:id': ({ simulation, id, body }) =>
     run(simulation, null, (context) => {
       const intent = context.store.follow('payment_intent', getSession(context, id).payment_intent);

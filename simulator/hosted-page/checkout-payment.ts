@@ -3,14 +3,20 @@
  * session that is no longer open does not change.
  */
 import type Stripe from 'stripe';
-import { findSource, refusalOf, type Decline } from '../cards.ts';
+import { findSource, refusalOf, type Decline, type Source } from '../cards.ts';
 import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
 import type { Context } from '../context.ts';
 import { newCustomer } from '../resources/customers.ts';
 import { refused } from '../http/errors.ts';
 import { record } from '../events.ts';
 import { confirm, fail, getIntent, newIntent, succeed } from '../resources/payment-intents.ts';
-import { createPaymentMethod, sourceOfMethod } from '../resources/payment-methods.ts';
+import {
+  allowRedisplay,
+  createPaymentMethod,
+  sourceOfMethod,
+} from '../resources/payment-methods.ts';
+import { attachTo } from '../resources/payment-methods.ts';
+import { setUp } from '../resources/setup-intents.ts';
 
 export type PaymentResult =
   | { readonly kind: 'done'; readonly session: Stripe.Checkout.Session }
@@ -41,17 +47,43 @@ export function paySession(
     return { kind: 'declined', session, decline: NOT_ACCEPTED };
   }
 
+  if (session.mode === 'setup') return saveCard(context, session, source);
   const intent = intentOf(context, session, save);
   const method = createPaymentMethod(context, source);
-  const decline = confirm(context, intent, method, 'on_session');
+  const decline = confirm(context, intent, method, { presence: 'on_session' });
   if (decline) {
     context.store.update(session);
     return { kind: 'declined', session, decline };
+  }
+  // The box saves the card for the customer's next checkout. It does not set it up for payments without the customer.
+  if (save && notesOfSession(context, id).offersSave && typeof session.customer === 'string') {
+    attachTo(context, method, session.customer);
+    allowRedisplay(context, method);
   }
   session.status = 'complete';
   session.payment_status = intent.status === 'succeeded' ? 'paid' : 'unpaid';
   session.url = null;
   session.customer_details = customerDetails(session.customer_email);
+  context.store.update(session, null);
+  record(context, 'checkout.session.completed', session);
+  return { kind: 'done', session };
+}
+
+function saveCard(
+  context: Context,
+  session: Stripe.Checkout.Session,
+  source: Source,
+): PaymentResult {
+  if (source.type === 'card' && source.declines === 'always' && source.decline) {
+    return { kind: 'declined', session, decline: source.decline };
+  }
+  const intent = context.store.follow('setup_intent', session.setup_intent);
+  if (!intent) throw new Error(`${session.id} has no setup intent`);
+  const method = createPaymentMethod(context, source);
+  if (typeof session.customer === 'string') attachTo(context, method, session.customer);
+  setUp(context, intent, method);
+  session.status = 'complete';
+  session.url = null;
   context.store.update(session, null);
   record(context, 'checkout.session.completed', session);
   return { kind: 'done', session };
@@ -94,8 +126,9 @@ function intentOf(
   save: boolean,
 ): Stripe.PaymentIntent {
   const notes = notesOfSession(context, session.id);
-  const usage = notes.setupFutureUsage ?? (save && notes.offersSave ? 'off_session' : null);
-  if (session.customer === null && (usage !== null || session.customer_creation === 'always')) {
+  const usage = notes.setupFutureUsage;
+  const isSaved = usage !== null || notes.cardFutureUsage !== null || (save && notes.offersSave);
+  if (session.customer === null && (isSaved || session.customer_creation === 'always')) {
     session.customer = newCustomer(context, (customer) => {
       customer.email = session.customer_email;
     }).id;
@@ -112,6 +145,7 @@ function intentOf(
     metadata: notes.intentMetadata,
     setupFutureUsage: usage,
     allowedTypes: session.payment_method_types,
+    cardFutureUsage: notes.cardFutureUsage,
   });
   session.payment_intent = intent.id;
   return intent;

@@ -33,21 +33,35 @@ export interface PageView {
 
 export function sessionPage(session: Stripe.Checkout.Session, view: PageView): string {
   const amount = dollars(session.amount_total ?? 0);
-  const heading = `<p>${escape(view.title)}</p><h1>${amount}</h1>`;
+  const isSetup = session.mode === 'setup';
+  const heading = `<p>${escape(view.title)}</p>${isSetup ? '' : `<h1>${amount}</h1>`}`;
   if (session.status === 'open') {
-    return document(`Pay ${amount}`, heading + form(session, view, amount));
+    const action = isSetup ? 'Save card' : `Pay ${amount}`;
+    return document(action, heading + form(session, view, action));
   }
   if (session.status === 'expired') {
     return document('Expired', `${heading}<p role="status">This payment page has expired.</p>`);
   }
-  return document('Paid', heading + completed(session));
+  return document(isSetup ? 'Saved' : 'Paid', heading + completed(session));
+}
+
+export function authenticationPage({ amount }: Stripe.PaymentIntent): string {
+  return document(
+    'Confirm at your bank',
+    `<p>Your bank</p><h1>${dollars(amount)}</h1>
+    <form method="post">
+      <p><button name="result" value="succeeded">Confirm payment</button></p>
+      <p><button name="result" value="failed">Refuse</button></p>
+    </form>
+    <p class="quiet">This is a simulation: no money moves.</p>`,
+  );
 }
 
 export function messagePage(title: string, message: string): string {
   return document(title, `<h1>${escape(title)}</h1><p>${escape(message)}</p>`);
 }
 
-function form(session: Stripe.Checkout.Session, view: PageView, amount: string): string {
+function form(session: Stripe.Checkout.Session, view: PageView, action: string): string {
   const cancel = session.cancel_url
     ? `<p class="quiet"><a href="${escape(session.cancel_url)}">Cancel and go back</a></p>`
     : '';
@@ -62,7 +76,8 @@ function form(session: Stripe.Checkout.Session, view: PageView, amount: string):
           autocomplete="off" required>
       </label>
       ${save}
-      <button>Pay ${amount}</button>
+      ${session.custom_text.submit ? `<p class="quiet">${escape(session.custom_text.submit.message)}</p>` : ''}
+      <button>${action}</button>
     </form>
     ${cancel}
     <p class="quiet">This is a simulation: no money moves. <code>4242 4242 4242 4242</code> pays,
@@ -72,9 +87,11 @@ function form(session: Stripe.Checkout.Session, view: PageView, amount: string):
 
 function completed(session: Stripe.Checkout.Session): string {
   const message =
-    session.payment_status === 'paid'
-      ? 'Paid. Thank you.'
-      : 'Your bank has been asked for the payment. It will arrive a little later.';
+    session.mode === 'setup'
+      ? 'The card is saved.'
+      : session.payment_status === 'paid'
+        ? 'Paid. Thank you.'
+        : 'Your bank has been asked for the payment. It will arrive a little later.';
   const back = session.success_url
     ? `<p><a href="${escape(successUrl(session))}">Continue</a></p>`
     : '';

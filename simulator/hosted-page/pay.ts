@@ -1,5 +1,5 @@
 /**
- * The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays. The
+ * The bank's page is at `/pay/<payment intent>`. The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays. The
  * payment and its webhooks are committed before it answers. A client that accepts HTML is redirected to the success
  * URL; any other client gets JSON, because a redirect would not help it.
  */
@@ -7,7 +7,15 @@ import type { Answer } from '../http/answers.ts';
 import { ApiError } from '../http/errors.ts';
 import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
 import { paySession } from './checkout-payment.ts';
-import { messagePage, PAGE_HEADERS, sessionPage, successUrl, type PageView } from './page.ts';
+import { finishAuthentication, waitingIntent } from './authentication.ts';
+import {
+  authenticationPage,
+  messagePage,
+  PAGE_HEADERS,
+  sessionPage,
+  successUrl,
+  type PageView,
+} from './page.ts';
 import { run, type Simulation } from '../simulation.ts';
 
 export interface PageRequest {
@@ -20,6 +28,7 @@ export interface PageRequest {
 
 export async function answerPage(simulation: Simulation, request: PageRequest): Promise<Answer> {
   try {
+    if (request.sessionId.startsWith('pi_')) return await authenticate(simulation, request);
     if (request.method === 'GET') return show(simulation, request.sessionId);
     if (request.method === 'POST') return pay(simulation, request, await fieldsOf(request));
     return page(405, messagePage('Not here', 'This page takes GET and POST.'));
@@ -60,16 +69,43 @@ function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answ
   });
 }
 
+/** The form field `result` is `succeeded` or `failed`. */
+async function authenticate(simulation: Simulation, request: PageRequest): Promise<Answer> {
+  const { sessionId: id, accept } = request;
+  if (request.method !== 'POST') {
+    return run(simulation, null, (context) => {
+      const intent = waitingIntent(context, id);
+      return intent
+        ? page(200, authenticationPage(intent))
+        : page(410, messagePage('Nothing to confirm', 'This payment does not wait for you.'));
+    });
+  }
+  const isConfirmed = (await formOf(request)).get('result') === 'succeeded';
+  return run(simulation, null, (context) => {
+    const url = finishAuthentication(context, id, isConfirmed);
+    if (url === undefined) {
+      return page(410, messagePage('Nothing to confirm', 'This payment does not wait for you.'));
+    }
+    return accept.includes('text/html')
+      ? { status: 303, body: '', headers: { Location: url } }
+      : json(200, { id, return_url: url });
+  });
+}
+
 interface Fields {
   readonly card: string;
   readonly save: boolean;
 }
 
 /** From `application/x-www-form-urlencoded` or `multipart/form-data`; without a card when it is neither. */
-async function fieldsOf({ body, contentType }: PageRequest): Promise<Fields> {
-  const response = new Response(body, { headers: { 'Content-Type': contentType } });
-  const form = await response.formData().catch(() => new FormData());
+async function fieldsOf(request: PageRequest): Promise<Fields> {
+  const form = await formOf(request);
   return { card: textOf(form.get('card')), save: form.has('save') };
+}
+
+function formOf({ body, contentType }: PageRequest): Promise<FormData> {
+  const response = new Response(body, { headers: { 'Content-Type': contentType } });
+  return response.formData().catch(() => new FormData());
 }
 
 function textOf(value: unknown): string {

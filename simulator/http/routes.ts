@@ -34,6 +34,7 @@ import {
   listPaymentMethods,
   retrievePaymentMethod,
 } from '../resources/payment-methods.ts';
+import { listFraudWarnings, retrieveFraudWarning } from '../resources/fraud-warnings.ts';
 import { createRefund, listRefunds, retrieveRefund } from '../resources/refunds.ts';
 
 type Route = readonly [method: 'GET' | 'POST', path: string, handler: Handler];
@@ -67,6 +68,8 @@ const ROUTES: readonly Route[] = [
   ['GET', '/v1/refunds/:id', retrieveRefund],
   ['GET', '/v1/disputes', listDisputes],
   ['GET', '/v1/disputes/:id', retrieveDispute],
+  ['GET', '/v1/radar/early_fraud_warnings', listFraudWarnings],
+  ['GET', '/v1/radar/early_fraud_warnings/:id', retrieveFraudWarning],
   ['GET', '/v1/events', listEvents],
   ['GET', '/v1/events/:id', retrieveEvent],
 ];

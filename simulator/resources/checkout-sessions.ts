@@ -12,6 +12,7 @@ import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
 import { cancel, checkAmount, getIntent } from './payment-intents.ts';
+import { newSetupIntent } from './setup-intents.ts';
 
 const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
 /** A request for exactly 30 minutes arrives a little after its sender read the clock. */
@@ -23,14 +24,17 @@ export interface SessionNotes {
   readonly intentMetadata: Stripe.Metadata;
   readonly intentDescription: string | null;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
+  /** The same for cards alone. */
+  readonly cardFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
   readonly offersSave: boolean;
 }
 
 export const createSession: Handler = (context, params) => {
-  if (params.string('mode') !== 'payment') {
-    throw invalidParam('mode', 'The simulator knows mode payment only.');
-  }
-  const { amount, title } = lineItems(params);
+  const mode = params.oneOf('mode', ['payment', 'setup']);
+  if (mode === undefined) throw params.missing('mode');
+  const { amount, title } =
+    mode === 'payment' ? lineItems(params) : { amount: null, title: 'Save a card' };
+  if (mode === 'setup') params.currency();
   const customer = params.string('customer');
   if (customer !== undefined) getCustomer(context, customer, 'customer');
   const email = params.string('customer_email');
@@ -43,16 +47,20 @@ export const createSession: Handler = (context, params) => {
   const intent = params.object('payment_intent_data');
   const saving = params.object('saved_payment_method_options');
   saving?.ignore('allow_redisplay_filters', 'payment_method_remove');
+  const card = params.object('payment_method_options')?.object('card');
   const notes: SessionNotes = {
     title,
     intentMetadata: intent?.metadata() ?? {},
     intentDescription: intent?.string('description') ?? null,
     setupFutureUsage: intent?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
+    cardFutureUsage: card?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
   };
   intent?.ignore('capture_method', 'receipt_email', 'statement_descriptor_suffix');
   const session: Stripe.Checkout.Session = {
     ...blankSession(context, amount),
+    mode,
+    payment_status: mode === 'setup' ? 'no_payment_required' : 'unpaid',
     cancel_url: params.url('cancel_url') ?? null,
     client_reference_id: params.string('client_reference_id') ?? null,
     customer: customer ?? null,
@@ -67,8 +75,13 @@ export const createSession: Handler = (context, params) => {
   if (session.success_url === null) throw params.missing('success_url');
   params.oneOf('ui_mode', ['hosted_page']);
   params.ignore('adaptive_pricing', 'allow_promotion_codes', 'automatic_tax', 'branding_settings');
-  params.ignore('billing_address_collection', 'custom_text', 'invoice_creation', 'locale');
-  params.ignore('customer_update', 'payment_method_options', 'submit_type', 'tax_id_collection');
+  params.ignore('billing_address_collection', 'invoice_creation', 'locale');
+  const message = params.object('custom_text')?.object('submit')?.required('message');
+  if (message !== undefined) session.custom_text.submit = { message };
+  params.ignore('customer_update', 'submit_type', 'tax_id_collection');
+  if (mode === 'setup') {
+    session.setup_intent = newSetupIntent(context, session).id;
+  }
   context.store.insert(session, { ...notes }, session.expires_at);
   return ok(session);
 };
@@ -163,7 +176,7 @@ function expiresAt(params: Params, now: number): number {
   return time;
 }
 
-function blankSession(context: Context, amount: number): Stripe.Checkout.Session {
+function blankSession(context: Context, amount: number | null): Stripe.Checkout.Session {
   const id = newId('cs_test');
   return {
     id,

@@ -3,6 +3,7 @@
  * fee out of our balance at once; only a won dispute brings them back.
  */
 import type Stripe from 'stripe';
+import { endWarnings } from './fraud-warnings.ts';
 import { DISPUTE_FEE_CENTS, move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -112,7 +113,9 @@ function withdraw(context: Context, dispute: Stripe.Dispute): void {
   context.store.update(dispute);
   const charge = context.store.follow('charge', dispute.charge);
   if (!charge) throw new Error(`${id} has no charge`);
-  context.store.update({ ...charge, disputed: true });
+  const disputed = { ...charge, disputed: true };
+  context.store.update(disputed);
+  endWarnings(context, disputed);
 }
 
 export const retrieveDispute: Handler = (context, _params, id) => ok(getDispute(context, id));

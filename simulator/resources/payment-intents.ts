@@ -14,6 +14,7 @@ import { record } from '../events.ts';
 import { newId, randomText } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
+import { isSetUp, usageOf } from './setup-intents.ts';
 import {
   attachTo,
   cardError,
@@ -25,8 +26,13 @@ import {
 /** Stripe's limits for dollars. */
 const AMOUNT_CENTS = { min: 50, max: 99_999_999 } as const;
 
-/** Whether the customer can authenticate: on the hosted page yes, with a saved card no. */
+/** Whether the customer can authenticate: on the hosted page yes, with a saved card no, else at `returnUrl`'s bank. */
 export type Presence = 'on_session' | 'off_session' | 'unknown';
+
+export interface Confirmation {
+  readonly presence: Presence;
+  readonly returnUrl?: string | undefined;
+}
 
 export interface IntentFields {
   readonly amount: number;
@@ -34,6 +40,8 @@ export interface IntentFields {
   readonly description: string | null;
   readonly metadata: Stripe.Metadata;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
+  /** The same for cards alone. */
+  readonly cardFutureUsage?: Stripe.PaymentIntent.SetupFutureUsage | null;
   /** The accepted types of payment method. Null accepts cards only. */
   readonly allowedTypes: string[] | null;
 }
@@ -70,7 +78,9 @@ export function newIntent(context: Context, fields: IntentFields): Stripe.Paymen
     on_behalf_of: null,
     payment_method: null,
     payment_method_configuration_details: null,
-    payment_method_options: {},
+    payment_method_options: fields.cardFutureUsage
+      ? { card: { ...BLANK_CARD_OPTIONS, setup_future_usage: fields.cardFutureUsage } }
+      : {},
     payment_method_types: fields.allowedTypes ?? ['card'],
     payment_record: null,
     processing: null,
@@ -95,7 +105,7 @@ export function confirm(
   context: Context,
   intent: Stripe.PaymentIntent,
   method: Stripe.PaymentMethod,
-  presence: Presence,
+  { presence, returnUrl }: Confirmation,
 ): Decline | undefined {
   const source = sourceOfMethod(context, method);
   intent.payment_method = method.id;
@@ -107,14 +117,23 @@ export function confirm(
     record(context, 'payment_intent.processing', intent);
     return undefined;
   }
-  if (source.needsCustomer && presence === 'unknown') {
+  const { authentication } = source;
+  const isNeeded =
+    authentication === 'always' ||
+    (authentication === 'unless_set_up' &&
+      !(presence === 'off_session' && isSetUp(context, method)));
+  if (isNeeded && presence === 'unknown') {
     intent.status = 'requires_action';
-    intent.next_action = { type: 'use_stripe_sdk', use_stripe_sdk: {} };
+    const url = `${context.baseUrl}/pay/${intent.id}`;
+    intent.next_action =
+      returnUrl === undefined
+        ? { type: 'use_stripe_sdk', use_stripe_sdk: {} }
+        : { type: 'redirect_to_url', redirect_to_url: { return_url: returnUrl, url } };
     context.store.update(intent);
     record(context, 'payment_intent.requires_action', intent);
     return undefined;
   }
-  const absent = source.needsCustomer && presence === 'off_session';
+  const absent = isNeeded && presence === 'off_session';
   const refused = hasExpired(context, method) ? EXPIRED : source.decline;
   const decline = absent ? AUTHENTICATION_REQUIRED : refused;
   if (decline) fail(context, intent, method, decline);
@@ -130,7 +149,7 @@ export function succeed(
   intent.status = 'succeeded';
   intent.amount_received = intent.amount;
   intent.latest_charge = createCharge(context, intent, method, undefined).id;
-  if (intent.setup_future_usage && typeof intent.customer === 'string') {
+  if (usageOf(intent) !== null && typeof intent.customer === 'string') {
     attachTo(context, method, intent.customer);
   }
   context.store.update(intent, null);
@@ -153,6 +172,24 @@ export function fail(
     payment_method: method,
   } as Stripe.PaymentIntent.LastPaymentError;
   context.store.update(intent, null);
+  record(context, 'payment_intent.payment_failed', intent);
+}
+
+/** The cardholder did not confirm it. No charge is made of it. */
+export function refuseAuthentication(
+  context: Context,
+  intent: Stripe.PaymentIntent,
+  method: Stripe.PaymentMethod,
+): void {
+  intent.status = 'requires_payment_method';
+  intent.payment_method = null;
+  intent.last_payment_error = {
+    type: 'invalid_request_error',
+    code: 'payment_intent_authentication_failure',
+    message: 'The provided PaymentMethod has failed authentication.',
+    payment_method: method,
+  };
+  context.store.update(intent);
   record(context, 'payment_intent.payment_failed', intent);
 }
 
@@ -184,16 +221,12 @@ export const createPaymentIntent: Handler = (context, params) => {
     allowedTypes: params.strings('allowed_payment_method_types') ?? null,
   });
   params.ignore('automatic_payment_methods', 'capture_method', 'confirmation_method');
-  params.ignore(
-    'payment_method_options',
-    'receipt_email',
-    'return_url',
-    'error_on_requires_action',
-  );
+  params.ignore('payment_method_options', 'receipt_email', 'error_on_requires_action');
   params.ignore('statement_descriptor', 'statement_descriptor_suffix', 'transfer_group');
   const method = methodIn(context, params);
   const presence = presenceIn(params);
-  if (params.boolean('confirm')) return confirmed(context, intent, method, presence);
+  const returnUrl = params.url('return_url');
+  if (params.boolean('confirm')) return confirmed(context, intent, method, { presence, returnUrl });
   if (presence !== 'unknown') {
     throw refused('off_session can only be set when confirm is true.', undefined, 'off_session');
   }
@@ -210,7 +243,9 @@ export const confirmPaymentIntent: Handler = (context, params, id) => {
   const intent = getIntent(context, id);
   const method = methodIn(context, params);
   const presence = presenceIn(params);
-  params.ignore('return_url', 'payment_method_options', 'error_on_requires_action');
+  const returnUrl = params.url('return_url');
+  cardOptions(intent, params, presence);
+  params.ignore('error_on_requires_action');
   checkStatus(intent, 'confirm', [
     'requires_payment_method',
     'requires_confirmation',
@@ -218,7 +253,7 @@ export const confirmPaymentIntent: Handler = (context, params, id) => {
   ]);
   const kept = typeof intent.payment_method === 'string' ? intent.payment_method : undefined;
   const chosen = method ?? (kept && usePaymentMethod(context, kept, 'payment_method'));
-  return confirmed(context, intent, chosen || undefined, presence);
+  return confirmed(context, intent, chosen || undefined, { presence, returnUrl });
 };
 
 export const cancelPaymentIntent: Handler = (context, params, id) => {
@@ -276,7 +311,7 @@ function confirmed(
   context: Context,
   intent: Stripe.PaymentIntent,
   method: Stripe.PaymentMethod | undefined,
-  presence: Presence,
+  confirmation: Confirmation,
 ): Reply {
   if (!method) {
     throw refused(
@@ -285,7 +320,7 @@ function confirmed(
     );
   }
   checkMethod(intent, method);
-  const decline = confirm(context, intent, method, presence);
+  const decline = confirm(context, intent, method, confirmation);
   if (!decline) return ok(intent);
   const facts = { charge: intent.latest_charge, payment_intent: intent, payment_method: method };
   return { status: 402, body: { error: { ...cardError(decline), ...facts } } };
@@ -325,6 +360,31 @@ function methodIn(context: Context, params: Params): Stripe.PaymentMethod | unde
   const id = params.string('payment_method');
   return id === undefined ? undefined : usePaymentMethod(context, id, 'payment_method');
 }
+
+/** Stripe takes the use of a stored card only when the customer is away, and its set-up only when not. */
+function cardOptions(intent: Stripe.PaymentIntent, params: Params, presence: Presence): void {
+  const card = params.object('payment_method_options')?.object('card');
+  if (!card) return;
+  const kinds = ['installment', 'recurring', 'unscheduled'];
+  const stored = card.oneOf('stored_credential_usage', kinds);
+  if (stored !== undefined && presence !== 'off_session') {
+    throw refused('stored_credential_usage can only be set when off_session is true.');
+  }
+  card.oneOf('setup_credential_usage', kinds);
+  const usage = card.oneOf('setup_future_usage', ['off_session', 'on_session']);
+  if (stored !== undefined && usage !== undefined) {
+    throw refused('stored_credential_usage cannot be set together with setup_future_usage.');
+  }
+  if (usage === undefined) return;
+  intent.payment_method_options = { card: { ...BLANK_CARD_OPTIONS, setup_future_usage: usage } };
+}
+
+const BLANK_CARD_OPTIONS = {
+  installments: null,
+  mandate_options: null,
+  network: null,
+  request_three_d_secure: 'automatic',
+} as const;
 
 /** `off_session` is true, false, or (as on Stripe) `one_off` or `recurring`. */
 function presenceIn(params: Params): Presence {

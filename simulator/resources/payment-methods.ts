@@ -75,6 +75,12 @@ export function attachTo(context: Context, method: Stripe.PaymentMethod, custome
   record(context, 'payment_method.attached', method);
 }
 
+/** Checkout offers the card again. */
+export function allowRedisplay(context: Context, method: Stripe.PaymentMethod): void {
+  method.allow_redisplay = 'always';
+  context.store.update(method);
+}
+
 /** Saving a card asks its bank, so a card that always declines is refused here (402). */
 export const attachPaymentMethod: Handler = (context, params, id) => {
   const customer = getCustomer(context, params.required('customer'), 'customer');

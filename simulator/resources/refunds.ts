@@ -1,5 +1,6 @@
 /** Refunds: succeed at once; a control can make one fail later, which gives the money back to us. */
 import type Stripe from 'stripe';
+import { endWarnings } from './fraud-warnings.ts';
 import { move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -58,6 +59,7 @@ export const createRefund: Handler = (context, params) => {
   context.store.update(charge);
   record(context, 'refund.created', refund);
   record(context, 'charge.refunded', charge);
+  endWarnings(context, charge);
   return ok(refund);
 };
 

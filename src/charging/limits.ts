@@ -9,11 +9,11 @@ const DAY_MS = 86_400_000;
  */
 export const LANES = { alone: 2, besideOthers: 1 } as const;
 
-/** In addition: one lane decides charge by charge, and one waits for locked consumers. */
+/**
+ * In addition: one lane decides charge by charge, or repays debts from what holds release, and one waits for locked
+ * consumers.
+ */
 export const EXCEPTION_LANES = 2;
-
-/** For holds: connections for entries whose money repays a debt first, in addition to their lanes' connections. */
-export const DEBT_LANES = 1;
 
 /** Charges in one statement. A larger batch makes every charge in it wait longer, and gains little beyond a hundred. */
 export const BATCH_MAX = 200;

@@ -13,6 +13,7 @@ const LIMIT_MAX = 1_000;
 const SUBJECTS: Readonly<Record<string, IdKind>> = {
   'account.created': 'account',
   'consent.changed': 'account',
+  'card.chosen': 'account',
   'key.created': 'key',
   'key.expiry_set': 'key',
   'key.revoked': 'key',

@@ -81,7 +81,7 @@ async function roll(
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
-      print(await makeKey(tx, config, old.kind, old), json);
+      print(await makeKey(tx, config, old.kind, old, old.name), json);
     }),
   );
 }
@@ -97,8 +97,9 @@ async function makeKey(
   config: LedgerConfig,
   kind: KeyKind,
   owner: Pick<Holder, 'accountId' | 'ledger'>,
+  name: string | null = null,
 ): Promise<Record<string, string>> {
-  const { id, key } = await createKey(connection, config.keyPrefix, kind, owner);
+  const { id, key } = await createKey(connection, config.keyPrefix, kind, owner, name);
   return { id: wireId('key', id), kind, mode: modeOf(owner), key };
 }
 

@@ -57,6 +57,7 @@ export const ERRORS = {
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
   hold_closed: [409, 'The hold was captured, released or has expired; see `status`.'],
   budget_closed: [409, 'The budget is closed or expired, or one above it is.'],
+  webhook_endpoint_disabled: [409, 'The webhook endpoint is disabled. Enable it first.'],
   tool_exists: [409, 'A tool with this name is already registered.'],
   agent_exists: [409, 'Another account has registered this agent id. Choose another id.'],
   grant_not_active: [409, 'The grant is used up, revoked, expired or for another agent.'],

@@ -13,10 +13,13 @@ const PREFIXES = {
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',
+  dispute: 'dsp',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
+  event: 'evt',
+  webhookEndpoint: 'we',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -1,9 +1,13 @@
 /**
- * Reversals take the money of a top-up back: refunds and disputes. The status decides the claim: the amount
+ * Reversals take the money of a top-up back: refunds, disputes and fraud warnings. The status decides the claim: the amount
  * permanently, the amount on hold until the decision, or nothing.
  */
 export type RefundStatus = 'requested' | 'made' | 'failed';
 export type DisputeStatus = 'open' | 'lost' | 'won';
+/** A bank's warning of fraud: it holds the money until it is over, and never takes it. */
+export type WarningStatus = 'open' | 'won';
+
+export const REVERSAL_KINDS = ['refund', 'dispute', 'warning'] as const;
 
 export const REVERSAL_STATUSES = [
   'requested',

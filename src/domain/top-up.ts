@@ -1,4 +1,5 @@
 /** Top-ups: their states, methods, limits, and the state of automatic ones. */
+import { wireId } from './ids.ts';
 import { MICROS_PER_DOLLAR } from './money.ts';
 
 export const TOP_UP_STATUSES = [
@@ -32,6 +33,11 @@ export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
 /** The minimum of a top-up through the hosted checkout (specification section 8): $5.00. */
 export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
+
+/** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */
+export function confirmationUrl(baseUrl: string, topUpId: string): string {
+  return `${baseUrl}/top-up/confirm?id=${wireId('topUp', topUpId)}`;
+}
 
 /** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */
 export const SESSION_MINUTES_MIN = 30;

@@ -11,6 +11,10 @@ export type Verdict =
       readonly isReversed: boolean;
     }
   /** Not paid yet; it still can be. */
-  | { readonly kind: 'open' }
+  | {
+      readonly kind: 'open';
+      /** The bank wants the cardholder to confirm the payment. */
+      readonly needsPayer?: boolean;
+    }
   | { readonly kind: 'expired' }
   | { readonly kind: 'failed'; readonly failure: TopUpFailure };

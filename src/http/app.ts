@@ -10,6 +10,7 @@ import { consolePages } from './handlers/console-pages.ts';
 import { getDevMail } from './handlers/dev-mail.ts';
 import { errorPage, errorsPage } from './handlers/error-pages.ts';
 import { pagesStyle } from './handlers/html-pages.ts';
+import { confirmPage, postConfirmPage } from './handlers/top-ups/confirm-page.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -36,6 +37,8 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
     { method: 'get', path: '/top-up', middleware: topUpPage(api) },
     { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
+    { method: 'get', path: '/top-up/confirm', middleware: confirmPage(api) },
+    { method: 'post', path: '/top-up/confirm', middleware: postConfirmPage(api) },
     ...apiReferencePages(),
   ];
   const routes = all.map(({ method, path, middleware }) => ({

@@ -1,5 +1,6 @@
 /** The rows of the table of routes that only a person can ask for, signed in to the console: owners and operators. */
-import { AutoTopUpBody, ConsentBody, ConsentReply, SavedCardReply } from '../schemas/consent.ts';
+import { cardParams, CardSetupReply, CardsReply } from '../schemas/cards.ts';
+import { AutoTopUpBody, ConsentBody, ConsentReply } from '../schemas/consent.ts';
 import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
 import { SessionReply } from '../schemas/keys.ts';
 import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
@@ -22,8 +23,13 @@ import {
 import { postAdjustment, postTopUpRefund } from './handlers/operators/actions.ts';
 import { getOperatorStatus } from './handlers/operators/status.ts';
 import {
+  getCards,
+  postCardChoice,
+  postCardRemoval,
+  postCardSetup,
+} from './handlers/top-ups/cards.ts';
+import {
   getConsent,
-  getSavedCard,
   postAutoTopUp,
   postAutoTopUpOff,
   postConsent,
@@ -42,11 +48,34 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: SessionReply },
     handle: getSession,
   }),
-  get('/v1/saved-card', {
-    operation: 'getSavedCard',
+  get('/v1/cards', {
+    operation: 'listCards',
     role: 'session',
-    replies: { 200: SavedCardReply },
-    handle: getSavedCard,
+    replies: { 200: CardsReply },
+    handle: getCards,
+  }),
+  act('/v1/cards/setup', {
+    operation: 'setUpCard',
+    role: 'session',
+    replies: { 201: CardSetupReply },
+    errors: ['consent_required'],
+    handle: postCardSetup,
+  }),
+  act('/v1/cards/:id/choose', {
+    operation: 'chooseCard',
+    role: 'session',
+    params: cardParams,
+    replies: { 200: CardsReply },
+    errors: ['not_found'],
+    handle: postCardChoice,
+  }),
+  act('/v1/cards/:id/remove', {
+    operation: 'removeCard',
+    role: 'session',
+    params: cardParams,
+    replies: { 200: CardsReply },
+    errors: ['not_found'],
+    handle: postCardRemoval,
   }),
   get('/v1/consent', {
     operation: 'getConsent',

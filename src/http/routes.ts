@@ -5,7 +5,11 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
+import {
+  ChargeBatchBody,
+  ChargeBatchEnvelope,
+  ChargeBatchReply,
+} from '../schemas/charge-batches.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
@@ -21,9 +25,15 @@ import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
 import { ChangedToolReply, ToolBody, ToolChanges } from '../schemas/tools.ts';
 import { ToolReply, ToolsQuery, ToolsReply } from '../schemas/tools.ts';
-import { CheckoutReply, DeveloperTopUpsReply, TopUpBody } from '../schemas/top-ups.ts';
+import {
+  CheckoutBody,
+  CheckoutReply,
+  DeveloperTopUpsReply,
+  TopUpBody,
+} from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
@@ -261,13 +271,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/checkout', {
     operation: 'createCheckout',
     role: 'consumer',
-    body: TopUpBody,
+    body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },
-    errors: ['invalid_amount', 'payment_failed'],
+    errors: ['invalid_amount', 'payment_failed', 'consent_required'],
     isIdempotent: true,
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)
   get('/v1/earnings', {

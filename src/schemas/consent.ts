@@ -1,29 +1,7 @@
-/** Schemas of the saved card and of what its owner lets be taken from it. */
+/** Schemas of what an owner lets be taken from the saved card. */
 import { Type, type Static } from 'typebox';
 import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { Closed, Dollars, DollarsAsked, Text, TimeOf, Word } from './shapes.ts';
-
-export const SavedCardReply = Closed({
-  state: Word(
-    ['saved', 'none', 'unknown'],
-    'Whether a card is saved. `unknown`: the payment processor cannot be reached.',
-  ),
-  card: Type.Union(
-    [
-      Closed({
-        brand: Text('Who issued it.', 'visa'),
-        lastFour: Text('The last four digits.', '4242'),
-        expiresOn: Text('The last month in which it is valid.', '2030-11'),
-      }),
-      Type.Null(),
-    ],
-    {
-      description: 'The card that a direct top-up would charge, or null. A checkout saves one.',
-      examples: [null],
-    },
-  ),
-});
-export type SavedCardReply = Static<typeof SavedCardReply>;
 
 export const ConsentBody = Type.Object({
   ceiling: DollarsAsked('The most that may be taken from the saved card in a UTC month.', 100),

@@ -22,8 +22,25 @@ export const TopUpBody = Type.Object({
 });
 export type TopUpBody = Static<typeof TopUpBody>;
 
+export const CheckoutBody = Type.Object({
+  ...TopUpBody.properties,
+  saveCard: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the checkout saves the card for direct and automatic top-ups. Needs the consent of the owner.',
+      examples: [false],
+    }),
+  ),
+});
+export type CheckoutBody = Static<typeof CheckoutBody>;
+
 const Status = Word(TOP_UP_STATUSES, 'The state of the top-up.');
 const topUpId = Id('topUp', 'The id of the top-up.');
+
+const sessionUrl = Text(
+  'Send the consumer here to pay.',
+  'https://checkout.stripe.com/c/pay/cs_live_a1',
+);
 
 /** Specification section 2, Top-up. */
 export const TopUpReply = Closed({
@@ -31,13 +48,14 @@ export const TopUpReply = Closed({
   amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
   balance: Dollars('The balance when the reply was sent.', 19.95),
   status: Status,
+  sessionUrl: Type.Optional({
+    ...sessionUrl,
+    description:
+      'Send the cardholder here: the bank wants this payment confirmed. Present only while it waits for that.',
+    examples: ['https://farebox.example/top-up/confirm?id=tu_1'],
+  }),
 });
 export type TopUpReply = Static<typeof TopUpReply>;
-
-const sessionUrl = Text(
-  'Send the consumer here to pay.',
-  'https://checkout.stripe.com/c/pay/cs_live_a1',
-);
 
 export const CheckoutReply = Closed({
   sessionUrl: Type.Optional(sessionUrl),
@@ -72,7 +90,8 @@ export const TopUpRecord = Closed({
   ),
   sessionUrl: Type.Optional({
     ...sessionUrl,
-    description: 'Where the consumer can pay. Present only while payment is possible.',
+    description:
+      'Where the consumer can pay or, for a direct top-up, confirm the payment at the bank. Present only while that is possible.',
   }),
 });
 export type TopUpRecord = Static<typeof TopUpRecord>;

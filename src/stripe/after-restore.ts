@@ -69,6 +69,7 @@ export async function takeOverSince(books: Books, say: (what: string) => void): 
   const earlier = { since: since - REVERSALS_CHANGE_WITHIN_SECONDS, until };
   await takeOverListed(run, { list: 'refunds', ...earlier });
   await takeOverListed(run, { list: 'disputes', ...earlier });
+  await takeOverListed(run, { list: 'earlyFraudWarnings', ...earlier });
   say('What differed');
   await forEachPage(
     (page) => listDiffering(database, page),

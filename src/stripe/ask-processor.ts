@@ -3,18 +3,25 @@
  * credit, fail or expire a top-up trust that evidence, and never their caller.
  */
 import type { Stripe } from 'stripe';
+import { SESSION_MINUTES_MAX } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { Database } from '../store/database.ts';
+import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
 import { recordSeen } from '../store/top-ups/payment-evidence.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
-import { expireSession, readIntent, readSession } from './calls.ts';
+import { cancelIntent, expireSession, readIntent, readSession } from './calls.ts';
 import { recall } from './recall.ts';
 import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from './verdict.ts';
 
 export interface AskDeps {
   readonly database: Database;
   readonly stripe: Stripe;
+  /** Called once for each automatic top-up that waits for its owner. */
+  readonly tellOwner?: (topUp: TopUp) => void;
 }
+
+/** How long a payment that the bank wants confirmed waits for the cardholder: as long as a checkout. */
+const AUTHENTICATED_WITHIN_MS = SESSION_MINUTES_MAX * 60_000;
 
 export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);
@@ -29,6 +36,10 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
   const { sessionId, paymentIntentId, status } = topUp;
   if (paymentIntentId !== null) {
     const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
+    if (verdict.kind === 'open' && verdict.needsPayer && isTooLate(topUp)) {
+      await cancelIntent(stripe, paymentIntentId);
+      return verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
+    }
     if (verdict.kind !== 'paid' && sessionId !== null)
       return readFromSession(stripe, topUp, sessionId);
     // Reconciliation found this payment of an earlier session. The later session must not be paid too.
@@ -38,18 +49,24 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
   return sessionId === null ? { kind: 'open' } : readFromSession(stripe, topUp, sessionId);
 }
 
+function isTooLate({ method, createdAt }: TopUp): boolean {
+  return method === 'direct' && Date.parse(createdAt) + AUTHENTICATED_WITHIN_MS < Date.now();
+}
+
 async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string): Promise<Verdict> {
   return verdictOfSession(await readSession(stripe, sessionId), topUp);
 }
 
 /** Records a final verdict in the row, then returns it. */
 export async function seen(
-  { database }: AskDeps,
-  { id }: Pick<TopUp, 'id'>,
+  { database, tellOwner }: AskDeps,
+  topUp: TopUp,
   verdict: Verdict,
 ): Promise<Verdict> {
+  const { id } = topUp;
   switch (verdict.kind) {
     case 'open':
+      if (verdict.needsPayer && (await recordAuthenticationAsked(database, id))) tellOwner?.(topUp);
       return verdict;
     case 'paid':
     case 'expired':

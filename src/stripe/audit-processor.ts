@@ -13,7 +13,7 @@ import {
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { claimOf, compareTopUp, isSameClaim } from './compare.ts';
-import { reportOfDispute, reportOfRefund } from './reversals.ts';
+import { reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
 import { idOf } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
@@ -77,6 +77,12 @@ async function readBooks(stripe: Stripe): Promise<StripeBooks> {
   }
   for await (const dispute of stripe.disputes.list({ limit: 100 })) {
     if (dispute.currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
+  }
+  const warnings = stripe.radar.earlyFraudWarnings.list({ limit: 100, expand: ['data.charge'] });
+  for await (const warning of warnings) {
+    const { charge } = warning;
+    if (typeof charge === 'string' || charge.currency !== 'usd') continue;
+    for (const reported of reportOfWarning(warning)) add(charge.payment_intent, reported);
   }
   return { payments, reversals };
 }

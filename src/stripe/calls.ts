@@ -4,6 +4,7 @@
  */
 import { Stripe } from 'stripe';
 import type { Config } from '../config.ts';
+import { CONSENT_TERMS } from '../domain/consent-terms.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
 
@@ -12,6 +13,8 @@ export interface Payable {
   readonly amountMicros: Micros;
   /** When its checkout expires, in whole seconds; null for the processor's default. */
   readonly sessionExpiresAt: string | null;
+  /** Its checkout saves the card, to be charged without its owner. */
+  readonly savesCard: boolean;
 }
 
 /** The version whose objects this code was written for. A package for another one does not compile. */
@@ -50,31 +53,6 @@ export async function createCustomer(
   return customer.id;
 }
 
-/** The most recently saved card, or undefined. */
-export async function findSavedCard(
-  stripe: Stripe,
-  customerId: string,
-): Promise<string | undefined> {
-  const cards = await stripe.paymentMethods.list({ customer: customerId, type: 'card', limit: 1 });
-  return cards.data[0]?.id;
-}
-
-export interface SavedCard {
-  readonly brand: string;
-  readonly lastFour: string;
-  /** `2030-11`: the last month in which it is valid. */
-  readonly expiresOn: string;
-}
-
-/** The card that `findSavedCard` finds, as its owner knows it; null when none is saved. */
-export async function readSavedCard(stripe: Stripe, customerId: string): Promise<SavedCard | null> {
-  const cards = await stripe.paymentMethods.list({ customer: customerId, type: 'card', limit: 1 });
-  const card = cards.data[0]?.card;
-  if (!card) return null;
-  const month = String(card.exp_month).padStart(2, '0');
-  return { brand: card.brand, lastFour: card.last4, expiresOn: `${card.exp_year}-${month}` };
-}
-
 export async function saveTestCard(
   stripe: Stripe,
   accountId: string,
@@ -87,8 +65,9 @@ export async function saveTestCard(
 }
 
 /**
- * Creates a hosted checkout page. It offers to save the card for direct top-ups, which also need the owner's consent.
- * A different expiry is a different session, so it gets a different key.
+ * Creates a hosted checkout page. It offers to save the card for the next checkout or, when the owner asked for that, says
+ * that it is saved for top-ups without the owner, under which terms, and sets it up for them. A different expiry is a
+ * different session, so it gets a different key.
  */
 export async function createSession(
   stripe: Stripe,
@@ -104,7 +83,12 @@ export async function createSession(
     client_reference_id: id,
     metadata: { top_up_id: id },
     payment_intent_data: { metadata: { top_up_id: id } },
-    saved_payment_method_options: { payment_method_save: 'enabled' },
+    ...(topUp.savesCard
+      ? {
+          payment_method_options: { card: { setup_future_usage: 'off_session' } },
+          custom_text: { submit: { message: CONSENT_TERMS.text } },
+        }
+      : { saved_payment_method_options: { payment_method_save: 'enabled' } }),
     ...(expiresAt && { expires_at: expiresAt }),
     line_items: [
       {
@@ -161,7 +145,10 @@ export async function readIntent(stripe: Stripe, intentId: string): Promise<Stri
   return stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge'] });
 }
 
-/** Confirms the payment off session. A decline is not an error: the returned intent shows it. */
+/**
+ * Confirms the payment off session, as one that the cardholder agreed to beforehand and that follows no schedule. A
+ * decline is not an error: the returned intent shows it.
+ */
 export async function confirmIntent(
   stripe: Stripe,
   intentId: string,
@@ -171,7 +158,11 @@ export async function confirmIntent(
     return await keyed(`${intentId}/confirm/${cardId}`, (options) =>
       stripe.paymentIntents.confirm(
         intentId,
-        { payment_method: cardId, off_session: true },
+        {
+          payment_method: cardId,
+          off_session: true,
+          payment_method_options: { card: { stored_credential_usage: 'unscheduled' } },
+        },
         options,
       ),
     );

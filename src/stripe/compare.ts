@@ -50,10 +50,16 @@ function comparePayments(
 /** Compares the reversals of a top-up that was credited for a payment. */
 function compareReversals(
   { paymentIntentId, creditedMicros }: Booked,
-  recorded: readonly Claim[],
-  shown: readonly Claim[],
+  allRecorded: readonly Claim[],
+  allShown: readonly Claim[],
 ): readonly Found[] {
   if (paymentIntentId === null || creditedMicros === 0) return [];
+  const dismissed = new Set(
+    allRecorded.filter(({ isDismissed }) => isDismissed).map(({ processorId }) => processorId),
+  );
+  const counts = ({ processorId }: Claim) => !dismissed.has(processorId);
+  const recorded = allRecorded.filter(counts);
+  const shown = allShown.filter(counts);
   const isSame =
     recorded.length === shown.length &&
     shown.every((claim) => recorded.some((other) => isSameClaim(claim, other)));
@@ -61,11 +67,11 @@ function compareReversals(
   return [{ kind: 'reversals', processorMicros: sumOf(shown), ledgerMicros: sumOf(recorded) }];
 }
 
-/** The amount that a refund or dispute takes or holds; undefined if it takes nothing. */
+/** The amount that a refund, dispute or fraud warning takes or holds; undefined if it takes nothing. */
 export function claimOf(topUpId: string, reported: ReportedReversal): Claim | undefined {
   const { processorId, status, amountMicros } = reported;
   if (CLAIMS[status] === 'nothing') return undefined;
-  return { topUpId, processorId, status, amountMicros };
+  return { topUpId, processorId, status, amountMicros, isDismissed: false };
 }
 
 /** Two undefined claims are the same: neither takes anything. */

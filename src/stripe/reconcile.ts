@@ -18,7 +18,7 @@ import { recordSeen } from '../store/top-ups/payment-evidence.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
-import { readReversals, reportOfDispute, reportOfRefund } from './reversals.ts';
+import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
 import { idOf, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
@@ -28,7 +28,7 @@ export interface Books {
 
 /** A list of the processor from `since` to `until`, newest first. */
 export interface Walk {
-  readonly list: 'balanceTransactions' | 'refunds' | 'disputes';
+  readonly list: 'balanceTransactions' | 'refunds' | 'disputes' | 'earlyFraudWarnings';
   /** Unix seconds. */
   readonly since: number;
   readonly until: number;
@@ -61,12 +61,18 @@ const ABANDONED_AFTER_MS = 600_000;
 /** Reads one page of the processor's books, and returns its top-ups that our books do not match. */
 export async function readPage({ database, stripe }: Books, walk: Walk): Promise<Page> {
   const { list, since, until, after } = walk;
-  const page = await stripe[list].list({
+  const range = {
     created: { gte: since, lte: until },
     limit: PAGE,
     ...(after !== null && { starting_after: after }),
-    ...(list === 'balanceTransactions' && { expand: ['data.source'] }),
-  });
+  };
+  const page =
+    list === 'earlyFraudWarnings'
+      ? await stripe.radar.earlyFraudWarnings.list({ ...range, expand: ['data.charge'] })
+      : await stripe[list].list({
+          ...range,
+          ...(list === 'balanceTransactions' && { expand: ['data.source'] }),
+        });
   const objects = page.data.map((object) =>
     object.object === 'balance_transaction' ? object.source : object,
   );
@@ -99,7 +105,7 @@ async function suspectsOf(database: Database, objects: readonly unknown[]): Prom
   return [...new Map(suspects.map((each) => [Object.values(each).join(), each])).values()];
 }
 
-type Booking = Stripe.Charge | Stripe.Refund | Stripe.Dispute;
+type Booking = Stripe.Charge | Stripe.Refund | Stripe.Dispute | Stripe.Radar.EarlyFraudWarning;
 
 interface Report {
   readonly paymentIntentId: string;
@@ -110,10 +116,19 @@ interface Report {
 /** Empty for payouts, fees and other objects without a payment. */
 function reportOf(object: unknown): Report[] {
   const booking = object as Booking | null;
-  const paymentIntentId = idOf(booking?.payment_intent);
+  // A fraud warning has its payment's metadata in its charge.
+  const { payment_intent: intent, metadata } = (chargeOf(booking) ??
+    booking ??
+    {}) as Stripe.Charge;
+  const paymentIntentId = idOf(intent);
   if (!booking || paymentIntentId === undefined) return [];
-  const topUpId = uuidOf('topUp', booking.metadata?.['top_up_id'] ?? '');
+  const topUpId = uuidOf('topUp', metadata?.['top_up_id'] ?? '');
   return [{ paymentIntentId, topUpId, object: booking }];
+}
+
+function chargeOf(booking: Booking | null): Stripe.Charge | undefined {
+  if (booking?.object !== 'radar.early_fraud_warning') return undefined;
+  return typeof booking.charge === 'object' ? booking.charge : undefined;
 }
 
 function isBooked(
@@ -122,6 +137,12 @@ function isBooked(
   { topUpId, ...booked }: Booked,
   claims: readonly Claim[],
 ): boolean {
+  if (object.object === 'radar.early_fraud_warning') {
+    const [warning] = reportOfWarning(object);
+    if (!warning) return true;
+    const recorded = claims.find(({ processorId }) => processorId === warning.processorId);
+    return recorded?.isDismissed === true || isSameClaim(recorded, claimOf(topUpId, warning));
+  }
   if (object.currency !== 'usd') return false;
   if (object.object === 'charge') {
     return (

@@ -14,7 +14,7 @@ export type MadeRefund =
   /** Certainly not made. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** The current state of all refunds and disputes of a payment. */
+/** The current state of all refunds, disputes and fraud warnings of a payment. */
 export async function readReversals(
   stripe: Stripe,
   paymentIntentId: string,
@@ -23,6 +23,12 @@ export async function readReversals(
   const reported: ReportedReversal[] = [];
   for await (const refund of stripe.refunds.list(which)) reported.push(reportOfRefund(refund));
   for await (const dispute of stripe.disputes.list(which)) reported.push(reportOfDispute(dispute));
+  for await (const warning of stripe.radar.earlyFraudWarnings.list({
+    ...which,
+    expand: ['data.charge'],
+  })) {
+    reported.push(...reportOfWarning(warning));
+  }
   return reported;
 }
 
@@ -71,6 +77,22 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
   };
 }
 
+/**
+ * A warning concerns what is left of the payment, until Stripe says that nothing can be done any more: the payment is
+ * refunded in full, or disputed. Its charge must be expanded. Empty: nothing was left when it came.
+ */
+export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): ReportedReversal[] {
+  const { id, charge, actionable } = warning;
+  if (typeof charge === 'string') throw new Error(`the charge of ${id} is not expanded`);
+  const amountMicros = microsOf({
+    id,
+    amount: actionable ? charge.amount - charge.amount_refunded : charge.amount,
+    currency: charge.currency,
+  });
+  if (amountMicros === 0) return [];
+  return [{ kind: 'warning', processorId: id, amountMicros, status: actionable ? 'open' : 'won' }];
+}
+
 /** An inquiry (`warning_…`) moves no money, so it counts as won. */
 function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): DisputeStatus {
   switch (status) {
@@ -102,7 +124,11 @@ function disputedMicros(dispute: Stripe.Dispute): Micros {
   return takenCents > 0 ? microsOfCents(takenCents) : microsOf(dispute);
 }
 
-function microsOf({ id, amount, currency }: Stripe.Refund | Stripe.Dispute): Micros {
+function microsOf({
+  id,
+  amount,
+  currency,
+}: Pick<Stripe.Refund, 'id' | 'amount' | 'currency'>): Micros {
   if (currency === 'usd') return microsOfCents(amount);
   throw new PaymentMismatchError(`currency of ${id}: usd expected, ${currency} found`);
 }

@@ -25,6 +25,7 @@ const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)
 export const FAILURES = {
   card_declined: `The payment was declined. ${CHECKOUT}, where another card can be used.`,
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
+  // Stored by releases that ended such a top-up.
   authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
@@ -88,8 +89,9 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
     case 'canceled':
       return { kind: 'expired' };
     case 'requires_action':
-      return { kind: 'failed', failure: failureOf('authentication_required') };
+      return { kind: 'open', needsPayer: true };
     case 'requires_payment_method':
+      if (needsPayer(intent)) return { kind: 'open', needsPayer: true };
       return intent.last_payment_error === null
         ? { kind: 'open' }
         : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error)) };
@@ -99,6 +101,17 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
     default:
       return { kind: 'open' };
   }
+}
+
+const AUTHENTICATION_CODES: ReadonlySet<string | undefined> = new Set([
+  'authentication_required',
+  'payment_intent_authentication_failure',
+]);
+
+/** Whether a card payment waits until the cardholder confirms it at the bank. The payer may try more than once. */
+export function needsPayer({ status, last_payment_error }: Stripe.PaymentIntent): boolean {
+  if (status === 'requires_action') return true;
+  return status === 'requires_payment_method' && AUTHENTICATION_CODES.has(last_payment_error?.code);
 }
 
 /** Whether the intent still has to be confirmed: no payment was ever attempted with it. */
@@ -111,7 +124,6 @@ export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
 
 function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAILURES {
   if (error.payment_method && error.payment_method.type !== 'card') return 'payment_failed';
-  if (error.code === 'authentication_required') return 'authentication_required';
   return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
 }
 

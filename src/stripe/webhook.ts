@@ -42,7 +42,12 @@ const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Events that are delivered no matter how long ago the top-up was credited. */
-const REVERSAL_EVENTS = ['refund.', 'charge.refund', 'charge.dispute.'];
+const REVERSAL_EVENTS = [
+  'refund.',
+  'charge.refund',
+  'charge.dispute.',
+  'radar.early_fraud_warning.',
+];
 
 function topicOf(type: string): ProcessorEvent['topic'] {
   if (TOP_UP_EVENTS.has(type)) return 'payment_reported';

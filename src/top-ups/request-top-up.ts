@@ -32,6 +32,8 @@ export interface TopUpRequest {
   /** Whole cents, within the bounds of the method; checked by the caller. */
   readonly amountMicros: Micros;
   readonly idempotencyKey?: string | undefined;
+  /** A checkout that saves the card, to be charged without its owner. */
+  readonly savesCard?: boolean;
 }
 
 export type TopUpResult =
@@ -52,13 +54,14 @@ export type TopUpResult =
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
-  const { consumer, method, amountMicros, idempotencyKey } = request;
-  if (isTest(consumer)) return requestTestTopUp(deps, request);
+  if (isTest(request.consumer)) return requestTestTopUp(deps, request);
+  const { consumer, method, amountMicros, idempotencyKey, savesCard = false } = request;
   const admitted = await admitTopUp(deps.database, {
     ...consumer,
     method,
     amountMicros,
     idempotencyKey,
+    savesCard,
   });
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;

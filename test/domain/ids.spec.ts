@@ -14,10 +14,13 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',
+  dispute: 'dsp',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
+  event: 'evt',
+  webhookEndpoint: 'we',
 };
 const KINDS = Object.keys(PREFIXES) as IdKind[];
 const anyKind = fc.constantFrom(...KINDS);

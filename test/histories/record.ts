@@ -10,6 +10,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { Micros } from '../../src/domain/money.ts';
 import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
+import { authenticate } from '../../src/stripe/authentication.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
 import { reconcileNow, reconcileNowId } from '../../src/temporal/reconcile-now.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
@@ -18,6 +19,7 @@ import { openAgentHarness } from '../support/agent-harness.ts';
 import { startTemporalWithShortHistories } from '../support/short-histories.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { EVENT_PATHS } from './event-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
@@ -104,6 +106,20 @@ const PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<Pick<Top
     await harness.saveCard(consumer, 'pm_card_chargeCustomerFail');
     const result = await harness.request(consumer, 'direct', 12.5);
     if (result.kind !== 'failed') throw new Error(result.kind);
+    return result.topUp;
+  },
+
+  async 'direct-authenticated'(harness) {
+    const consumer = await harness.newConsumer();
+    await harness.request(consumer, 'direct', 1);
+    await harness.saveCard(consumer, 'pm_card_authenticationRequired');
+    const result = await harness.request(consumer, 'direct', 12.5);
+    if (result.kind !== 'pending') throw new Error(result.kind);
+    const { paymentIntentId } = await harness.topUp(result.topUp.id);
+    const next = await authenticate(harness.stripe, paymentIntentId ?? '', 'http://127.0.0.1:9/');
+    if (next.kind !== 'redirect') throw new Error(next.kind);
+    const body = new URLSearchParams({ result: 'succeeded' });
+    await fetch(next.url, { method: 'POST', body });
     return result.topUp;
   },
 
@@ -237,6 +253,18 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+async function recordEvents({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(EVENT_PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const harness = await openAgentHarness({ WEBHOOK_RETRY_MS: '200' });
+  const { workflow } = harness.temporal.client;
+  try {
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
+  } finally {
+    await harness.close();
+  }
+}
+
 /** One that finds little, and one that finds more than a run may move. */
 async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
@@ -263,7 +291,9 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
 
 /** One that finds nothing, and one that repairs a payment without a webhook. */
 async function recordReconciliations({ save, isWanted }: Recorder): Promise<void> {
-  const paths = ['reconciliation', 'reconciliation-mends'].filter(isWanted);
+  const paths = ['reconciliation', 'reconciliation-mends', 'reconciliation-of-a-warning'].filter(
+    isWanted,
+  );
   if (paths.length === 0) return;
   const harness = await openTopUpHarness({
     FIRST_ASK_MS: '3600000',
@@ -275,6 +305,12 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
     for (const name of paths) {
       const topUp = await harness.checkout(await harness.newConsumer(), 25);
       if (name === 'reconciliation-mends') await harness.pay(topUp.sessionUrl);
+      if (name === 'reconciliation-of-a-warning') {
+        const direct = await harness.requestDirect(await harness.newConsumer(), 10);
+        if (direct.kind !== 'completed') throw new Error(direct.kind);
+        const { paymentIntentId } = direct.topUp;
+        await harness.control('fraud-warnings', { payment_intent: paymentIntentId });
+      }
       await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
       await save(
         name,
@@ -310,6 +346,7 @@ try {
   await recordRunsUnderWay(recorder);
   await recordContinuedRuns(recorder);
   await recordAgents(recorder);
+  await recordEvents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);
 } finally {

@@ -17,6 +17,7 @@ import { ToolsReply } from '../../src/schemas/tools.ts';
 import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
+import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
@@ -45,6 +46,7 @@ interface Owned {
   readonly account: string;
   readonly budget: string;
   readonly spendKey: string;
+  readonly webhookEndpoint: string;
 }
 
 const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
@@ -113,6 +115,26 @@ const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/refusals': { role: 'developer' },
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
+  'POST /v1/webhook-endpoints': { role: 'developer', body: () => ({ url: 'https://example.com' }) },
+  'GET /v1/webhook-endpoints': { role: 'developer' },
+  'GET /v1/webhook-endpoints/:id': { role: 'developer', names: 'webhookEndpoint' },
+  'PATCH /v1/webhook-endpoints/:id': {
+    role: 'developer',
+    body: () => ({ enabled: false }),
+    names: 'webhookEndpoint',
+  },
+  'DELETE /v1/webhook-endpoints/:id': { role: 'developer', names: 'webhookEndpoint' },
+  'POST /v1/webhook-endpoints/:id/roll-secret': {
+    role: 'developer',
+    body: () => ({}),
+    names: 'webhookEndpoint',
+  },
+  'POST /v1/webhook-endpoints/:id/test': { role: 'developer', names: 'webhookEndpoint' },
+  'GET /v1/webhook-endpoints/:id/deliveries': { role: 'developer', names: 'webhookEndpoint' },
+  'POST /v1/webhook-endpoints/:id/deliveries/:event/redeliver': {
+    role: 'developer',
+    names: 'webhookEndpoint',
+  },
   'GET /v1/session': { role: 'session' },
   'GET /v1/saved-card': { role: 'session' },
   'GET /v1/consent': { role: 'session' },
@@ -285,6 +307,7 @@ describe('tenancy', () => {
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
+      webhookEndpoint: await makeWebhookEndpoint(),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -417,6 +440,15 @@ describe('tenancy', () => {
     return { budget, spendKey: made.id };
   }
 
+  async function makeWebhookEndpoint(): Promise<string> {
+    const body = { url: 'https://example.com/owned', description: 'owned endpoint' };
+    const answer = await call(api, 'POST', '/v1/webhook-endpoints', {
+      key: owner.developerKey,
+      body,
+    });
+    return bodyOf(answer, 201, NewWebhookEndpointReply).id;
+  }
+
   /** No workflow calls the agent, so its answer is written by hand. */
   async function invokeAgent(): Promise<Pick<Owned, 'grant' | 'invocation'>> {
     const post = (path: string, body: object) =>
@@ -435,7 +467,13 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
+    const words = [
+      'owned tool',
+      'owned budget',
+      'owned caller',
+      'owned capability',
+      'owned endpoint',
+    ];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

@@ -73,9 +73,9 @@ describe('the verdict on a payment intent', () => {
     [
       'that its bank asks about',
       declined('authentication_required'),
-      failed('authentication_required'),
+      { kind: 'open', needsPayer: true },
     ],
-    ['that waits for its payer', { status: 'requires_action' }, failed('authentication_required')],
+    ['that waits for its payer', { status: 'requires_action' }, { kind: 'open', needsPayer: true }],
     [
       'whose debit failed',
       declined('debit_not_authorized', 'us_bank_account'),

@@ -226,7 +226,7 @@ function TopUpHistory() {
                 <Status status={topUp.status} />
                 {topUp.sessionUrl !== undefined && (
                   <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
-                    Pay now
+                    {topUp.method === 'direct' ? 'Confirm at your bank' : 'Pay now'}
                   </Anchor>
                 )}
                 {topUp.failure && (
@@ -248,5 +248,10 @@ function TopUpHistory() {
 
 function methodOf({ method, automatic }: TopUp): string {
   if (automatic) return 'Automatic, saved card';
-  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Added manually' }[method];
+  return {
+    checkout: 'Checkout',
+    direct: 'Saved card',
+    manual: 'Added manually',
+    test: 'Play money',
+  }[method];
 }

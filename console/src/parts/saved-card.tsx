@@ -12,7 +12,7 @@ import {
 } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Consent, SavedCard } from '../answers.ts';
+import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { isPayable, localDay, usd } from '../format.ts';
 import { Card } from './page.tsx';
@@ -23,15 +23,20 @@ export function useConsent() {
   return useQuery({ queryKey: ['consent'], queryFn: () => read<Consent>('/v1/consent') });
 }
 
-export function useSavedCard() {
+export function useCards() {
   return useQuery({
-    queryKey: ['saved-card'],
-    queryFn: () => read<SavedCard>('/v1/saved-card'),
+    queryKey: ['cards'],
+    queryFn: () => read<Cards>('/v1/cards'),
     staleTime: 60_000,
   });
 }
 
-export function nameOfCard(card: SavedCard['card'] | undefined): string {
+/** The card that a top-up without the owner charges. */
+export function useChargedCard() {
+  return useCards().data?.cards.find(({ isCharged }) => isCharged);
+}
+
+export function nameOfCard(card: Cards['cards'][number] | undefined): string {
   if (!card) return 'Test card';
   const brand = card.brand.charAt(0).toUpperCase() + card.brand.slice(1);
   return `${brand} •••• ${card.lastFour}`;
@@ -70,7 +75,7 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
   const { ceiling, taken, agreedAt } = consent;
   return (
     <Stack gap="sm">
-      <CardLine />
+      <CardList hasConsent={ceiling !== null} />
       {isChanging ? (
         <ConsentForm consent={consent} onDone={() => setChanging(false)} />
       ) : ceiling === null ? (
@@ -109,26 +114,74 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
   );
 }
 
-function CardLine() {
-  const { data } = useSavedCard();
+function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
+  const { data } = useCards();
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: (path: string) => write<Cards>(path, {}),
+    onSuccess: (cards) => queries.setQueryData(['cards'], cards),
+  });
+  const add = useMutation({
+    mutationFn: () => write<CardSetup>('/v1/cards/setup', {}),
+    onSuccess: ({ url }) => window.location.assign(url),
+  });
   if (!data) return null;
-  if (data.card) {
-    const { expiresOn } = data.card;
-    return (
-      <Group gap="sm">
-        <Text fw={600}>{nameOfCard(data.card)}</Text>
-        <Text size="sm" c="dimmed">
-          Expires {expiresOn.slice(5)}/{expiresOn.slice(0, 4)}
-        </Text>
-      </Group>
-    );
-  }
+  const error = change.error ?? add.error;
   return (
-    <Text size="sm" c="dimmed">
-      {data.state === 'none'
-        ? 'No card is saved yet. Choose to save it when you pay at the checkout.'
-        : 'The card cannot be shown now: the payment processor cannot be reached.'}
-    </Text>
+    <Stack gap="xs">
+      {data.cards.map((card) => (
+        <Group key={card.id} gap="sm" role="group" aria-label={nameOfCard(card)}>
+          <Text fw={600}>{nameOfCard(card)}</Text>
+          <Text size="sm" c="dimmed">
+            Expires {card.expiresOn.slice(5)}/{card.expiresOn.slice(0, 4)}
+          </Text>
+          {card.isCharged ? (
+            data.cards.length > 1 && (
+              <Badge variant="light" tt="none" fw={500}>
+                In use
+              </Badge>
+            )
+          ) : (
+            <Button
+              size="compact-sm"
+              variant="subtle"
+              disabled={change.isPending}
+              onClick={() => change.mutate(`/v1/cards/${card.id}/choose`)}
+            >
+              Use this card
+            </Button>
+          )}
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            color="gray"
+            disabled={change.isPending}
+            onClick={() => change.mutate(`/v1/cards/${card.id}/remove`)}
+          >
+            Remove
+          </Button>
+        </Group>
+      ))}
+      {data.cards.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {data.state === 'known'
+            ? 'No card is saved yet.'
+            : 'The cards cannot be shown now: the payment processor cannot be reached.'}
+        </Text>
+      )}
+      {error && <Failed error={error} />}
+      {hasConsent && (
+        <Group>
+          <Button
+            variant="default"
+            loading={add.isPending || add.isSuccess}
+            onClick={() => add.mutate()}
+          >
+            Save a card
+          </Button>
+        </Group>
+      )}
+    </Stack>
   );
 }
 
@@ -195,7 +248,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ceiling_reached: 'The monthly limit of automatic top-ups is reached.',
   card_declined: 'The card was declined.',
   card_expired: 'The card has expired.',
-  authentication_required: 'The bank asks you to confirm the payment. Pay at the checkout.',
+  authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
   no_saved_card: 'No card is saved.',
 };
 

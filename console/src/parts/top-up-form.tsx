@@ -1,11 +1,20 @@
 /** How somebody adds money: at the hosted checkout, or from the saved card where the owner has allowed it. */
-import { Alert, Button, Chip, Group, SegmentedControl, Stack, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Chip,
+  Group,
+  SegmentedControl,
+  Stack,
+  TextInput,
+} from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { PaidTopUp } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
 import { isPayable, usd } from '../format.ts';
-import { nameOfCard, useConsent, useSavedCard } from './saved-card.tsx';
+import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
 import { useSession } from './shell.tsx';
 import { Failed } from './states.tsx';
@@ -23,18 +32,24 @@ export function TopUpForm() {
   const [method, setMethod] = useState<'checkout' | 'direct'>('checkout');
   const queries = useQueryClient();
   const consent = useConsent();
-  const card = useSavedCard();
+  const card = useChargedCard();
+  const [savesCard, setSavesCard] = useState(false);
   const isSimulated = useSession().data?.simulated === true;
-  const hasCard = !!card.data?.card || isSimulated;
-  const canUseCard = typeof consent.data?.ceiling === 'number' && hasCard;
+  const hasConsent = typeof consent.data?.ceiling === 'number';
+  const canUseCard = hasConsent && (card !== undefined || isSimulated);
   const way = canUseCard ? method : 'checkout';
   /** One for each payment that is meant: a repeated request under the same key pays once. */
   const key = useRef(newIdempotencyKey());
   const pay = useMutation({
     mutationFn: async (dollars: number): Promise<Paid> => {
       const options = { idempotencyKey: key.current };
-      if (way === 'checkout') return write('/v1/checkout', { amount: dollars }, options);
-      return { topUp: await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options) };
+      if (way === 'checkout') {
+        const saveCard = hasConsent && savesCard;
+        return write('/v1/checkout', { amount: dollars, saveCard }, options);
+      }
+      const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
+      // The bank wants it confirmed.
+      return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
     },
     onSuccess: async ({ sessionUrl }) => {
       key.current = newIdempotencyKey();
@@ -86,8 +101,15 @@ export function TopUpForm() {
               onChange={(value) => setMethod(value)}
               data={[
                 { value: 'checkout', label: 'Checkout' },
-                { value: 'direct', label: nameOfCard(card.data?.card) },
+                { value: 'direct', label: nameOfCard(card) },
               ]}
+            />
+          )}
+          {hasConsent && way === 'checkout' && (
+            <Checkbox
+              label="Save the card for top-ups without me"
+              checked={savesCard}
+              onChange={(event) => setSavesCard(event.currentTarget.checked)}
             />
           )}
           {pay.error && <Failed error={pay.error} />}

@@ -10,6 +10,7 @@ export const TAGS = {
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
+  Events: 'Have signed webhooks sent when something happens to the account.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
   Operators: 'Inspect accounts and correct balances, as an operator in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
@@ -25,6 +26,60 @@ interface Operation {
 }
 
 export const OPERATIONS = {
+  createWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Create a webhook endpoint',
+    description:
+      'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
+      'of each. A failed delivery is tried again for five days. The `secret` is shown only in this reply.',
+  },
+  listWebhookEndpoints: {
+    tag: 'Events',
+    summary: 'List webhook endpoints',
+    description:
+      "Returns all of the account's webhook endpoints, oldest first, without their secrets.",
+  },
+  getWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Get a webhook endpoint',
+    description: 'Returns a webhook endpoint, without its secret.',
+  },
+  updateWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Change a webhook endpoint',
+    description:
+      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
+      'Events that happen while it is disabled are not sent later.',
+  },
+  deleteWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Delete a webhook endpoint',
+    description: 'Stops sending to it, and deletes the endpoint and its log.',
+  },
+  rollWebhookSecret: {
+    tag: 'Events',
+    summary: 'Roll the secret of a webhook endpoint',
+    description:
+      'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
+      'change over without missing any.',
+  },
+  testWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Send a test event',
+    description: 'Sends an event of the type `webhook_endpoint.test` to this endpoint alone.',
+  },
+  listDeliveries: {
+    tag: 'Events',
+    summary: 'List deliveries',
+    description:
+      'Returns what was sent to the endpoint, newest first, each with its payload, the answer to its last attempt and ' +
+      'the time of the next one.',
+  },
+  redeliverEvent: {
+    tag: 'Events',
+    summary: 'Send an event again',
+    description: 'Sends the event again now, with the same `webhook-id` and body.',
+  },
   createBudget: {
     tag: 'Budgets',
     summary: 'Create a budget',
@@ -83,9 +138,11 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Makes up to 1,000 charges. Each is accepted or refused on its own, and its result has the status ' +
-      'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
-      'each charge an `idempotencyKey`.',
+      'Does up to 1,000 things, each by its `op`: makes a charge (`charge`, the default), places a hold ' +
+      '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
+      'own, in order, and its result has the status and the body that the single request would have ' +
+      'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
+      'each member an `idempotencyKey`.',
   },
   listCharges: {
     tag: 'Charges',
@@ -270,10 +327,28 @@ export const OPERATIONS = {
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
   },
-  getSavedCard: {
+  listCards: {
     tag: 'Top-ups',
-    summary: 'Get your saved card',
-    description: 'Returns the card that direct and automatic top-ups charge. A checkout saves it.',
+    summary: 'List your saved cards',
+    description: 'Returns the saved cards, and which one direct and automatic top-ups charge.',
+  },
+  setUpCard: {
+    tag: 'Top-ups',
+    summary: 'Save a card',
+    description:
+      'Returns the address of a page that saves a card for top-ups without you, and takes no money. It needs your consent.',
+  },
+  chooseCard: {
+    tag: 'Top-ups',
+    summary: 'Choose a saved card',
+    description:
+      'Direct and automatic top-ups charge this card from now on, even if another one is saved later.',
+  },
+  removeCard: {
+    tag: 'Top-ups',
+    summary: 'Remove a saved card',
+    description:
+      'From now on, no top-up charges this card. If you chose it, the newest one is charged.',
   },
   getConsent: {
     tag: 'Top-ups',

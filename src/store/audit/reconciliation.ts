@@ -35,8 +35,10 @@ const Claim = Type.Object({
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
   amountMicros: micros,
+  /** A dismissed fraud warning: it holds nothing, even while it is open at Stripe. */
+  isDismissed: Type.Boolean(),
 });
-/** The amount that a refund or dispute takes or holds, if Stripe has it, or should have it by now. */
+/** The amount that a refund, dispute or fraud warning takes or holds, if Stripe has it, or should have it by now. */
 export type Claim = Static<typeof Claim>;
 
 const claimRow = row(Claim);
@@ -147,9 +149,10 @@ export async function listClaims(
 ): Promise<readonly Claim[]> {
   return connection.any(sql.type(claimRow)`
     select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
-      amount_micros as "amountMicros"
+      amount_micros as "amountMicros", dismissed_at is not null as "isDismissed"
     from farebox.reversals
-    where top_up_id = any(${sql.array(topUpIds, 'uuid')}) and status not in ('failed', 'won')
+    where top_up_id = any(${sql.array(topUpIds, 'uuid')})
+      and (status not in ('failed', 'won') or dismissed_at is not null)
       and (processor_id is not null or created_at < now() - interval '10 minutes')
   `);
 }

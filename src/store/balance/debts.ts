@@ -3,7 +3,7 @@
  * balance: every transaction that raises a balance ends by repaying debts from it.
  */
 import { Type } from 'typebox';
-import { CLAIMS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
+import { CLAIMS, REVERSAL_KINDS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, type Transaction } from '../database.ts';
 import { cutLots } from './lots.ts';
@@ -13,7 +13,7 @@ const debtRow = row(
 );
 const coverableRow = row(
   Type.Object({
-    kind: Type.Enum(['refund', 'dispute']),
+    kind: Type.Enum(REVERSAL_KINDS),
     status: Type.Enum(REVERSAL_STATUSES),
     topUpId: Type.String(),
     micros: Type.Integer(),
@@ -50,7 +50,8 @@ export async function cover(
     where r.id = ${reversalId}
   `);
   if (micros === 0) return;
-  if (CLAIMS[status] === 'hold') {
+  // A warning only ever holds.
+  if (CLAIMS[status] === 'hold' || kind === 'warning') {
     await tx.query(sql.typeAlias('nothing')`
       with held as (
         update farebox.consumers set held_micros = held_micros + ${micros}::int8

@@ -197,6 +197,12 @@ async function countEnding(
   const { ledger, consumerId } = consumer;
   switch (ending.status) {
     case 'expired':
+      // Nobody confirmed it at the bank. The next charge that leaves too little asks again.
+      await tx.query(sql.typeAlias('nothing')`
+        update farebox.auto_top_ups set status = 'on', reason = null
+        where ledger = ${ledger} and consumer_id = ${consumerId} and status = 'waiting'
+          and reason = 'authentication_required'
+      `);
       return findAutoTopUp(tx, consumer);
     case 'completed':
       return tx.maybeOne(sql.type(stateRow)`

@@ -1,8 +1,12 @@
-/** The payment processor's customer for an account: created at its first top-up, and kept while the processor knows it. */
+/**
+ * The payment processor's customer for an account, created at its first top-up and kept while the processor knows it, and
+ * the saved card that the owner chose.
+ */
 import { Type } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
 const customerRow = row(Type.Object({ customerId: nullable(Type.String()) }));
+const cardRow = row(Type.Object({ cardId: nullable(Type.String()) }));
 
 export async function findProcessorCustomer(
   connection: Connection,
@@ -10,6 +14,40 @@ export async function findProcessorCustomer(
 ): Promise<string | null> {
   return connection.oneFirst(sql.type(customerRow)`
     select processor_customer_id as "customerId" from farebox.accounts where id = ${accountId}
+  `);
+}
+
+/** The card that the owner chose, or null. */
+export async function findChosenCard(
+  connection: Connection,
+  accountId: string,
+): Promise<string | null> {
+  return connection.oneFirst(sql.type(cardRow)`
+    select processor_card_id as "cardId" from farebox.accounts where id = ${accountId}
+  `);
+}
+
+/** Null: no card is chosen. */
+export async function chooseCard(
+  connection: Connection,
+  accountId: string,
+  cardId: string | null,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.accounts set processor_card_id = ${cardId}
+    where id = ${accountId} and processor_card_id is distinct from ${cardId}
+  `);
+}
+
+/** Forgets the choice of a card that is not saved any more. */
+export async function forgetCard(
+  connection: Connection,
+  accountId: string,
+  cardId: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.accounts set processor_card_id = null
+    where id = ${accountId} and processor_card_id = ${cardId}
   `);
 }
 

@@ -19,6 +19,7 @@ import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import {
   become,
+  dismissWarnings,
   findOwner,
   lockOwner,
   Reversal,
@@ -50,40 +51,65 @@ export async function requestRefund(
   askedMicros: Micros | undefined,
   by?: OperatorRequest & { readonly reason: string },
 ): Promise<RefundResult> {
-  return database.transaction(async (tx) => {
-    const found = await findOwner(tx, topUpId);
-    if (!found || isTest(found)) return { kind: 'not_found' };
-    if (found.method === 'manual') return { kind: 'no_payment' };
-    const owner = await lockOwner(tx, topUpId);
-    if (by) {
-      // A repeated request without an amount gets the answer of the first one.
-      const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
-      const known = await findRepeated(tx, asked);
-      if (known === 'other') return KEY_REUSED;
-      if (known === 'same') return getRequested(tx, by);
-    }
-    const { status } = owner;
-    if (status !== 'completed' && status !== 'partially_refunded') {
-      return { kind: 'not_refundable', status };
-    }
-    const refundableMicros = await getRefundable(tx, owner);
-    const amountMicros = askedMicros ?? refundableMicros;
-    if (amountMicros > refundableMicros || amountMicros === 0) {
-      return { kind: 'exceeds_unspent', refundableMicros };
-    }
-    const refundId = randomUUIDv7();
-    await tx.query(sql.typeAlias('nothing')`
-      insert into farebox.reversals
-        (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros)
-      values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
-        ${amountMicros}, ${amountMicros})
-    `);
-    await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
-    await updateAfterReversal(tx, owner);
-    await postNotice(tx, 'reversal_reported', topUpId);
-    if (by) await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
-    return { kind: 'requested', refundId, amountMicros };
-  });
+  try {
+    return await database.transaction((tx) => request(tx, topUpId, askedMicros, by));
+  } catch (error) {
+    if (error instanceof Refused) return error.result;
+    throw error;
+  }
+}
+
+/** Rolls back, so that a refused refund leaves everything as it was. */
+class Refused extends Error {
+  readonly result: RefundResult;
+
+  constructor(result: RefundResult) {
+    super(result.kind);
+    this.result = result;
+  }
+}
+
+async function request(
+  tx: Transaction,
+  topUpId: string,
+  askedMicros: Micros | undefined,
+  by: (OperatorRequest & { readonly reason: string }) | undefined,
+): Promise<RefundResult> {
+  const found = await findOwner(tx, topUpId);
+  if (!found || isTest(found)) return { kind: 'not_found' };
+  if (found.method === 'manual') return { kind: 'no_payment' };
+  const owner = await lockOwner(tx, topUpId);
+  if (by) {
+    // A repeated request without an amount gets the answer of the first one.
+    const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
+    const known = await findRepeated(tx, asked);
+    if (known === 'other') return KEY_REUSED;
+    if (known === 'same') return getRequested(tx, by);
+  }
+  // A refund is what a warning of fraud asks for, so it is not held back by one.
+  const dismissed = await dismissWarnings(tx, owner);
+  if (dismissed > 0) await updateAfterReversal(tx, owner);
+  const { status } = dismissed > 0 ? ((await findOwner(tx, topUpId)) ?? owner) : owner;
+  if (status !== 'completed' && status !== 'partially_refunded') {
+    throw new Refused({ kind: 'not_refundable', status });
+  }
+  const refundableMicros = await getRefundable(tx, owner);
+  const amountMicros = askedMicros ?? refundableMicros;
+  if (amountMicros > refundableMicros || amountMicros === 0) {
+    throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
+  }
+  const refundId = randomUUIDv7();
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.reversals
+      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros)
+    values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
+      ${amountMicros}, ${amountMicros})
+  `);
+  await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
+  await updateAfterReversal(tx, owner);
+  await postNotice(tx, 'reversal_reported', topUpId);
+  if (by) await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
+  return { kind: 'requested', refundId, amountMicros };
 }
 
 async function getRequested(tx: Transaction, by: OperatorRequest): Promise<RefundResult> {

@@ -8,10 +8,12 @@ import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import {
   CLAIMS,
+  REVERSAL_KINDS,
   REVERSAL_STATUSES,
   type DisputeStatus,
   type RefundStatus,
   type ReversalStatus,
+  type WarningStatus,
 } from '../../domain/reversal.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import {
@@ -26,7 +28,7 @@ import {
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 
-/** A refund or dispute as read from the processor. */
+/** A refund, dispute or fraud warning as read from the processor. */
 export type ReportedReversal = {
   readonly processorId: string;
   readonly amountMicros: Micros;
@@ -38,16 +40,18 @@ export type ReportedReversal = {
       readonly refundId?: string | undefined;
     }
   | { readonly kind: 'dispute'; readonly status: DisputeStatus }
+  | { readonly kind: 'warning'; readonly status: WarningStatus }
 );
 
 export const Reversal = Type.Object({
   id: Type.String(),
-  kind: Type.Enum(['refund', 'dispute']),
+  kind: Type.Enum(REVERSAL_KINDS),
   status: Type.Enum(REVERSAL_STATUSES),
   amountMicros: micros,
   heldMicros: micros,
   takenMicros: micros,
   processorId: nullable(Type.String()),
+  isDismissed: Type.Boolean(),
 });
 export type Reversal = Static<typeof Reversal>;
 
@@ -69,7 +73,8 @@ const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }
 
 export const reversalColumns = sql.fragment`
   id, kind, status, amount_micros as "amountMicros", held_micros as "heldMicros",
-  taken_micros as "takenMicros", processor_id as "processorId"
+  taken_micros as "takenMicros", processor_id as "processorId",
+  dismissed_at is not null as "isDismissed"
 `;
 
 /** Read it before the processor, and pass it to `recordReversals`. */
@@ -143,6 +148,7 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
       and (processor_id = ${processorId} or id = ${refundId}::uuid and processor_id is null)
     order by processor_id nulls last limit 1
   `);
+  if (before?.isDismissed) return;
   if (before) return become(tx, owner, before, { status, amountMicros, processorId });
   if (CLAIMS[status] === 'nothing') return;
   const id = randomUUIDv7();
@@ -203,6 +209,35 @@ async function letGo(
       reversalId: id,
     });
   }
+}
+
+/** An operator's decision that a payment is not fraud. Undefined: there is no such top-up. */
+export async function dismissFraudWarnings(
+  database: Database,
+  topUpId: string,
+): Promise<number | undefined> {
+  return database.transaction(async (tx) => {
+    if (!(await findOwner(tx, topUpId))) return undefined;
+    const owner = await lockOwner(tx, topUpId);
+    const dismissed = await dismissWarnings(tx, owner);
+    if (dismissed > 0) await updateAfterReversal(tx, owner);
+    return dismissed;
+  });
+}
+
+/** Lifts the holds of a top-up's open fraud warnings permanently. Returns how many there were. */
+export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<number> {
+  const open = await tx.any(sql.type(reversalRow)`
+    select ${reversalColumns} from farebox.reversals
+    where top_up_id = ${owner.topUpId} and kind = 'warning' and status = 'open' order by id
+  `);
+  for (const warning of open) {
+    await become(tx, owner, warning, { ...warning, status: 'won' });
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.reversals set dismissed_at = now() where id = ${warning.id}
+    `);
+  }
+  return open.length;
 }
 
 /** Ends every change of a reversal: repays debts and derives the top-up's status. */

@@ -43,6 +43,10 @@ const TopUp = Type.Object({
   paymentIntentId: nullable(Type.String()),
   failureCode: nullable(Type.String()),
   failureMessage: nullable(Type.String()),
+  /** Checkouts: the card that pays is saved, to be charged without its owner. */
+  savesCard: Type.Boolean(),
+  /** When the bank first wanted the cardholder to confirm a direct top-up. */
+  authenticationAskedAt: nullable(Type.String()),
   /** Its workflow has claimed it (`opened_at` is set). */
   isClaimed: Type.Boolean(),
   /** The processor's final verdict (payment-evidence.ts), or null. */
@@ -62,13 +66,15 @@ export interface NewTopUp {
   readonly method: 'checkout' | 'direct';
   readonly amountMicros: Micros;
   readonly idempotencyKey?: string | undefined;
+  /** A checkout that saves the card, which needs the owner's consent. */
+  readonly savesCard?: boolean;
 }
 
 export type AdmitResult =
   | { readonly kind: 'admitted'; readonly topUp: TopUp }
   /** A replay: an earlier request with this idempotency key created the top-up. */
   | { readonly kind: 'known'; readonly topUp: TopUp }
-  /** The idempotency key was used for a top-up with a different amount or method. */
+  /** The idempotency key was used for a top-up with a different amount, method or wish to save the card. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
   /** The card was declined too often; how long until it may be charged again. */
@@ -91,7 +97,8 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", opened_at is not null as "isClaimed",
+  failure_message as "failureMessage", saves_card as "savesCard",
+  authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
 
@@ -104,19 +111,24 @@ const IN_HAND_MS = 5_000;
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
-    const consent = request.method === 'direct' ? await lockConsent(tx, request.consumerId) : null;
+    const isDirect = request.method === 'direct';
+    const consent =
+      isDirect || request.savesCard ? await lockConsent(tx, request.consumerId) : null;
     const known = await findByKey(tx, request);
     if (known) return sameRequest(known, request) ? { kind: 'known', topUp: known } : REUSED;
-    if (consent) {
-      if (consent.ceiling === null) return { kind: 'consent_required' };
-      const left = consent.ceiling - consent.taken;
+    if (consent?.ceiling === null) return { kind: 'consent_required' };
+    if (consent && isDirect) {
+      const left = (consent.ceiling ?? 0) - consent.taken;
       if (request.amountMicros > left) {
         return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
       }
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
-    const topUp = await insertTopUp(tx, { ...request, consentCeiling: consent?.ceiling ?? null });
+    const topUp = await insertTopUp(tx, {
+      ...request,
+      consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
+    });
     if (topUp) {
       await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
       return { kind: 'admitted', topUp };
@@ -140,7 +152,7 @@ async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<nu
     select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
     from farebox.top_ups
     where consumer_id = ${consumerId} and method = 'direct' and status = 'failed'
-      and failure_code in ('card_declined', 'card_expired', 'authentication_required')
+      and failure_code in ('card_declined', 'card_expired')
       and updated_at > now() - interval '1 hour'
       and updated_at > coalesce(
         (select max(completed_at) from farebox.top_ups where consumer_id = ${consumerId}), '-infinity')
@@ -152,7 +164,11 @@ async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<nu
 const REUSED: AdmitResult = { kind: 'key_reused' };
 
 function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
-  return topUp.amountMicros === request.amountMicros && topUp.method === request.method;
+  return (
+    topUp.amountMicros === request.amountMicros &&
+    topUp.method === request.method &&
+    topUp.savesCard === (request.savesCard ?? false)
+  );
 }
 
 export async function findByKey(
@@ -183,11 +199,11 @@ export async function insertTopUp(
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
-        consent_ceiling_micros, status, failure_code, failure_message, opened_at, completed_at)
+        consent_ceiling_micros, saves_card, status, failure_code, failure_message, opened_at, completed_at)
     values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
-      ${consentCeiling}, ${status}, ${failure?.code ?? null}, ${failure?.message ?? null},
-      ${openedAt}, ${completedAt})
+      ${consentCeiling}, ${request.savesCard ?? false}, ${status}, ${failure?.code ?? null},
+      ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${columns}
   `);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
-import { ChargeBatchReply, ChargeReply } from '../../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { KeyReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import { AccountsReply } from '../../../src/schemas/operators.ts';

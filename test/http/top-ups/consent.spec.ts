@@ -1,7 +1,8 @@
 /** What an owner lets be taken from the saved card, agreed to in the console: by the owner alone, and recorded. */
 import assert from 'node:assert/strict';
 import { CONSENT_TERMS } from '../../../src/domain/consent-terms.ts';
-import { ConsentReply, SavedCardReply } from '../../../src/schemas/consent.ts';
+import { CardsReply } from '../../../src/schemas/cards.ts';
+import { ConsentReply } from '../../../src/schemas/consent.ts';
 import { TopUpReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -52,8 +53,8 @@ describe('consent to payments from the saved card', () => {
   it('is absent at first, and then nothing is taken', async () => {
     const { ceiling, agreedAt, autoTopUp, terms } = await consent();
     assert.deepEqual([ceiling, agreedAt, autoTopUp], [null, null, null]);
-    const saved = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
-    assert.deepEqual(saved, { state: 'none', card: null });
+    const saved = bodyOf(await get('/v1/cards'), 200, CardsReply);
+    assert.deepEqual(saved, { state: 'known', cards: [] });
     assert.equal(terms.text, CONSENT_TERMS.text);
     assertError(await topUp(10), 403, 'consent_required', undefined, {
       topUpUrl: `${stack.api.url}/top-up`,
@@ -68,9 +69,12 @@ describe('consent to payments from the saved card', () => {
       left: 10,
       topUpUrl: `${stack.api.url}/top-up`,
     });
-    const { state, card } = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
-    assert.deepEqual([state, card?.brand, card?.lastFour], ['saved', 'visa', '4242']);
-    assert.match(card?.expiresOn ?? '', /^20\d\d-\d\d$/);
+    const { cards } = bodyOf(await get('/v1/cards'), 200, CardsReply);
+    assert.deepEqual(
+      cards.map(({ brand, lastFour, isCharged }) => [brand, lastFour, isCharged]),
+      [['visa', '4242', true]],
+    );
+    assert.match(cards[0]?.expiresOn ?? '', /^20\d\d-\d\d$/);
   });
 
   it('is recorded with the terms that were shown, each change and the withdrawal', async () => {
@@ -113,14 +117,14 @@ describe('consent to payments from the saved card', () => {
     assert.equal(off.autoTopUp, null);
   });
 
-  it('is shown while the processor is away, and the card is not', async () => {
+  it('is shown, without cards, when the processor does not know the customer', async () => {
     const { rows } = await sql.query<{ id: string }>(
       `update farebox.accounts set processor_customer_id = 'cus_not_there' where email = $1 returning id`,
       [account.email],
     );
     assert.equal(rows.length, 1);
-    const saved = bodyOf(await get('/v1/saved-card'), 200, SavedCardReply);
-    assert.deepEqual(saved, { state: 'unknown', card: null });
+    const saved = bodyOf(await get('/v1/cards'), 200, CardsReply);
+    assert.deepEqual(saved, { state: 'known', cards: [] });
     assert.equal((await consent()).ceiling, null);
   });
 

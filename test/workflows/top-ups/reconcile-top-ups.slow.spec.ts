@@ -199,11 +199,18 @@ describe('reconciliation', () => {
     assert.deepEqual(await differencesOf({ id }), []);
   });
 
-  for (const stage of ['is refunded', 'is disputed', 'is disputed and lost'] as const) {
+  for (const stage of [
+    'is refunded',
+    'is disputed',
+    'is disputed and lost',
+    'is warned of',
+  ] as const) {
     it(`takes back what ${stage} at the processor without a webhook`, async () => {
       const topUp = await paidTopUp();
       const intent = topUp.paymentIntentId ?? '';
       if (stage === 'is refunded') await harness.stripe.refunds.create({ payment_intent: intent });
+      else if (stage === 'is warned of')
+        await harness.control('fraud-warnings', { payment_intent: intent });
       else await harness.control('disputes', { payment_intent: intent });
       if (stage === 'is disputed and lost') {
         await reconcile();
@@ -213,7 +220,11 @@ describe('reconciliation', () => {
       assert.deepEqual(await differencesOf(topUp), []);
       const { nudged, differing } = await reconcile();
       assert.deepEqual([nudged >= 1, differing], [true, 0]);
-      const status = { 'is refunded': 'refunded', 'is disputed': 'disputed' } as const;
+      const status = {
+        'is refunded': 'refunded',
+        'is disputed': 'disputed',
+        'is warned of': 'disputed',
+      } as const;
       const expected = stage === 'is disputed and lost' ? 'charged_back' : status[stage];
       assert.equal((await harness.topUp(topUp.id)).status, expected);
       assert.equal((await reconcile()).nudged, 0, 'and looks at it no more');

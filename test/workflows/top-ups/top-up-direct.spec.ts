@@ -1,13 +1,18 @@
 /** Specification section 4.1, rule 1: a direct top-up takes the amount from the saved card, once. */
 import assert from 'node:assert/strict';
+import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
-import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import type { TopUpResult } from '../../../src/top-ups/request-top-up.ts';
+import type { admitTopUp, TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { authenticate } from '../../../src/stripe/authentication.ts';
+import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
-import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import {
+  chooseCard,
+  findProcessorCustomer,
+} from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
@@ -15,6 +20,7 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
+const RETURN_URL = 'http://127.0.0.1:9/top-up/confirm?id=tu_1';
 const NOTHING = { credited: 0, movements: 0, lots: 0, lotsMicros: 0 };
 
 describe('a direct top-up', () => {
@@ -113,10 +119,123 @@ describe('a direct top-up', () => {
     return result;
   }
 
-  for (const [card, code] of [
-    ['pm_card_chargeCustomerFail', 'card_declined'],
-    ['pm_card_authenticationRequired', 'authentication_required'],
-  ] as const) {
+  it('charges a card that was set up at a checkout without asking its owner again', async () => {
+    const consumer = await harness.newConsumer();
+    const asked = { ...consumer, method: 'checkout', amountMicros: 5_000_000 as Micros } as const;
+    const admitted = await requestCheckout(asked);
+    await harness.pay(admitted.sessionUrl, '4000002500003155');
+    await harness.statusBecomes(admitted, 'completed');
+    const { data } = await harness.stripe.checkout.sessions.list({ limit: 1 });
+    assert.match(data[0]?.custom_text.submit?.message ?? '', /charge your saved card/);
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
+    const [payment] = await harness.paymentsOf((await harness.topUpsOf(consumer))[0]!);
+    assert.equal(payment?.amount, 1_250);
+  });
+
+  it('waits for the cardholder if the bank wants that, and ends as the bank decides', async () => {
+    const consumer = await harness.newConsumer();
+    const checkout = await harness.checkout(consumer, 5);
+    // The box saves the card for the next checkout only.
+    await harness.pay(checkout.sessionUrl, '4000002500003155', { save: true });
+    await harness.statusBecomes(checkout, 'completed');
+
+    const topUp = await waiting(consumer);
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
+    await confirm(topUp, 'failed');
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
+
+    await confirm(topUp, 'succeeded');
+    await harness.statusBecomes(topUp, 'completed');
+    assert.equal((await harness.paymentsOf(topUp)).length, 1);
+    assert.equal((await harness.books(consumer)).credited, 17_500_000);
+    const again = await authenticate(harness.stripe, topUp.paymentIntentId ?? '', RETURN_URL);
+    assert.equal(again.kind, 'decided');
+    // The cardholder's confirmation has set the card up.
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
+  });
+
+  it('does not count what the cardholder never confirmed as a decline, and expires it after a day', async () => {
+    const consumer = await withCard('pm_card_authenticationRequired');
+    const topUps: TopUp[] = [];
+    for (let times = 0; times < 6; times += 1) topUps.push(await waiting(consumer));
+    const [last] = topUps;
+    assert.ok(last);
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - interval '25 hours' where id = ${last.id}
+    `);
+    await harness.workflow(last.id).executeUpdate('retry');
+    await harness.statusBecomes(last, 'expired');
+    const intent = await harness.stripe.paymentIntents.retrieve(last.paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    await harness.workflow(topUps[1]?.id ?? '').executeUpdate('cancel');
+    await harness.statusBecomes(topUps[1]!, 'expired');
+    assert.deepEqual(await harness.books(consumer), NOTHING);
+  });
+
+  it('charges the card that its owner chose, and the newest one if that was removed', async () => {
+    const consumer = await withCard('pm_card_visa');
+    await harness.saveCard(consumer, 'pm_card_mastercard');
+    const customer = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    const [newest, older] = (await harness.stripe.paymentMethods.list({ customer })).data;
+    const charged = async () => {
+      const result = await harness.requestDirect(consumer, 12.5);
+      assert.ok(result.kind === 'completed');
+      const { paymentIntentId } = result.topUp;
+      const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+      return intent.payment_method;
+    };
+    assert.equal(await charged(), newest?.id);
+    await chooseCard(harness.database, consumer.accountId, older?.id ?? null);
+    assert.equal(await charged(), older?.id);
+    await harness.stripe.paymentMethods.detach(older?.id ?? '');
+    assert.equal(await charged(), newest?.id);
+  });
+
+  async function requestCheckout(order: Parameters<typeof admitTopUp>[1]): Promise<TopUp> {
+    await changeConsent(harness.database, order.consumerId, {
+      ceiling: 1_000_000_000 as Micros,
+      givenBy: 'operator',
+    });
+    const result = await requestTopUp(
+      {
+        database: harness.database,
+        temporal: harness.temporal,
+        log: pino({ level: 'silent' }),
+        answerMs: 1_000,
+      },
+      { consumer: order, method: 'checkout', amountMicros: order.amountMicros, savesCard: true },
+    );
+    assert.ok(result.kind === 'pending');
+    return until(async () => {
+      const topUp = await harness.topUp(result.topUp.id);
+      return topUp.sessionUrl !== null && topUp;
+    });
+  }
+
+  /** A direct top-up of $12.50 that the bank wants confirmed. */
+  async function waiting(consumer: Consumer): Promise<TopUp> {
+    const result = await harness.request(consumer, 'direct', 12.5);
+    assert.ok(result.kind === 'pending', result.kind);
+    return until(async () => {
+      const topUp = await harness.topUp(result.topUp.id);
+      return topUp.authenticationAskedAt !== null && topUp;
+    });
+  }
+
+  /** What the cardholder does on the bank's page. */
+  async function confirm({ paymentIntentId }: TopUp, result: string): Promise<void> {
+    const next = await authenticate(harness.stripe, paymentIntentId ?? '', RETURN_URL);
+    assert.ok(next.kind === 'redirect');
+    const answer = await fetch(next.url, {
+      method: 'POST',
+      body: new URLSearchParams({ result }),
+    });
+    const { return_url } = (await answer.json()) as { return_url: string };
+    assert.equal(new URL(return_url).searchParams.get('redirect_status'), result);
+  }
+
+  for (const [card, code] of [['pm_card_chargeCustomerFail', 'card_declined']] as const) {
     it(`fails with ${code} for ${card}, and takes nothing`, async () => {
       const consumer = await withCard(card);
       const result = await harness.requestDirect(consumer, 12.5, 'key');

@@ -1,8 +1,10 @@
 /** A credited top-up afterwards: refunds and disputes, against the real simulator. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
+import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Micros } from '../../../src/domain/money.ts';
+import { row, sql } from '../../../src/store/database.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
@@ -15,6 +17,8 @@ import {
   QUICK_RETRIES,
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
+
+const statusRow = row(Type.Object({ status: Type.String() }));
 
 interface Paid {
   readonly payer: Payer;
@@ -171,6 +175,47 @@ describe('a credited top-up', () => {
     assert.equal((await payer.money()).held, 10_000_000);
   });
 
+  it('is held by a warning of fraud until the dispute that it announced', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    const dispute = await opened(intent);
+    await until(async () => (await warningsOf(topUp)).every(({ status }) => status === 'won'));
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    await harness.control(`disputes/${dispute}/close`, { status: 'won' });
+    await settled(topUp, 'completed');
+    assert.deepEqual(await payer.money(), { balance: 4_000_000, held: 0, debt: 0 });
+  });
+
+  it('is refunded though a warning of fraud holds it, and a refused refund changes nothing', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    const before = await payer.money();
+    const tooMuch = await requestRefund(harness.database, topUp.id, 5_000_000 as Micros);
+    assert.deepEqual(tooMuch, { kind: 'exceeds_unspent', refundableMicros: 4_000_000 });
+    assert.deepEqual(await payer.money(), before);
+    await refund(topUp, 4_000_000);
+    await until(async () => (await refundsOf(intent)).length === 1);
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+  });
+
+  it('is spendable once an operator has dismissed the warning, even if it is reported again', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    const id = wireId('topUp', topUp.id);
+    await assert.rejects(farebox(['dismiss-warning', id], harness), /no open fraud warning/);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    await farebox(['dismiss-warning', id], harness);
+    assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
+    await report(await eventsOf(intent, 'radar.early_fraud_warning.created'));
+    await settled(topUp, 'completed');
+    assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
+  });
+
   it('supports several partial disputes of one payment', async () => {
     const { payer, topUp, intent } = await paid(10);
     const first = await opened(intent, { amount: 300 });
@@ -256,6 +301,12 @@ describe('a credited top-up', () => {
   async function refund(topUp: TopUp, amountMicros: number): Promise<void> {
     const result = await requestRefund(harness.database, topUp.id, amountMicros as Micros);
     assert.equal(result.kind, 'requested');
+  }
+
+  function warningsOf(topUp: TopUp) {
+    return harness.database.any(sql.type(statusRow)`
+      select status from farebox.reversals where top_up_id = ${topUp.id} and kind = 'warning'
+    `);
   }
 
   async function refundsOf(intent: string): Promise<Stripe.Refund[]> {

@@ -6,34 +6,14 @@ import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
-import type {
-  AutoTopUpBody,
-  ConsentBody,
-  ConsentReply,
-  SavedCardReply,
-} from '../../../schemas/consent.ts';
+import type { AutoTopUpBody, ConsentBody, ConsentReply } from '../../../schemas/consent.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { findAutoTopUp, setAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
 import { changeConsent, readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
-import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
-import { readSavedCard } from '../../../stripe/calls.ts';
 import { amountOf, invalidAmount, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { payableFrom } from './top-ups.ts';
-
-/** Asks Stripe, which alone knows the card. */
-export async function getSavedCard(api: Api, { caller }: Request): Promise<Reply<SavedCardReply>> {
-  const customerId = await findProcessorCustomer(api.database, caller.accountId);
-  if (customerId === null) return { status: 200, body: { state: 'none', card: null } };
-  try {
-    const card = await readSavedCard(api.webhooks.stripe, customerId);
-    return { status: 200, body: { state: card ? 'saved' : 'none', card } };
-  } catch (error) {
-    api.log.warn({ err: error }, 'could not read a saved card');
-    return { status: 200, body: { state: 'unknown', card: null } };
-  }
-}
 
 export async function getConsent(
   api: Api,

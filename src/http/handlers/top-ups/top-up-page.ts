@@ -32,7 +32,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { payableFrom, sessionUrlOf } from './top-ups.ts';
+import { payableFrom, checkoutUrlOf } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
@@ -77,7 +77,7 @@ export function postTopUpPage(api: Api): Middleware {
         'This link has opened too many checkouts. Nothing was paid. Sign in to top up.',
       );
     }
-    const sessionUrl = 'topUp' in outcome ? sessionUrlOf(api, outcome.topUp) : null;
+    const sessionUrl = 'topUp' in outcome ? checkoutUrlOf(api, outcome.topUp) : null;
     if (!('topUp' in outcome) || sessionUrl === null) {
       return again(
         503,

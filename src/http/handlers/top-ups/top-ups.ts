@@ -11,6 +11,7 @@ import {
 } from '../../../domain/top-up.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type {
+  CheckoutBody,
   CheckoutReply,
   TopUpBody,
   TopUpRecord,
@@ -28,8 +29,12 @@ import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
+import { confirmationUrlOf } from './confirm-page.ts';
 
-/** Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds. */
+/**
+ * Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds, or when the bank wants the
+ * cardholder to confirm it at `sessionUrl`.
+ */
 export async function postTopUp(
   api: Api,
   request: Request<TopUpBody>,
@@ -43,6 +48,7 @@ export async function postTopUp(
       amount: dollarsOf(topUp.amountMicros),
       balance: dollarsOf(balance),
       status: topUp.status,
+      ...sessionUrlOf(api, topUp),
     },
   };
 }
@@ -50,10 +56,10 @@ export async function postTopUp(
 /** 201 with the URL to send the consumer to; 202 without one when Stripe takes more than 10 seconds. */
 export async function postCheckout(
   api: Api,
-  request: Request<TopUpBody>,
+  request: Request<CheckoutBody>,
 ): Promise<Reply<CheckoutReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
-  const sessionUrl = sessionUrlOf(api, topUp);
+  const sessionUrl = checkoutUrlOf(api, topUp);
   return {
     status: sessionUrl === null ? 202 : 201,
     body: {
@@ -65,14 +71,14 @@ export async function postCheckout(
 }
 
 /** Where to pay; a test top-up needs no payment, so its page says that it is done. Null while Stripe has not answered. */
-export function sessionUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
+export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
   if (!isTest(topUp)) return topUp.sessionUrl;
   return `${config.baseUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
 }
 
 async function paidFor(
   api: Api,
-  { caller, body, idempotencyKey }: Request<TopUpBody>,
+  { caller, body, idempotencyKey }: Request<CheckoutBody>,
   method: TopUpRequest['method'],
   min: number,
 ): Promise<TopUp> {
@@ -82,6 +88,7 @@ async function paidFor(
     method,
     amountMicros,
     idempotencyKey,
+    savesCard: method === 'checkout' && body.saveCard === true,
   });
   const { kind } = result;
   if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
@@ -108,7 +115,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'consent_required':
       return new ApiError(
         'consent_required',
-        "The account's owner has not consented to direct top-ups; checkout needs no consent.",
+        "The account's owner has not consented to direct top-ups; checkout without saveCard needs no consent.",
         { facts: { topUpUrl } },
       );
     case 'consent_ceiling_reached':
@@ -158,18 +165,21 @@ export async function listTopUps(
   const { rows, hasMore, nextCursor } = await listPage(query, 'topUp', (page) =>
     listTopUpsOf(api.database, caller.consumerId, page),
   );
-  return { status: 200, body: { topUps: rows.map(wireTopUp), hasMore, nextCursor } };
+  return {
+    status: 200,
+    body: { topUps: rows.map((each) => wireTopUp(api, each)), hasMore, nextCursor },
+  };
 }
 
 export async function getTopUp(api: Api, { caller, params }: Request): Promise<Reply<TopUpRecord>> {
   const id = uuidOf('topUp', params['id'] ?? '');
   const topUp = id && (await findTopUpOf(api.database, caller.consumerId, id));
   if (!topUp) throw new ApiError('not_found', 'There is no such top-up.');
-  return { status: 200, body: wireTopUp(topUp) };
+  return { status: 200, body: wireTopUp(api, topUp) };
 }
 
-function wireTopUp(topUp: TopUp): TopUpRecord {
-  const { failureCode, failureMessage, sessionUrl } = topUp;
+function wireTopUp(api: Api, topUp: TopUp): TopUpRecord {
+  const { failureCode, failureMessage } = topUp;
   return {
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
@@ -179,6 +189,13 @@ function wireTopUp(topUp: TopUp): TopUpRecord {
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
     failure: failureCode === null ? null : { code: failureCode, message: failureMessage ?? '' },
-    ...(topUp.status === 'pending' && sessionUrl !== null ? { sessionUrl } : {}),
+    ...sessionUrlOf(api, topUp),
   };
+}
+
+/** Where the payer can pay or confirm, while that is possible. */
+function sessionUrlOf({ config }: Api, topUp: TopUp): { readonly sessionUrl?: string } {
+  const open = topUp.status === 'pending' ? topUp.sessionUrl : null;
+  const sessionUrl = open ?? confirmationUrlOf(config.baseUrl, topUp);
+  return sessionUrl === undefined ? {} : { sessionUrl };
 }

@@ -1,0 +1,122 @@
+/**
+ * The page where the cardholder confirms a payment that the bank does not take otherwise. It leads to the bank's own page
+ * and back. Who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
+ * shows nothing but the amount.
+ */
+import type { Context, Middleware } from 'koa';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { formatDollars } from '../../../domain/money.ts';
+import { confirmationUrl } from '../../../domain/top-up.ts';
+import { noteReported } from '../../../store/top-ups/authentication.ts';
+import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import { authenticate } from '../../../stripe/authentication.ts';
+import type { Api } from '../../services.ts';
+import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+
+/** Undefined unless the top-up waits for the cardholder. */
+export function confirmationUrlOf(baseUrl: string, topUp: TopUp): string | undefined {
+  const isWaiting = topUp.status === 'pending' && topUp.authenticationAskedAt !== null;
+  return isWaiting ? confirmationUrl(baseUrl, topUp.id) : undefined;
+}
+
+export function confirmPage(api: Api): Middleware {
+  return async (ctx) => {
+    const topUp = await findAsked(api, ctx);
+    if (!topUp) return respondPage(ctx, 404, UNKNOWN);
+    if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
+    const result = ctx.query['redirect_status'];
+    if (result !== undefined) await noteReported(api.database, topUp.id);
+    respondPage(ctx, 200, result === 'succeeded' ? checking(topUp) : question(topUp, result));
+  };
+}
+
+/** Opens the bank's page. Two at once for one top-up would confirm it twice, so the second one waits. */
+export function postConfirmPage(api: Api): Middleware {
+  return async (ctx) => {
+    const topUp = await findAsked(api, ctx);
+    if (!topUp || topUp.paymentIntentId === null) return respondPage(ctx, 404, UNKNOWN);
+    if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
+    const { id, paymentIntentId } = topUp;
+    const returnUrl = confirmationUrl(api.config.baseUrl, id);
+    try {
+      const next = await api.shares.links.run(`confirm-${id}`, 1, () =>
+        authenticate(api.webhooks.stripe, paymentIntentId, returnUrl),
+      );
+      if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
+      await noteReported(api.database, id);
+      respondPage(ctx, 200, checking(topUp));
+    } catch (error) {
+      api.log.warn({ err: error, topUpId: id }, 'could not open the confirmation of a payment');
+      respondPage(ctx, 503, question(topUp, 'unavailable'));
+    }
+  };
+}
+
+async function findAsked(api: Api, ctx: Context): Promise<TopUp | undefined> {
+  const { id } = ctx.query;
+  const topUpId = typeof id === 'string' ? uuidOf('topUp', id) : undefined;
+  const topUp = topUpId && (await findTopUp(api.database, topUpId));
+  return topUp && topUp.authenticationAskedAt !== null ? topUp : undefined;
+}
+
+const BRAND = '<p class="brand">Farebox</p>';
+
+const UNKNOWN: HtmlPage = {
+  title: 'Nothing to confirm',
+  isCard: true,
+  body: `${BRAND}<h1>Nothing to confirm</h1><p>No payment waits at this address.</p>`,
+};
+
+function question(topUp: TopUp, result: unknown): HtmlPage {
+  const problem =
+    result === 'unavailable'
+      ? 'The bank cannot be reached right now. Nothing was paid. Try again.'
+      : result !== undefined &&
+        'The bank did not confirm the payment. Nothing was paid. Try again.';
+  return {
+    title: 'Confirm your payment',
+    isCard: true,
+    body:
+      `${BRAND}<h1>Confirm your payment</h1><p>Your bank wants you to confirm a top-up of ` +
+      `${formatDollars(topUp.amountMicros)} from your saved card.</p>` +
+      (problem ? `<p class="problem" role="alert">${problem}</p>` : '') +
+      '<form method="post"><button class="main">Confirm at your bank</button></form>' +
+      '<p class="quiet">If you do nothing, nothing is paid, and the request ends within 24 hours.</p>',
+  };
+}
+
+function leaving(url: string): HtmlPage {
+  return {
+    title: 'Opening your bank',
+    isCard: true,
+    refresh: { seconds: 0, url },
+    body:
+      `${BRAND}<h1>Opening your bank</h1><p>The page of your bank opens in a moment.</p>` +
+      `<a class="button main" href="${escapeHtml(url)}">Go to your bank</a>`,
+  };
+}
+
+/** Reloads the page without the result, so that a result that has become old is not reported again. */
+function checking(topUp: TopUp): HtmlPage {
+  return {
+    title: 'Payment received',
+    isCard: true,
+    refresh: { seconds: 2, url: `?id=${wireId('topUp', topUp.id)}&redirect_status=succeeded` },
+    body:
+      `${BRAND}<h1>Payment received</h1>` +
+      `<p role="status">Adding ${formatDollars(topUp.amountMicros)} to your balance.</p>`,
+  };
+}
+
+function ended({ status, amountMicros }: TopUp): HtmlPage {
+  const isUnpaid = status === 'failed' || status === 'expired';
+  const title = isUnpaid ? 'Nothing was paid' : 'You can continue';
+  const text = isUnpaid
+    ? 'Your balance has not changed.'
+    : `${formatDollars(amountMicros)} was added to your balance. You can close this page.`;
+  return {
+    title,
+    isCard: true,
+    body: `${BRAND}<h1>${title}</h1><p role="status">${text}</p>`,
+  };
+}

@@ -1,0 +1,33 @@
+/** The mail to the owner of an automatic top-up that the bank wants confirmed: nobody else would see its link. */
+import type { Logger } from 'pino';
+import type { MailConfig } from '../config.ts';
+import { mailer } from '../console/mail.ts';
+import { formatDollars } from '../domain/money.ts';
+import { confirmationUrl } from '../domain/top-up.ts';
+import { getAccountOf } from '../store/accounts/accounts.ts';
+import type { Database } from '../store/database.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
+
+export interface OwnerMailDeps {
+  readonly config: { readonly baseUrl: string; readonly mail: MailConfig };
+  readonly database: Database;
+  readonly log: Logger;
+}
+
+/** Returns at once. A mail that could not be sent is logged; the console and the API show the link as well. */
+export function ownerMails({ config, database, log }: OwnerMailDeps): (topUp: TopUp) => void {
+  const send = mailer({ config: config.mail, database, log });
+  return ({ id, accountId, amountMicros }) =>
+    void getAccountOf(database, accountId).then(
+      ({ email }) =>
+        send({
+          recipient: email,
+          subject: 'Confirm a top-up at your bank',
+          body:
+            `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
+            `${confirmationUrl(config.baseUrl, id)}\n\n` +
+            'If you do nothing, nothing is paid, and the request ends within 24 hours.',
+        }),
+      (err: unknown) => log.error({ err, topUpId: id }, 'a mail could not be sent'),
+    );
+}

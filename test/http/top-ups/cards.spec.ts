@@ -1,0 +1,195 @@
+/** The saved cards: seen, chosen, added and removed by their owner alone, and confirmed at the bank where it asks. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { CONSENT_TERMS } from '../../../src/domain/consent-terms.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { CardSetupReply, CardsReply } from '../../../src/schemas/cards.ts';
+import {
+  CheckoutReply,
+  TopUpRecord,
+  TopUpReply,
+  TopUpsReply,
+} from '../../../src/schemas/top-ups.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { signIn } from '../../support/sessions.ts';
+import { startStack, until, type Stack } from '../../support/stack.ts';
+
+const TERMS = { termsVersion: CONSENT_TERMS.version };
+/** Needs the cardholder, unless it was set up. */
+const CAREFUL = '4000002500003155';
+
+function submit(url: string, fields: Record<string, string>): Promise<Response> {
+  return fetch(url, { method: 'POST', body: new URLSearchParams(fields) });
+}
+
+describe('saved cards', () => {
+  let stack: Stack;
+  let sql: Client;
+  let account: TestAccount;
+  let headers: { cookie: string; origin: string };
+
+  before(async () => {
+    stack = await startStack({
+      env: { DEFAULT_CONSENT_CEILING: undefined, SAVE_TEST_CARD: 'false', DEV_MAIL: 'true' },
+    });
+    sql = new Client({ connectionString: stack.database.url });
+    await sql.connect();
+  });
+  beforeEach(async () => {
+    ({ account, headers } = await owner());
+    await post('/v1/consent', { ceiling: 1_000, ...TERMS });
+  });
+  after(async () => {
+    await sql?.end();
+    await stack?.stop();
+  });
+
+  async function owner() {
+    const created = await createAccount(stack.env, 0);
+    const cookie = await signIn(stack.api, stack.database.url, created.email);
+    return { account: created, headers: { cookie, origin: stack.api.url } };
+  }
+
+  const get = (path: string) => call(stack.api, 'GET', path, { headers });
+  const post = (path: string, body: object = {}) =>
+    call(stack.api, 'POST', path, { headers, body });
+  const cards = async () => bodyOf(await get('/v1/cards'), 200, CardsReply).cards;
+  const balance = async () => bodyOf(await get('/v1/balance'), 200, BalanceReply).balance;
+
+  /** A page that saves the card without a payment. */
+  async function setUp(card: string): Promise<void> {
+    const { url } = bodyOf(await post('/v1/cards/setup'), 201, CardSetupReply);
+    assert.equal((await submit(url, { card })).status, 200);
+  }
+
+  /** Saved at a checkout by the payer's own choice, and not set up. */
+  async function saveAtCheckout(card: string): Promise<void> {
+    const opened = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    await submit(opened.sessionUrl ?? '', { card, save: 'true' });
+    await until(async () => (await balance()) === 5);
+  }
+
+  it('are set up without a payment, listed, chosen and removed', async () => {
+    assert.deepEqual(await cards(), []);
+    await setUp('4242424242424242');
+    await setUp('5555555555554444');
+    const [newest, older] = await cards();
+    assert.ok(newest && older);
+    assert.deepEqual([newest.lastFour, newest.isCharged], ['4444', true]);
+    assert.deepEqual([older.lastFour, older.isCharged], ['4242', false]);
+
+    const chosen = bodyOf(await post(`/v1/cards/${older.id}/choose`), 200, CardsReply).cards;
+    assert.deepEqual(
+      chosen.map(({ isCharged }) => isCharged),
+      [false, true],
+    );
+    assert.equal(bodyOf(await post('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 5);
+    const { rows } = await sql.query<{ details: object }>(
+      `select details from farebox.audit_entries where action = 'card.chosen' order by number desc limit 1`,
+    );
+    assert.deepEqual(rows[0]?.details, {
+      processor_card_id: older.id,
+      before: { processor_card_id: null },
+    });
+
+    const left = bodyOf(await post(`/v1/cards/${older.id}/remove`), 200, CardsReply).cards;
+    assert.deepEqual(left, [newest]);
+  });
+
+  it('belong to their owner: nobody else, and no key, sees or changes them', async () => {
+    await setUp('4242424242424242');
+    const [card] = await cards();
+    const other = await owner();
+    for (const verb of ['choose', 'remove']) {
+      const path = `/v1/cards/${card?.id}/${verb}`;
+      const tried = await call(stack.api, 'POST', path, { headers: other.headers, body: {} });
+      assertError(tried, 404, 'not_found');
+      const byKey = await call(stack.api, 'POST', path, { key: account.consumerKey, body: {} });
+      assertError(byKey, 401, 'session_required');
+    }
+    for (const id of ['pm_card_visa', 'pm_1', 'x'.repeat(300)]) {
+      assertError(await post(`/v1/cards/${id}/remove`), 404, 'not_found');
+    }
+    assert.deepEqual(await cards(), [card]);
+  });
+
+  it('are set up, at a checkout too, only with the consent of the owner', async () => {
+    await post('/v1/consent/withdraw');
+    assertError(await post('/v1/cards/setup'), 403, 'consent_required');
+    const body = { amount: 5, saveCard: true };
+    assertError(await post('/v1/checkout', body), 403, 'consent_required', undefined, {
+      topUpUrl: `${stack.api.url}/top-up`,
+    });
+    await post('/v1/consent', { ceiling: 1_000, ...TERMS });
+    const { sessionUrl } = bodyOf(await post('/v1/checkout', body), 201, CheckoutReply);
+    assert.match(await (await fetch(sessionUrl ?? '')).text(), /You allow this service to charge/);
+    await submit(sessionUrl ?? '', { card: CAREFUL });
+    await until(async () => (await balance()) === 5);
+    assert.equal(bodyOf(await post('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 10);
+  });
+
+  it('are confirmed at the bank, from a page that leads there and back', async () => {
+    await saveAtCheckout(CAREFUL);
+    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    assert.equal(asked.status, 'pending');
+    const page = asked.sessionUrl ?? '';
+    assert.equal(page, `${stack.api.url}/top-up/confirm?id=${asked.topUpId}`);
+    const path = `/v1/top-up/${asked.topUpId}`;
+    assert.equal(bodyOf(await get(path), 200, TopUpRecord).sessionUrl, page);
+    assert.match(
+      await (await fetch(page)).text(),
+      /Your bank wants you to confirm a top-up of \$20\.00/,
+    );
+
+    const back = await atBank(page, 'failed');
+    assert.match(await (await fetch(back)).text(), /did not confirm the payment/);
+    const returned = await atBank(page, 'succeeded');
+    await fetch(returned);
+    await until(async () => (await balance()) === 25);
+    const done = bodyOf(await get(path), 200, TopUpRecord);
+    assert.deepEqual([done.status, done.sessionUrl], ['completed', undefined]);
+    assert.match(await (await fetch(page)).text(), /\$20\.00 was added/);
+    assert.match(await (await submit(page, {})).text(), /\$20\.00 was added/);
+    const unknown = page.replace(asked.topUpId, 'tu_01a1fd6455e57aa3b31e95f51a');
+    for (const url of [unknown, `${stack.api.url}/top-up/confirm`]) {
+      assert.equal((await fetch(url)).status, 404);
+      assert.equal((await submit(url, {})).status, 404);
+    }
+  });
+
+  /** Follows the page to the bank. Returns where the bank sends the cardholder. */
+  async function atBank(page: string, result: string): Promise<string> {
+    const leaving = await (await submit(page, {})).text();
+    const [, bank = ''] = /href="([^"]+\/pay\/pi_\w+)"/.exec(leaving) ?? [];
+    const answer = (await (await submit(bank, { result })).json()) as { return_url: string };
+    return answer.return_url;
+  }
+
+  it('that are charged automatically wait for their owner, who gets a mail', async () => {
+    await saveAtCheckout(CAREFUL);
+    await post('/v1/auto-top-up', { threshold: 10, amount: 20, ceiling: 100 });
+    assert.equal((await charge(stack.api, account, { amount: 1 })).status, 201);
+    const topUp = await until(async () => {
+      const { topUps } = bodyOf(await get('/v1/top-up'), 200, TopUpsReply);
+      return topUps.find(({ automatic, sessionUrl }) => automatic && sessionUrl !== undefined);
+    });
+    const { autoTopUp } = bodyOf(await get('/v1/balance'), 200, BalanceReply);
+    assert.deepEqual(
+      [autoTopUp?.status, autoTopUp?.reason],
+      ['waiting', 'authentication_required'],
+    );
+    const mail = await until(async () => {
+      const { rows } = await sql.query<{ body: string }>(
+        'select body from console.mails where recipient = $1 and subject = $2',
+        [account.email, 'Confirm a top-up at your bank'],
+      );
+      return rows[0];
+    });
+    assert.ok(mail.body.includes(topUp.sessionUrl ?? '?'));
+    await fetch(await atBank(topUp.sessionUrl ?? '', 'succeeded'));
+    await until(async () => (await balance()) === 24);
+    const after = bodyOf(await get('/v1/balance'), 200, BalanceReply).autoTopUp;
+    assert.deepEqual([after?.status, after?.reason], ['on', null]);
+  });
+});
