@@ -1,6 +1,6 @@
 /** Test mode: play money goes through the same code, and no key, operator or link mixes it with real money. */
 import assert from 'node:assert/strict';
-import { wireId } from '../../../src/domain/ids.ts';
+import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
@@ -14,6 +14,11 @@ import {
   TopUpReply,
   TopUpsReply,
 } from '../../../src/schemas/top-ups.ts';
+import {
+  NewWebhookEndpointReply,
+  WebhookEndpointsReply,
+} from '../../../src/schemas/webhook-endpoints.ts';
+import { disableWebhookEndpoint } from '../../../src/store/events/webhook-endpoints.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -368,6 +373,20 @@ describe('test mode', () => {
         ),
         /users_own_no_test_account/,
       );
+    });
+
+    it('has webhook endpoints of its own, of which its owner hears by the address of the live account', async () => {
+      const body = { url: 'https://example.com/events' };
+      const made = await post('/v1/webhook-endpoints', test.developerKey, body);
+      const { id } = bodyOf(made, 201, NewWebhookEndpointReply);
+      const listed = await get('/v1/webhook-endpoints', live.developerKey);
+      assert.deepEqual(bodyOf(listed, 200, WebhookEndpointsReply).webhookEndpoints, []);
+      const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+      const owner = await database.transaction((tx) =>
+        disableWebhookEndpoint(tx, uuidOf('webhookEndpoint', id) ?? '', 'gone'),
+      );
+      await database.end();
+      assert.deepEqual(owner, { accountId: test.holder.accountId, email: live.email });
     });
 
     it('can have no card, no consent and no operator, and its top-ups no payment', async () => {
