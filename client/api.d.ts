@@ -87,6 +87,7 @@ export type BatchMember =
           | 'session_required'
           | 'insufficient_balance'
           | 'spend_limit_reached'
+          | 'exceeds_lease'
           | 'exceeds_hold'
           | 'card_declined'
           | 'authentication_required'
@@ -100,15 +101,20 @@ export type BatchMember =
           | 'tool_not_allowed'
           | 'developer_not_allowed'
           | 'mode_mismatch'
+          | 'lease_not_allowed'
           | 'delegation_not_allowed'
           | 'consent_required'
           | 'consent_ceiling_reached'
           | 'not_found'
           | 'hold_not_found'
+          | 'lease_not_found'
           | 'method_not_allowed'
           | 'idempotency_key_in_use'
           | 'top_up_not_refundable'
           | 'hold_closed'
+          | 'lease_closed'
+          | 'lease_fenced'
+          | 'lease_not_renewable'
           | 'budget_closed'
           | 'webhook_endpoint_disabled'
           | 'tool_exists'
@@ -145,7 +151,7 @@ export type BatchMember =
         /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
         refundable?: number;
         /**
-         * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+         * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
          */
         remaining?: number;
         /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
@@ -153,13 +159,18 @@ export type BatchMember =
         /** With `spend_limit_reached`: the limit. */
         limit?: number;
         /**
-         * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+         * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
          */
-        scope?: 'total' | 'window' | 'per_call';
+        scope?: 'total' | 'window' | 'per_call' | 'per_lease';
         /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
         resetsAt?: string | null;
-        /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-        status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+        /**
+         * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+         */
+        status?:
+          'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+        /** With `lease_fenced`: the fence of the lease. */
+        fence?: number;
         /** With `tool_exists`: the tool that has the name. */
         toolId?: string;
       };
@@ -375,6 +386,14 @@ export interface BudgetBody {
    */
   maxPerCall?: number | string | null;
   /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
+  /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
   tools?: string[] | null;
@@ -409,6 +428,14 @@ export interface BudgetChanges {
    * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
+  /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
   /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
@@ -456,6 +483,10 @@ export interface BudgetReply {
   remaining: number | null;
   /** Dollars that one call may cost, or null. */
   maxPerCall: number | null;
+  /** Whether its keys may be leased. */
+  allowLeases: boolean;
+  /** Dollars that one lease may reserve, or null. */
+  maxLease: number | null;
   /** The only tools that may be charged, or null. */
   tools: string[] | null;
   /** The only developers that may charge, or null. */
@@ -598,6 +629,8 @@ export interface DeveloperChargeReply {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
   /** The consumer who was charged. */
   consumerId: string;
   /** The metadata of the charge, or null. */
@@ -833,6 +866,7 @@ export interface ErrorReply {
       | 'session_required'
       | 'insufficient_balance'
       | 'spend_limit_reached'
+      | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
       | 'authentication_required'
@@ -846,15 +880,20 @@ export interface ErrorReply {
       | 'tool_not_allowed'
       | 'developer_not_allowed'
       | 'mode_mismatch'
+      | 'lease_not_allowed'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
       | 'hold_not_found'
+      | 'lease_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
       | 'top_up_not_refundable'
       | 'hold_closed'
+      | 'lease_closed'
+      | 'lease_fenced'
+      | 'lease_not_renewable'
       | 'budget_closed'
       | 'webhook_endpoint_disabled'
       | 'tool_exists'
@@ -891,7 +930,7 @@ export interface ErrorReply {
     /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
     refundable?: number;
     /**
-     * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+     * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
     /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
@@ -899,13 +938,18 @@ export interface ErrorReply {
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
     /**
-     * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+     * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
      */
-    scope?: 'total' | 'window' | 'per_call';
+    scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-    status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+    /**
+     * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+     */
+    status?:
+      'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+    /** With `lease_fenced`: the fence of the lease. */
+    fence?: number;
     /** With `tool_exists`: the tool that has the name. */
     toolId?: string;
   };
@@ -1124,6 +1168,71 @@ export interface KeyReply {
 export interface KeysReply {
   keys: KeyReply[];
 }
+export interface LeaseBody {
+  /** The consumer's key. Without a valid key, the charge is refused. */
+  apiKey?: string;
+  /**
+   * The tools that can be called: names, or objects with a `name` and the most that a call costs.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tools: (
+    | string
+    | {
+        /** Printable text of 1 to 100 characters, not all blank. */
+        name: string;
+        /**
+         * Dollars of a call. Default: the registered price. A number, or a decimal string such as "0.05". At most six decimals.
+         */
+        price?: number | string;
+      }
+  )[];
+  /** Dollars to reserve. A number, or a decimal string such as "0.05". At most six decimals. */
+  amount: number | string;
+  /** Seconds until the lease expires. Default: 300. */
+  expiresIn?: number;
+}
+export interface LeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
+  remaining: number;
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who holds the lease. */
+  developerId: string;
+}
+export interface LeasesReply {
+  leases: LeaseReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface ListedCharge {
   /** The id of the charge. */
   id: string;
@@ -1141,6 +1250,8 @@ export interface ListedCharge {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
 }
 export interface NewKeyReply {
   /** The id of the key. */
@@ -1208,6 +1319,41 @@ export interface NewWebhookEndpointReply {
   /** The signing secret. It is shown only this once. */
   secret: string;
 }
+export interface PlacedLeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
+  remaining: number;
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who holds the lease. */
+  developerId: string;
+  /** The consumer's balance after the lease was placed. */
+  balance: number;
+}
 export interface PublicReceiptReply {
   /** The same payload, signed with Ed25519: `ed25519.<key id>.<payload>.<signature>`. */
   receipt: string;
@@ -1237,6 +1383,12 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RenewBody {
+  /** Seconds from now until the lease expires. Default: 300. */
+  expiresIn?: number;
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
 }
 export interface ResolveBody {
   /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
@@ -1296,6 +1448,180 @@ export interface SessionReply {
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
   simulated: boolean;
+}
+export interface SettlementBody {
+  /**
+   * The calls, in any order and with any gaps.
+   *
+   * @maxItems 1000
+   */
+  entries: SettlementEntry[];
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
+  /** Whether to release what is left afterwards. Default: false. */
+  final?: boolean;
+}
+export interface SettlementEntry {
+  /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+  sequence: number;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to charge: at most the tool's price in the lease. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface SettlementReply {
+  /** One result for each entry, in the order of the request. */
+  results: (
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: 201;
+        /** It had been settled before. */
+        replayed?: true;
+        /** The id of the charge. */
+        id: string;
+        /** The signed receipt. */
+        receipt: string;
+        /** The name of the tool. */
+        tool: string;
+        /** Dollars charged. */
+        amount: number;
+        /** When it was made, in UTC. */
+        createdAt: string;
+      }
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: number;
+        error: {
+          /** The class of the error. */
+          type:
+            | 'invalid_request_error'
+            | 'authentication_error'
+            | 'payment_error'
+            | 'idempotency_error'
+            | 'rate_limit_error'
+            | 'api_error';
+          /** What went wrong. Branch on this. */
+          code:
+            | 'invalid_request'
+            | 'invalid_json'
+            | 'invalid_amount'
+            | 'invalid_cursor'
+            | 'invalid_idempotency_key'
+            | 'invalid_signature'
+            | 'refund_exceeds_charge'
+            | 'unknown_tool'
+            | 'tool_archived'
+            | 'too_many_tools'
+            | 'invalid_api_key'
+            | 'invalid_secret_key'
+            | 'session_required'
+            | 'insufficient_balance'
+            | 'spend_limit_reached'
+            | 'exceeds_lease'
+            | 'exceeds_hold'
+            | 'card_declined'
+            | 'authentication_required'
+            | 'card_expired'
+            | 'payment_failed'
+            | 'payment_too_late'
+            | 'no_saved_card'
+            | 'foreign_origin'
+            | 'operator_required'
+            | 'second_factor_required'
+            | 'tool_not_allowed'
+            | 'developer_not_allowed'
+            | 'mode_mismatch'
+            | 'lease_not_allowed'
+            | 'delegation_not_allowed'
+            | 'consent_required'
+            | 'consent_ceiling_reached'
+            | 'not_found'
+            | 'hold_not_found'
+            | 'lease_not_found'
+            | 'method_not_allowed'
+            | 'idempotency_key_in_use'
+            | 'top_up_not_refundable'
+            | 'hold_closed'
+            | 'lease_closed'
+            | 'lease_fenced'
+            | 'lease_not_renewable'
+            | 'budget_closed'
+            | 'webhook_endpoint_disabled'
+            | 'tool_exists'
+            | 'agent_exists'
+            | 'grant_not_active'
+            | 'charges_archived'
+            | 'payload_too_large'
+            | 'unsupported_media_type'
+            | 'idempotency_key_reused'
+            | 'rate_limited'
+            | 'internal_error'
+            | 'outcome_unknown'
+            | 'service_unavailable';
+          /** What went wrong, as a sentence for people. */
+          message: string;
+          /** The field that caused the error, such as `amount`. */
+          param?: string;
+          /** The page that explains the code. */
+          docUrl: string;
+          /** Quote it when you ask for help. The same as `X-Request-Id`. */
+          requestId: string;
+          /** With `insufficient_balance`: the consumer's balance. */
+          balance?: number;
+          /** With `insufficient_balance`: the dollars needed. */
+          required?: number;
+          /** With `insufficient_balance`: the dollars missing. */
+          shortfall?: number;
+          /** A page where the consumer can top up. */
+          topUpUrl?: string;
+          /** The top-up that failed. */
+          topUpId?: string;
+          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+          left?: number;
+          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+          refundable?: number;
+          /**
+           * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
+           */
+          remaining?: number;
+          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          budgetId?: string;
+          /** With `spend_limit_reached`: the limit. */
+          limit?: number;
+          /**
+           * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+           */
+          scope?: 'total' | 'window' | 'per_call' | 'per_lease';
+          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+          resetsAt?: string | null;
+          /**
+           * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+           */
+          status?:
+            | 'active'
+            | 'used'
+            | 'revoked'
+            | 'expired'
+            | 'open'
+            | 'captured'
+            | 'released'
+            | 'settled';
+          /** With `lease_fenced`: the fence of the lease. */
+          fence?: number;
+          /** With `tool_exists`: the tool that has the name. */
+          toolId?: string;
+        };
+      }
+  )[];
+  lease: LeaseReply;
 }
 export interface SignedInvocation {
   /** The id of the invocation. */

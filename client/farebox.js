@@ -9,6 +9,8 @@ import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
 import { checkApiKey, Holds } from './holds.js';
+import { openLease } from './lease.js';
+import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { ReceiptKeys, verifyReceipt } from './receipts.js';
@@ -41,6 +43,7 @@ export class Farebox {
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
+    this.leases = new Leases(this.#calls);
   }
 
   get lastRequestId() {
@@ -102,6 +105,10 @@ export class Farebox {
 
   topUps({ limit } = {}, options) {
     return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
+  }
+
+  lease(options) {
+    return openLease(this.leases, options);
   }
 
   withPrices(prices) {

@@ -24,12 +24,22 @@ import type {
 } from './api.js';
 
 import type { Budgets } from './budgets.js';
+import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { BatchRequest, Holds } from './holds.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
 export type { Budgets } from './budgets.js';
+export type {
+  Lease,
+  LeaseCall,
+  LeasedCharge,
+  LeasedTool,
+  LeaseOptions,
+  Leases,
+  SettledCall,
+} from './leases.js';
 export {
   FareboxError,
   InsufficientBalanceError,
@@ -324,6 +334,13 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
   readonly tools: Tools;
   readonly holds: Holds;
+  readonly leases: Leases;
+  /**
+   * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
+   * microsecond, and also while Farebox is away. Raises what `POST /v1/leases` refuses, such as `lease_not_allowed`.
+   */
+  lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
+  lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 

@@ -248,6 +248,10 @@ create table farebox.budget_details (
   closed_at timestamp with time zone,
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
+  -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
+  allow_leases boolean not null default false,
+  -- the most that one lease may reserve. null: its limits alone.
+  max_lease_micros bigint,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
   constraint budget_details_id_unique unique (id),
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
@@ -545,6 +549,7 @@ create table farebox.holds (
   ledger smallint not null,
   -- 0 open, 1 captured, 2 released, 3 expired.
   state smallint not null default 0,
+  -- empty for a lease, whose charges each have a tool of their own.
   tool text not null,
   -- json as it was sent. empty: none was sent.
   metadata text not null default '',
@@ -598,6 +603,30 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+
+create table farebox.leases (
+  -- the id of its hold.
+  id uuid not null,
+  consumer_id uuid not null,
+  -- what its release or expiry gave back to the balance.
+  released_micros bigint not null default 0,
+  -- accounts.developer_number.
+  developer integer not null,
+  -- rises with each renewal. a request that names an older one is refused.
+  fence integer not null default 1,
+  ledger smallint not null,
+  tools text[] not null,
+  -- by tool: the price that the developer named. null: the registered one.
+  asked_prices bigint[] not null,
+  -- by tool, in micros: since the last renewal.
+  prices bigint[] not null,
+  -- by tool, since the lease was placed. a call that was decided before a renewal may be settled after it.
+  highest_prices bigint[] not null,
+  constraint leases_pkey primary key (ledger, consumer_id, id),
+  constraint leases_id_unique unique (id),
+  constraint leases_prices_whole check (cardinality(tools) >= 1 and cardinality(tools) <= 100 and cardinality(asked_prices) = cardinality(tools) and cardinality(prices) = cardinality(tools) and cardinality(highest_prices) = cardinality(tools))
+);
+create index leases_developer on farebox.leases using btree (developer, id);
 
 -- A credit of $10.00 after $25.00 of credits is the lot [25, 35): it pays what the consumer spends from the 25th
 -- dollar to the 35th.
@@ -1187,6 +1216,15 @@ create function farebox.post_top_up_event()
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.settle_lease(p_developer integer, p_lease uuid, p_fence integer, p_id uuid[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_releases boolean, p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, limit_micros bigint)
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.wake_relays()
   returns trigger

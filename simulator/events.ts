@@ -19,7 +19,7 @@ export type EventType = Extract<
   | `charge.${'succeeded' | 'failed' | 'refunded'}`
   | `refund.${'created' | 'updated' | 'failed'}`
   | `charge.dispute.${'created' | 'updated' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
-  | `customer.${'created' | 'updated'}`
+  | `customer.${'created' | 'updated' | 'deleted'}`
   | `setup_intent.${'created' | 'succeeded'}`
   | `radar.early_fraud_warning.${'created' | 'updated'}`
   | `payment_method.${'attached' | 'detached'}`

@@ -6,7 +6,7 @@
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
-import { isTest } from '../domain/mode.ts';
+import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -131,7 +131,7 @@ function prepareFor(
 ): MaybePromise<PreparedCharge> {
   const { amount, tool } = request.body;
   // Nothing was ever charged across modes, so this cannot be a retry of a charge.
-  if (isTest(consumer) !== isTest(request.developer)) return { kind: 'mode_mismatch' };
+  if (!isSameMode(consumer, request.developer)) return { kind: 'mode_mismatch' };
   deps.lastUsed.add(consumer.keyId);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {

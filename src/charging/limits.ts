@@ -15,6 +15,11 @@ export const LANES = { alone: 2, besideOthers: 1 } as const;
  */
 export const EXCEPTION_LANES = 2;
 
+/** Connections for leases. A settlement is a transaction, and has up to a thousand charges. */
+export const LEASE_LANES = 2;
+/** How long a settlement waits for one of them. Its client sends it again. */
+export const LEASE_WAIT_MS_MAX = 2_000;
+
 /** Charges in one statement. A larger batch makes every charge in it wait longer, and gains little beyond a hundred. */
 export const BATCH_MAX = 200;
 

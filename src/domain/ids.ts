@@ -9,6 +9,7 @@ const PREFIXES = {
   charge: 'chg',
   chargeRefund: 'rf',
   hold: 'hld',
+  lease: 'lse',
   budget: 'bdg',
   tool: 'tool',
   topUp: 'tu',

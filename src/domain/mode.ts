@@ -16,6 +16,11 @@ export function isTest({ ledger }: InLedger): boolean {
   return ledger >= TEST_LEDGER_MIN;
 }
 
+/** Only keys of one mode work together. */
+export function isSameMode(one: InLedger, other: InLedger): boolean {
+  return isTest(one) === isTest(other);
+}
+
 export function modeOf(owner: InLedger): Mode {
   return isTest(owner) ? 'test' : 'live';
 }

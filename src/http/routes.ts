@@ -33,6 +33,7 @@ import {
 } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { LEASE_ENDPOINTS } from './lease-routes.ts';
 import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
@@ -204,6 +205,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['hold_not_found', 'hold_closed'],
     handle: postRelease,
   }),
+  ...LEASE_ENDPOINTS,
   ...RECEIPT_ENDPOINTS,
   // Consumers (section 4.1)
   get('/v1/balance', {

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charge.ts';
 import type { EntryBatcher } from '../charging/create-entry-batcher.ts';
+import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
@@ -18,7 +19,7 @@ import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
 import type { Traffic } from './traffic.ts';
 
-export interface Api extends ChargingDeps {
+export interface Api extends ChargingDeps, LeaseDeps {
   readonly config: Config;
   readonly log: Logger;
   /** For reads and rare writes. Charges, keys and prices have their own connections. */

@@ -17,6 +17,8 @@ import {
   CHARGE_STATEMENT_TIMEOUT_MS,
   EXCEPTION_LANES,
   LANES,
+  LEASE_LANES,
+  LEASE_WAIT_MS_MAX,
 } from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
@@ -102,6 +104,13 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   };
   const chargePool = await createDatabase(config.databaseUrl, lanes);
   const holdPool = await createDatabase(config.databaseUrl, lanes);
+  const leasePool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: LEASE_LANES,
+    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
+    silenceMsMax: CHARGE_SILENCE_MS_MAX,
+    waitMsMax: LEASE_WAIT_MS_MAX,
+    onError,
+  });
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
@@ -130,6 +139,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     database,
     batcher,
     entries,
+    leasePool,
+    clock,
+    receiptKey: receipts.activeKey,
     keys,
     lastUsed,
     tools,
@@ -170,6 +182,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await temporal.close();
     await chargePool.end();
     await holdPool.end();
+    await leasePool.end();
     await lookUps.end();
     await invocations.end();
     await database.end();

@@ -84,6 +84,7 @@ const listedFields = {
   ...chargeFields,
   refunded: Dollars('Dollars of the charge refunded so far.', 0),
   holdId: Type.Optional(Id('hold', 'The hold from which the charge was captured, if any.')),
+  leaseId: Type.Optional(Id('lease', 'The lease in which the call was settled, if any.')),
 };
 
 /** A charge in a consumer's list (specification section 2, Charge). */

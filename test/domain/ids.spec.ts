@@ -9,6 +9,7 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   developer: 'dev',
   charge: 'chg',
   budget: 'bdg',
+  lease: 'lse',
   hold: 'hld',
   chargeRefund: 'rf',
   tool: 'tool',

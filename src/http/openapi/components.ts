@@ -11,6 +11,7 @@ import * as grants from '../../schemas/grants.ts';
 import * as holds from '../../schemas/holds.ts';
 import * as invocations from '../../schemas/invocations.ts';
 import * as keys from '../../schemas/keys.ts';
+import * as leases from '../../schemas/leases.ts';
 import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
@@ -29,6 +30,7 @@ const ROOMS = [
   holds,
   invocations,
   keys,
+  leases,
   receipts,
   statements,
   tools,

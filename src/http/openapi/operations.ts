@@ -2,9 +2,15 @@
  * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
  * of the table of routes names its operation; a row without prose does not compile.
  */
+import { EVENT_OPERATIONS } from './event-operations.ts';
+import { HOLD_OPERATIONS } from './hold-operations.ts';
+import { LEASE_OPERATIONS } from './lease-operations.ts';
+
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
+  Leases:
+    'Reserve money that your server spends by itself, call by call, and settle it in batches.',
   Balance: 'Read the balance and what was spent.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
@@ -26,60 +32,7 @@ interface Operation {
 }
 
 export const OPERATIONS = {
-  createWebhookEndpoint: {
-    tag: 'Events',
-    summary: 'Create a webhook endpoint',
-    description:
-      'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
-      'of each. A failed delivery is tried again for five days. The `secret` is shown only in this reply.',
-  },
-  listWebhookEndpoints: {
-    tag: 'Events',
-    summary: 'List webhook endpoints',
-    description:
-      "Returns all of the account's webhook endpoints, oldest first, without their secrets.",
-  },
-  getWebhookEndpoint: {
-    tag: 'Events',
-    summary: 'Get a webhook endpoint',
-    description: 'Returns a webhook endpoint, without its secret.',
-  },
-  updateWebhookEndpoint: {
-    tag: 'Events',
-    summary: 'Change a webhook endpoint',
-    description:
-      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
-      'Events that happen while it is disabled are not sent later.',
-  },
-  deleteWebhookEndpoint: {
-    tag: 'Events',
-    summary: 'Delete a webhook endpoint',
-    description: 'Stops sending to it, and deletes the endpoint and its log.',
-  },
-  rollWebhookSecret: {
-    tag: 'Events',
-    summary: 'Roll the secret of a webhook endpoint',
-    description:
-      'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
-      'change over without missing any.',
-  },
-  testWebhookEndpoint: {
-    tag: 'Events',
-    summary: 'Send a test event',
-    description: 'Sends an event of the type `webhook_endpoint.test` to this endpoint alone.',
-  },
-  listDeliveries: {
-    tag: 'Events',
-    summary: 'List deliveries',
-    description:
-      'Returns what was sent to the endpoint, newest first, each with its payload, the answer to its last attempt and ' +
-      'the time of the next one.',
-  },
-  redeliverEvent: {
-    tag: 'Events',
-    summary: 'Send an event again',
-    description: 'Sends the event again now, with the same `webhook-id` and body.',
-  },
+  ...EVENT_OPERATIONS,
   createBudget: {
     tag: 'Budgets',
     summary: 'Create a budget',
@@ -168,48 +121,8 @@ export const OPERATIONS = {
       'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
-  createHold: {
-    tag: 'Holds',
-    summary: 'Place a hold',
-    description:
-      'Reserves the amount on the balance of the consumer whose key is `apiKey`, so that nothing else ' +
-      'can spend it. Capture the hold when you know what the call cost, or release it when the call ' +
-      'failed. Otherwise it expires after `expiresIn` seconds. Send an ' +
-      '`Idempotency-Key` to be able to retry: the same key and body return the same hold, in its current state.',
-  },
-  listHolds: {
-    tag: 'Holds',
-    summary: 'List holds',
-    description:
-      'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
-      'those on its balance. Only the developer sees `metadata`.',
-  },
-  getHold: {
-    tag: 'Holds',
-    summary: 'Get a hold',
-    description: 'Returns a hold that you placed, or one on your balance.',
-  },
-  captureHold: {
-    tag: 'Holds',
-    summary: 'Capture a hold',
-    description:
-      'Charges what the call cost and releases the rest. Send `{}` to charge all that is left. Send ' +
-      '`"final": false` to leave the rest reserved and capture again later. A capture is a charge in ' +
-      'every respect: it has a receipt, counts as earnings and can be refunded.',
-  },
-  extendHold: {
-    tag: 'Holds',
-    summary: 'Extend a hold',
-    description:
-      'Makes a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
-      'placed. Never shortens a hold.',
-  },
-  releaseHold: {
-    tag: 'Holds',
-    summary: 'Release a hold',
-    description:
-      'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same reply.',
-  },
+  ...LEASE_OPERATIONS,
+  ...HOLD_OPERATIONS,
   verifyReceipt: {
     tag: 'Receipts',
     summary: 'Verify a receipt',

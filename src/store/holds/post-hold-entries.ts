@@ -136,7 +136,7 @@ function outcomesOf(
   return outcomes;
 }
 
-function outcomeOf(found: EntryRow): HoldOutcome {
+export function outcomeOf(found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':

@@ -5,6 +5,7 @@ import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
+import { PlacedLeaseReply, SettlementReply } from '../../../src/schemas/leases.ts';
 import { KeyReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import { AccountsReply } from '../../../src/schemas/operators.ts';
 import { PublicReceiptReply, VerifyReply } from '../../../src/schemas/receipts.ts';
@@ -295,6 +296,27 @@ describe('test mode', () => {
       assert.equal((await spend(api, test, key, 0.75)).status, 201);
       assert.equal((await spend(api, test, key, 0.5)).status, 402);
       assertError(await spend(api, live, key, 0.1), 403, 'mode_mismatch', 'apiKey');
+      const leased = await makeBudget(api, test.consumerKey, { limit: 5, allowLeases: true });
+      const { key: apiKey } = await makeKey(api, test.consumerKey, leased.id);
+      const lease = { apiKey, tools: [{ name: 'search', price: 0.01 }], amount: 1 };
+      const mixed = await post('/v1/leases', live.developerKey, lease);
+      assertError(mixed, 403, 'mode_mismatch', 'apiKey');
+      const placed = await post('/v1/leases', test.developerKey, lease);
+      const { id } = bodyOf(placed, 201, PlacedLeaseReply);
+      const settled = await post(`/v1/leases/${id}/settle`, test.developerKey, {
+        entries: [{ sequence: 1, tool: 'search', amount: 0.01 }],
+        final: true,
+      });
+      const { results } = bodyOf(settled, 200, SettlementReply);
+      const { receipt } = results[0] as { receipt: string };
+      assert.deepEqual(Object.values(claimsOf(receipt)).at(-1), false);
+      const checked = await post('/v1/receipts/verify', live.developerKey, { receipt });
+      assert.equal(bodyOf(checked, 200, VerifyReply).charge?.livemode, false);
+      assertError(
+        await post(`/v1/leases/${id}/release`, live.developerKey),
+        404,
+        'lease_not_found',
+      );
       const own = await makeBudget(api, live.consumerKey, { limit: 1 });
       const liveKey = await makeKey(api, live.consumerKey, own.id);
       assert.match(liveKey.key, /^fare_ck_live_/);

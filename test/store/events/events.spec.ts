@@ -34,6 +34,8 @@ const UNLIMITED = {
   limitMicros: null,
   window: null,
   maxPerCallMicros: null,
+  allowLeases: false,
+  maxLeaseMicros: null,
   tools: null,
   developers: null,
   mayDelegate: false,
