@@ -80,7 +80,8 @@ interface ToolRefusal {
 export type LeaseRefusal =
   | BudgetRefusal
   | ToolRefusal
-  | { readonly kind: 'not_spendable' | 'mode_mismatch' };
+  | { readonly kind: 'mode_mismatch' }
+  | { readonly kind: 'not_spendable' };
 
 export async function requestLease(
   deps: LeaseDeps,

@@ -397,7 +397,7 @@ describe('test mode', () => {
       );
     });
 
-    it('has webhook endpoints of its own, of which its owner hears by the address of the live account', async () => {
+    it('has webhook endpoints of its own, and its owner is told at the address of the live account', async () => {
       const body = { url: 'https://example.com/events' };
       const made = await post('/v1/webhook-endpoints', test.developerKey, body);
       const { id } = bodyOf(made, 201, NewWebhookEndpointReply);
