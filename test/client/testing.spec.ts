@@ -64,6 +64,11 @@ function fakeService(): Service {
   };
 }
 
+const told = async (asked: Promise<unknown>) => {
+  const { code, status, outcome } = await raised(asked);
+  return [code, status, outcome === 'unknown'];
+};
+
 /** Of the refusals of a top-up that are not the code itself. */
 const CODES: Readonly<Record<string, string>> = {
   consent_required: 'consent_required',
@@ -170,10 +175,6 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     });
 
     it('answers on demand, by the amount of a charge, a hold or a top-up', async () => {
-      const told = async (asked: Promise<unknown>) => {
-        const { code, status, outcome } = await raised(asked);
-        return [code, status, outcome === 'unknown'];
-      };
       for (const [micros, code] of MAGIC_REFUSALS) {
         const { status: expected } = new ApiError(code, 'It says so.');
         for (const asked of [charge, hold]) {
