@@ -156,21 +156,21 @@ class Lease {
 
   #takeSpare() {
     if (this.#taking || this.#spare || this.#isClosed) return;
-    this.#taking = this.#take()
-      .then(
-        (slice) => {
-          this.#refusal = undefined;
-          if (performance.now() < this.#slice.deadline) this.#spare = slice;
-          else this.#replace(slice);
-        },
-        (error) => {
-          this.#refusal = error;
-          return pause(RETRY_MS);
-        },
-      )
-      .finally(() => {
-        this.#taking = undefined;
-      });
+    this.#taking = this.#takeNext().finally(() => {
+      this.#taking = undefined;
+    });
+  }
+
+  async #takeNext() {
+    try {
+      const slice = await this.#take();
+      this.#refusal = undefined;
+      if (performance.now() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
+      else this.#replace(slice);
+    } catch (error) {
+      this.#refusal = error;
+      await pause(RETRY_MS);
+    }
   }
 
   #replace(slice) {

@@ -27,15 +27,19 @@ export function refusalOf(error) {
 }
 
 /** For the model: what happened, how to fix it, and whether another call helps. */
-export function explain(tool, { code, message, outcome, required, balance, topUpUrl, resetsAt }) {
+export function explain(tool, error) {
+  const { code, message, outcome, required, balance, topUpUrl, resetsAt } = error;
+  const { raiseUrl, approvalUrl } = error;
   switch (code) {
     case 'spend_limit_reached':
       return (
         `${tool} did not run: ${message} ` +
         (resetsAt
-          ? `It can be called again from ${resetsAt}, or when the user raises the limit.`
-          : 'Ask the user to raise the limit.')
+          ? `It can be called again from ${resetsAt}, or when the user raises the limit${at(raiseUrl)}.`
+          : `Ask the user to raise the limit${at(raiseUrl)}.`)
       );
+    case 'approval_required':
+      return `${tool} did not run: ${message} Ask the user to approve it${at(approvalUrl)}.`;
     case 'insufficient_balance':
       return (
         `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +
@@ -58,6 +62,10 @@ export function explain(tool, { code, message, outcome, required, balance, topUp
     default:
       return `${tool} gave no result: ${message}`;
   }
+}
+
+function at(url) {
+  return url === undefined ? '' : ` at ${url}`;
 }
 
 /** The member of a paid result that has its charge. */

@@ -109,6 +109,63 @@ create constraint trigger api_keys_audit_revoke after update of revoked_at on fa
 create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
 create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
+create table farebox.approvals (
+  id uuid not null,
+  account_id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- the number of the key that was to pay. 0: a key of the account.
+  spend_key integer not null,
+  developer integer not null,
+  developer_id uuid not null,
+  tool text not null,
+  amount_micros bigint not null,
+  code text not null,
+  -- the number of the node that refused. null: the balance did.
+  budget integer,
+  scope text,
+  -- the limit that refused, as it was then.
+  limit_micros bigint,
+  -- the holder of the key that was to pay, or the developer that it called.
+  asked_by text not null,
+  -- written by who asked. never shown without escaping, and in no mail.
+  reason text not null default '',
+  status text not null default 'pending',
+  -- resolved: what refused was changed by other means, such as a new window or a change of the budget.
+  decision text,
+  -- the limit that the decision set.
+  raised_to_micros bigint,
+  -- no later decision and no change of the budget has replaced that limit.
+  is_raise_in_force boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  -- when its workflow first read it.
+  begun_at timestamp with time zone,
+  mailed_at timestamp with time zone,
+  decided_at timestamp with time zone,
+  -- the charge or hold that a decision of `once` allowed.
+  used_by uuid,
+  constraint approvals_pkey primary key (id),
+  constraint approvals_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint approvals_amount_positive check (amount_micros > 0),
+  constraint approvals_asked_by_known check (asked_by = any (array['payer', 'developer'])),
+  constraint approvals_code_known check (code = any (array['approval_required', 'spend_limit_reached', 'insufficient_balance'])),
+  constraint approvals_decided_whole check ((status = 'pending') = (decided_at is null) and (status = any (array['pending', 'expired'])) = (decision is null) and (status = 'denied') = (coalesce(decision, '') = 'deny')),
+  constraint approvals_decision_known check (decision = any (array['once', 'always', 'raise', 'top_up', 'resolved', 'deny'])),
+  constraint approvals_names_what_refused check ((budget is null) = (code = 'insufficient_balance') and (scope is null) = (code <> 'spend_limit_reached') and (limit_micros is null) = (scope is null)),
+  constraint approvals_only_once_is_used check (used_by is null or decision = 'once'),
+  constraint approvals_scope_known check (scope = any (array['total', 'window', 'per_call'])),
+  constraint approvals_status_known check (status = any (array['pending', 'approved', 'denied', 'expired'])),
+  constraint approvals_within_a_week check (expires_at <= (created_at + '7 days'::interval))
+);
+create unique index approvals_asked_once on farebox.approvals using btree (consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create index approvals_of_account on farebox.approvals using btree (account_id, id);
+create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
+create index approvals_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool) where ((decision = 'once') and (used_by is null));
+create index approvals_pending on farebox.approvals using btree (expires_at) where (status = 'pending');
+create unique index approvals_raises on farebox.approvals using btree (ledger, consumer_id, budget, scope) where is_raise_in_force;
+create constraint trigger approvals_audit_decision after update of status on farebox.approvals deferrable initially deferred for each row when (old.status is distinct from new.status and new.status <> 'expired') execute function farebox.audit_change('approval.decided', 'account_id', 'code', 'budget', 'scope', 'amount_micros', 'decision', 'limit_micros', 'raised_to_micros');
+
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
 -- charges.
 create table farebox.archived_attribution (
@@ -248,6 +305,9 @@ create table farebox.budget_details (
   closed_at timestamp with time zone,
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
+  -- whether a developer is refused until the owner has approved it.
+  approve_developers boolean not null default false,
+  approved_developers uuid[] not null default '{}'::uuid[],
   -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
   allow_leases boolean not null default false,
   -- the most that one lease may reserve. null: its limits alone.
@@ -705,7 +765,7 @@ create table farebox.outbox (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);

@@ -2,6 +2,11 @@
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 
 export type {
+  ApprovalReply as Approval,
+  ApprovalsReply as Approvals,
+} from '../../src/schemas/approvals.ts';
+export type { BudgetReply as Budget } from '../../src/schemas/budgets.ts';
+export type {
   BalanceReply as Balance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,
@@ -41,5 +46,12 @@ export type {
   TopUpReply as PaidTopUp,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
+export type {
+  DeliveriesReply as Deliveries,
+  NewWebhookEndpointReply as NewWebhookEndpoint,
+  RolledSecretReply as RolledSecret,
+  WebhookEndpointReply as WebhookEndpoint,
+  WebhookEndpointsReply as WebhookEndpoints,
+} from '../../src/schemas/webhook-endpoints.ts';
 export type Tools = ToolsReply;
 export type Tool = ToolsReply['tools'][number];

@@ -71,6 +71,12 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/approvals',
+      component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
+      validateSearch: words('approval', 'budget', 'scope', 'developer'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/keys',
       component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
     }),
@@ -117,6 +123,11 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/developer/settings',
       component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/webhooks',
+      component: lazyRouteComponent(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
     }),
     createRoute({
       getParentRoute: () => shell,

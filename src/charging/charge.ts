@@ -182,11 +182,12 @@ function draftAllowed(
   }
   if (consumer.spend === null) return draftCharge(request, consumer, amountMicros);
   const call = { developerId, tool: request.body.tool, amountMicros };
-  return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) =>
-    refusal
-      ? refuse(deps, request, consumer, refusal)
-      : draftCharge(request, consumer, amountMicros),
-  );
+  return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) => {
+    if (!refusal) return draftCharge(request, consumer, amountMicros);
+    return refusal.kind === 'needs_approval'
+      ? draftCharge(request, consumer, amountMicros, { needsApproval: true })
+      : refuse(deps, request, consumer, refusal);
+  });
 }
 
 /** A retry of a successful charge gets that charge's outcome, even if the same charge would be refused today. */
@@ -229,25 +230,24 @@ function draftCharge(
   request: ChargeRequest,
   { ledger, consumerId, spend }: KeyOwner,
   amountMicros: Micros,
+  exception?: Pick<ChargeDraft, 'needsApproval'>,
 ): PreparedCharge {
   const { developer, body } = request;
   const identity = hashIdentity(request, consumerId);
-  return {
-    kind: 'ready',
-    draft: {
-      id: randomUUIDv7(),
-      ledger,
-      consumerId,
-      developerId: developer.developerId,
-      developerNumber: developer.developerNumber,
-      tool: body.tool,
-      amountMicros,
-      idempotencyHash: identity?.idempotencyHash ?? null,
-      fingerprint: identity?.fingerprint ?? null,
-      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
-      spend,
-    },
+  const draft: ChargeDraft = {
+    id: randomUUIDv7(),
+    ledger,
+    consumerId,
+    developerId: developer.developerId,
+    developerNumber: developer.developerNumber,
+    tool: body.tool,
+    amountMicros,
+    idempotencyHash: identity?.idempotencyHash ?? null,
+    fingerprint: identity?.fingerprint ?? null,
+    metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+    spend,
   };
+  return { kind: 'ready', draft: exception ? { ...draft, ...exception } : draft };
 }
 
 function parseAmount(dollars: number | string): Micros | undefined {

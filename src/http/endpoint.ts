@@ -70,6 +70,8 @@ export interface Endpoint extends Contract {
 
 interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
+  /** It may wait, so it takes no share of the account's reads. Its handler has one of its own. */
+  readonly waits?: true;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -103,7 +105,7 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, ...contract }: Reading<R, Q>,
+  { handle, waits, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
@@ -115,7 +117,8 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
       const caller = await authenticate(api, ctx.req, contract.role);
       const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      const reply = await api.shares.reads.run(caller.accountId, 1, () => handle(api, request));
+      const answer = () => handle(api, request);
+      const reply = await (waits ? answer() : api.shares.reads.run(caller.accountId, 1, answer));
       respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
     },
   };

@@ -32,6 +32,7 @@ import {
   TopUpBody,
 } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { LEASE_ENDPOINTS } from './lease-routes.ts';
 import { EVENT_ENDPOINTS } from './event-routes.ts';
@@ -83,6 +84,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'tool_not_allowed',
       'developer_not_allowed',
       'mode_mismatch',
+      'approval_required',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -151,6 +153,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'tool_not_allowed',
       'developer_not_allowed',
       'mode_mismatch',
+      'approval_required',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -280,6 +283,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...APPROVAL_ENDPOINTS,
   ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)

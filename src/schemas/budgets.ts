@@ -1,5 +1,6 @@
 /** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelt must not be ignored. */
 import { Type, type Static, type TSchema } from 'typebox';
+import { APPROVED_DEVELOPERS_MAX } from '../domain/approval.ts';
 import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, WINDOW_UNITS } from '../domain/budget.ts';
 import { Metadata } from './charges.ts';
 import { KeyReply } from './keys.ts';
@@ -73,6 +74,21 @@ const settings = {
       }),
       'The only developers that may charge. Null: all.',
     ),
+  ),
+  approveDevelopers: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether a developer is refused until the owner has approved it for this budget. Default: false.',
+      examples: [true],
+    }),
+  ),
+  approvedDevelopers: Type.Optional(
+    Type.Array(Id('developer', 'A developer.'), {
+      maxItems: APPROVED_DEVELOPERS_MAX,
+      uniqueItems: true,
+      description: 'The developers that the owner has approved for this budget.',
+      examples: [[]],
+    }),
   ),
   mayDelegate: Type.Optional(
     Type.Boolean({
@@ -155,6 +171,13 @@ export const BudgetReply = Closed({
     Type.Array(Id('developer', 'A developer.')),
     'The only developers that may charge, or null.',
   ),
+  approveDevelopers: Type.Boolean({
+    description: 'Whether a developer is refused until the owner has approved it.',
+    examples: [false],
+  }),
+  approvedDevelopers: Type.Array(Id('developer', 'A developer.'), {
+    description: 'The developers that the owner has approved for this budget.',
+  }),
   mayDelegate: Type.Boolean({
     description: 'Whether its keys may make budgets and keys below it.',
     examples: [false],

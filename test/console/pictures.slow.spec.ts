@@ -38,6 +38,7 @@ const PAGES = [
   ['refusals', '/developer/refusals'],
   ['tools', '/developer/tools'],
   ['settings', '/developer/settings'],
+  ['webhooks', '/developer/webhooks'],
   ['security', '/security'],
   ['operator', '/operator'],
   ['operator-accounts', '/operator/accounts?query=m'],

@@ -2,6 +2,7 @@
  * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
  * of the table of routes names its operation; a row without prose does not compile.
  */
+import { APPROVAL_OPERATIONS } from './approval-operations.ts';
 import { EVENT_OPERATIONS } from './event-operations.ts';
 import { HOLD_OPERATIONS } from './hold-operations.ts';
 import { LEASE_OPERATIONS } from './lease-operations.ts';
@@ -12,6 +13,7 @@ export const TAGS = {
   Leases:
     'Reserve money that your server spends by itself, call by call, and settle it in batches.',
   Balance: 'Read the balance and what was spent.',
+  Approvals: 'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
@@ -24,7 +26,7 @@ export const TAGS = {
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
 } as const;
 
-interface Operation {
+export interface Operation {
   readonly tag: keyof typeof TAGS;
   /** A title, without a full stop. */
   readonly summary: string;
@@ -32,6 +34,7 @@ interface Operation {
 }
 
 export const OPERATIONS = {
+  ...APPROVAL_OPERATIONS,
   ...EVENT_OPERATIONS,
   createBudget: {
     tag: 'Budgets',

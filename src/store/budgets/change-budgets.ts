@@ -7,11 +7,13 @@ import { Type } from 'typebox';
 import {
   BUDGET_DEPTH_MAX,
   BUDGETS_MAX,
+  LIMIT_SCOPES,
   numberOfWindowUnit,
+  type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
-import { lockConsumer } from '../balance/consumers.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
@@ -26,6 +28,8 @@ export interface BudgetSettings {
   readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
+  readonly approveDevelopers: boolean;
+  readonly approvedDevelopers: readonly string[];
   readonly mayDelegate: boolean;
   readonly metadata: string | null;
   readonly expiresAt: string | null;
@@ -69,7 +73,7 @@ export async function makeBudget(
       values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
         ${sql.array([...above, number], 'int4')}, ${settings.name})
     `);
-    await apply(tx, view, number, settings);
+    await applyToBudget(tx, view, number, settings);
     return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
   });
 }
@@ -89,7 +93,7 @@ export async function changeBudget(
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
     if (budget.status === 'closed') return { kind: 'closed' };
-    await apply(tx, view, budget.number, changes);
+    await applyToBudget(tx, view, budget.number, changes);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
 }
@@ -114,9 +118,10 @@ export async function closeBudget(
   });
 }
 
-async function apply(
+/** To a node whose consumer is locked. */
+export async function applyToBudget(
   tx: Transaction,
-  view: TreeView,
+  view: ConsumerRef,
   number: number,
   changes: Partial<BudgetSettings>,
 ): Promise<void> {
@@ -134,12 +139,31 @@ async function apply(
     `);
   }
   if (window !== undefined) await setWindow(tx, view, number, window);
+  const replaced = scopesOf(changes);
+  if (replaced.length > 0) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.approvals set is_raise_in_force = false
+      where ledger = ${view.ledger} and consumer_id = ${view.consumerId} and budget = ${number}
+        and scope = any (${sql.array(replaced, 'text')}) and is_raise_in_force
+    `);
+  }
+}
+
+/** The limits that are set anew. What an approval raised them to does not apply any more. */
+function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
+  const set = {
+    total: changes.limitMicros,
+    window: changes.window,
+    per_call: changes.maxPerCallMicros,
+    per_lease: changes.maxLeaseMicros,
+  };
+  return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
 
 /** Only a window of the same unit that is not over has counted anything that still counts. */
 async function setWindow(
   tx: Transaction,
-  view: TreeView,
+  view: ConsumerRef,
   number: number,
   window: BudgetSettings['window'],
 ): Promise<void> {
@@ -159,12 +183,13 @@ async function setWindow(
   `);
 }
 
-function ofNode({ ledger, consumerId }: TreeView, number: number) {
+function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
   return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
 }
 
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
+  const { approveDevelopers, approvedDevelopers } = changes;
   const { allowLeases, maxLeaseMicros } = changes;
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
@@ -177,6 +202,12 @@ function detailsOf(changes: Partial<BudgetSettings>) {
     ...(developers === undefined
       ? []
       : [sql.fragment`developers = ${arrayOrNull(developers, 'uuid')}`]),
+    ...(approveDevelopers === undefined
+      ? []
+      : [sql.fragment`approve_developers = ${approveDevelopers}`]),
+    ...(approvedDevelopers === undefined
+      ? []
+      : [sql.fragment`approved_developers = ${sql.array(approvedDevelopers, 'uuid')}`]),
     ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
     ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
     ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),

@@ -296,6 +296,12 @@ describe('test mode', () => {
       assert.equal((await spend(api, test, key, 0.75)).status, 201);
       assert.equal((await spend(api, test, key, 0.5)).status, 402);
       assertError(await spend(api, live, key, 0.1), 403, 'mode_mismatch', 'apiKey');
+      const ask = { apiKey: key, tool: 'search', amount: 0.1 };
+      const approval = await post('/v1/approvals', live.developerKey, ask);
+      assertError(approval, 403, 'mode_mismatch', 'apiKey');
+      const { developerId } = live;
+      const byPayer = await post('/v1/approvals', key, { developerId, tool: 'search', amount: 1 });
+      assertError(byPayer, 404, 'not_found', 'developerId');
       const leased = await makeBudget(api, test.consumerKey, { limit: 5, allowLeases: true });
       const { key: apiKey } = await makeKey(api, test.consumerKey, leased.id);
       const lease = { apiKey, tools: [{ name: 'search', price: 0.01 }], amount: 1 };

@@ -34,7 +34,7 @@ import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 
 /** As much as a balance can be. */
-const LIMIT: AmountRule = {
+export const LIMIT: AmountRule = {
   accepts: (amount) => amount >= 0,
   says: 'at least 0 and at most $9,007,199,254.740991, with at most six decimals',
 };
@@ -94,9 +94,11 @@ export async function postBudget(
   const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
   const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
   const { allowLeases = false, maxLease = null } = body;
+  const { approveDevelopers = false, approvedDevelopers = [] } = body;
+  const approval = { approveDevelopers, approvedDevelopers };
   const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
   const made = await makeBudget(api.database, seen, parentId, {
-    ...(settingsOf({ name, ...asked, allowLeases, maxLease }) as BudgetSettings),
+    ...(settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings),
   });
   switch (made.kind) {
     case 'made':
@@ -167,6 +169,7 @@ function idOf(wire: string): string {
 function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;
+  const { approveDevelopers, approvedDevelopers } = body;
   const { allowLeases, maxLease } = body;
   return {
     ...(name !== undefined && { name }),
@@ -180,6 +183,10 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
     ...(tools !== undefined && { tools }),
     ...(developers !== undefined && {
       developers: developers && developers.map((id) => uuidOf('developer', id) ?? ''),
+    }),
+    ...(approveDevelopers !== undefined && { approveDevelopers }),
+    ...(approvedDevelopers !== undefined && {
+      approvedDevelopers: approvedDevelopers.map((id) => uuidOf('developer', id) ?? ''),
     }),
     ...(mayDelegate !== undefined && { mayDelegate }),
     ...(metadata !== undefined && { metadata: metadata && JSON.stringify(metadata) }),
@@ -247,6 +254,8 @@ export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     maxLease: dollarsOrNull(budget.maxLeaseMicros),
     tools: budget.tools && [...budget.tools],
     developers: budget.developers && budget.developers.map((id) => wireId('developer', id)),
+    approveDevelopers: budget.approveDevelopers,
+    approvedDevelopers: budget.approvedDevelopers.map((id) => wireId('developer', id)),
     mayDelegate: budget.mayDelegate,
     expiresAt: budget.expiresAt,
     metadata: budget.metadata,

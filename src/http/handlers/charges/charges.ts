@@ -54,14 +54,16 @@ export function chargeReply(
   result: ChargeResult,
 ): { readonly isReplay: boolean; readonly body: ChargeReply } {
   if (result.kind === 'on_demand') throw errorOnDemand(api, result);
-  if (result.kind !== 'decided') throw refusalError(result);
+  if (result.kind !== 'decided') throw refusalError(api, result);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
     throw insufficientBalance(api, draft, outcome.balanceMicros);
   }
-  if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
-  if (outcome.kind === 'key_closed') throw refusalError({ kind: 'invalid_api_key' });
-  if (outcome.kind === 'limit_reached') throw refusalError(outcome);
+  if (outcome.kind === 'key_reused') throw refusalError(api, { kind: 'idempotency_key_reused' });
+  if (outcome.kind === 'key_closed') throw refusalError(api, { kind: 'invalid_api_key' });
+  if (outcome.kind === 'limit_reached' || outcome.kind === 'approval_required') {
+    throw refusalError(api, outcome);
+  }
   const payload = receiptPayload({
     id: outcome.id,
     consumerId: draft.consumerId,
@@ -88,6 +90,7 @@ export function chargeReply(
 }
 
 export function refusalError(
+  { config }: Pick<Api, 'config'>,
   refusal: Exclude<ChargeRefusal, OnDemand> | { readonly kind: 'idempotency_key_reused' },
 ): ApiError {
   switch (refusal.kind) {
@@ -125,7 +128,8 @@ export function refusalError(
     case 'tool_not_allowed':
     case 'developer_not_allowed':
     case 'lease_not_allowed':
-      return budgetError(refusal);
+    case 'approval_required':
+      return budgetError(refusal, config.baseUrl);
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',
@@ -135,15 +139,18 @@ export function refusalError(
 }
 
 /** What the amount of a test charge asks for: the error that the real cause would give. */
-export function errorOnDemand(api: Pick<Api, 'topUpLinks'>, onDemand: OnDemand): ApiError {
+export function errorOnDemand(
+  api: Pick<Api, 'topUpLinks' | 'config'>,
+  onDemand: OnDemand,
+): ApiError {
   const { code, amountMicros } = onDemand;
   switch (code) {
     case 'invalid_api_key':
-      return refusalError({ kind: code });
+      return refusalError(api, { kind: code });
     case 'insufficient_balance':
       return insufficientBalance(api, onDemand, asMicros(0));
     case 'spend_limit_reached':
-      return refusalError({
+      return refusalError(api, {
         kind: 'limit_reached',
         budgetId: NO_BUDGET,
         scope: 'total',

@@ -68,7 +68,7 @@ export async function postLease(
       throw insufficientBalance(api, draft, placed.balanceMicros);
     }
     case 'key_closed':
-      throw refusalError({ kind: 'invalid_api_key' });
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
@@ -81,7 +81,8 @@ export async function postLease(
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      throw leaseError(placed);
+    case 'approval_required':
+      throw leaseError(api, placed);
   }
 }
 
@@ -112,7 +113,7 @@ export async function postRenewal(
     case 'unknown_lease':
       throw unknownLease();
     case 'key_closed':
-      throw refusalError({ kind: 'invalid_api_key' });
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
@@ -125,7 +126,8 @@ export async function postRenewal(
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      throw leaseError(renewed);
+    case 'approval_required':
+      throw leaseError(api, renewed);
   }
 }
 
@@ -244,7 +246,7 @@ function entryError(
   }
 }
 
-function leaseError(refusal: LeaseRefusal): ApiError {
+function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
   switch (refusal.kind) {
     case 'not_spendable':
       return new ApiError(
@@ -254,7 +256,7 @@ function leaseError(refusal: LeaseRefusal): ApiError {
     case 'unknown_tool':
     case 'tool_archived':
     case 'amount_required': {
-      const { code, message } = refusalError({ kind: refusal.kind });
+      const { code, message } = refusalError(api, { kind: refusal.kind });
       return new ApiError(code, message, { param: `tools.${refusal.index}` });
     }
     case 'invalid_api_key':
@@ -263,7 +265,8 @@ function leaseError(refusal: LeaseRefusal): ApiError {
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      return refusalError(refusal);
+    case 'approval_required':
+      return refusalError(api, refusal);
   }
 }
 

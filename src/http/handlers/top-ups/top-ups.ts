@@ -76,9 +76,14 @@ export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): st
   return `${config.baseUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
 }
 
-async function paidFor(
+/** Requests the top-up; throws the ApiError of a refusal or failure. */
+export async function paidFor(
   api: Api,
-  { caller, body, idempotencyKey }: Request<CheckoutBody>,
+  {
+    caller,
+    body,
+    idempotencyKey,
+  }: Pick<Request<CheckoutBody>, 'caller' | 'body' | 'idempotencyKey'>,
   method: TopUpRequest['method'],
   min: number,
 ): Promise<TopUp> {
