@@ -102,6 +102,7 @@ export type BatchMember =
           | 'tool_not_allowed'
           | 'developer_not_allowed'
           | 'account_keys_closed'
+          | 'mode_mismatch'
           | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
@@ -1072,6 +1073,7 @@ export interface ErrorReply {
       | 'tool_not_allowed'
       | 'developer_not_allowed'
       | 'account_keys_closed'
+      | 'mode_mismatch'
       | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
@@ -1349,6 +1351,8 @@ export interface InvocationReply {
 export interface KeyBody {
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode?: 'live' | 'test';
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
 }
@@ -1357,6 +1361,8 @@ export interface KeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1465,6 +1471,8 @@ export interface NewKeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1772,6 +1780,7 @@ export interface SettlementReply {
             | 'tool_not_allowed'
             | 'developer_not_allowed'
             | 'account_keys_closed'
+            | 'mode_mismatch'
             | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'
@@ -1975,7 +1984,7 @@ export interface TopUpRecord {
     | 'disputed'
     | 'charged_back';
   /** How it is paid. */
-  method: 'checkout' | 'direct' | 'manual';
+  method: 'checkout' | 'direct' | 'manual' | 'test';
   /** Whether a charge triggered it, rather than a request. */
   automatic: boolean;
   /** When it was made, in UTC. */
@@ -2067,6 +2076,8 @@ export interface VerifyReply {
     amount: number;
     /** When it was made, in UTC. */
     createdAt: string;
+    /** False: a charge of play money, by test keys. Nobody paid for it. */
+    livemode: boolean;
   } | null;
   invocation?: SignedInvocation;
 }

@@ -275,7 +275,10 @@ export interface ReceiptInvocation {
 export type ReceiptCharge = Pick<
   Charge,
   'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'
->;
+> & {
+  /** False: a charge of play money, by test keys. Nobody paid for it. */
+  livemode: boolean;
+};
 
 /** Only with `run_unpaid`: Farebox did not answer, and the tool may run without payment. */
 export interface UnpaidCharge {
@@ -301,6 +304,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * Raises FareboxError, by `code`:
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
    * - `invalid_api_key`: the consumer's key is missing, wrong or revoked;
+   * - `mode_mismatch`: the consumer's key is a test key and yours is a live key, or the other way round;
    * - `service_unavailable`: no answer; `outcome` says whether a charge may have been made;
    * - any other code of the service, such as `invalid_amount` or `invalid_secret_key` (your own key).
    */

@@ -20,6 +20,8 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- the account whose test keys this test account has. null: a live account.
+  live_account_id uuid,
   -- whether consumer keys of the account can be charged. spend keys always can.
   keys_charge text not null default 'open',
   -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
@@ -31,12 +33,17 @@ create table farebox.accounts (
   constraint accounts_developer_number_unique unique (developer_number),
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
+  constraint accounts_live_account_id_fkey foreign key (live_account_id) references farebox.accounts(id),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
   constraint accounts_developer_day_not_negative check (developer_day_micros >= 0),
   constraint accounts_email_is_lower_case check (email = lower(email)),
   constraint accounts_keys_charge_known check (keys_charge = any (array['open', 'closed'])),
-  constraint accounts_return_url_short check (length(return_url) <= 2000)
+  constraint accounts_mode_is_in_ledger check ((live_account_id is not null) = (ledger >= 2048)),
+  constraint accounts_return_url_short check (length(return_url) <= 2000),
+  constraint accounts_test_has_no_address check ( case when live_account_id is null then email !~~ 'test:%' else email = ('test:' || live_account_id) end),
+  constraint accounts_test_moves_no_money check (live_account_id is null or num_nonnulls(consent_ceiling_micros, processor_customer_id, operator_since) = 0)
 );
+create unique index accounts_live_account on farebox.accounts using btree (live_account_id) where (live_account_id is not null);
 create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
@@ -275,6 +282,7 @@ create table farebox.auto_top_ups (
   not_before timestamp with time zone not null default now(),
   constraint auto_top_ups_pkey primary key (ledger, consumer_id),
   constraint auto_top_ups_amount_within_ceiling check (amount_micros > 0 and amount_micros <= ceiling_micros),
+  constraint auto_top_ups_are_live check (ledger < 2048),
   constraint auto_top_ups_declines_not_negative check (declines >= 0),
   constraint auto_top_ups_reason_named check ((status = 'on') = (reason is null)),
   constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
@@ -867,6 +875,7 @@ create table farebox.reversals (
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
+  constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
   constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
@@ -964,6 +973,7 @@ create table farebox.top_ups (
   ledger smallint not null,
   consumer_id uuid not null,
   account_id uuid not null,
+  -- checkout, direct: through stripe. manual: by an operator. test: play money, which no processor knows of.
   method text not null,
   automatic boolean not null default false,
   status text not null default 'pending',
@@ -1010,12 +1020,13 @@ create table farebox.top_ups (
   constraint top_ups_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint top_ups_amount_positive check (amount_micros > 0),
   constraint top_ups_automatic_is_direct check (not automatic or method = 'direct'),
-  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual'])),
+  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual', 'test'])),
   constraint top_ups_seen_dated check ((seen_verdict is null) = (seen_at is null)),
   constraint top_ups_seen_failure_named check ((not seen_verdict is distinct from 'failed') = (seen_failure_code is not null)),
   constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from amount_micros and payment_intent_id is not null else seen_micros is null end),
   constraint top_ups_seen_verdict_known check (seen_verdict = any (array['paid', 'expired', 'failed'])),
-  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back']))
+  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back'])),
+  constraint top_ups_test_reaches_no_processor check ( case when ledger < 2048 then method <> 'test' else method = 'test' and not automatic and (status = any (array['completed', 'failed'])) and num_nonnulls(session_id, session_url, session_expires_at, payment_intent_id, seen_verdict, consent_ceiling_micros) = 0 end)
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
@@ -1174,7 +1185,8 @@ create table console.users (
   constraint users_pkey primary key (id),
   constraint users_account_unique unique (account_id),
   constraint users_email_unique unique (email),
-  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id)
+  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint users_own_no_test_account check (email !~~ 'test:%')
 );
 create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');

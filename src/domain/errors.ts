@@ -52,6 +52,7 @@ export const ERRORS = {
     403,
     'The consumer closed the keys of its account for charging. Ask for a spend key.',
   ],
+  mode_mismatch: [403, 'A test key and a live key never work together. Use two of the same mode.'],
   approval_required: [
     403,
     'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',

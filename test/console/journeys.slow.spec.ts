@@ -62,10 +62,10 @@ describe('the console', function () {
     await heading('Balance').waitFor();
   }
 
-  async function createKey(name: string): Promise<string> {
-    await button('Create key').click();
+  async function createKey(name: string, create = 'Create key'): Promise<string> {
+    await button(create).click();
     await page.getByLabel('Name').fill(name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: create }).click();
     const key = await copyNewKey();
     await page.getByText(name, { exact: true }).waitFor();
     return key;
@@ -121,6 +121,25 @@ describe('the console', function () {
     assert.equal((await charge(harness.stack.api, account, { amount: 0.000125 })).status, 201);
     await seeMoney('$24.999875');
     await page.getByText('Get started').waitFor({ state: 'detached' });
+  });
+
+  it('creates test keys, which charge play money and leave the live account as it is', async () => {
+    const account = await harness.newAccount(3);
+    await window.enter(account);
+    await window.go('/keys');
+    const consumerKey = await createKey('CI', 'Create test key');
+    assert.match(consumerKey, /^fare_ck_test_/);
+    await page.getByText('Test', { exact: true }).waitFor();
+    await page.getByText(`fare_ck_test_…${consumerKey.slice(-4)}`).waitFor();
+    await window.go('/developer/settings');
+    const developerKey = await createKey('staging', 'Create test key');
+    assert.match(developerKey, /^fare_sk_test_/);
+    const keys = { ...account, consumerKey, developerKey };
+    const { api } = harness.stack;
+    await call(api, 'POST', '/v1/top-up', { key: consumerKey, body: { amount: 5 } });
+    assert.equal((await charge(api, keys, { amount: 2 })).status, 201);
+    await window.go('/balance');
+    await seeMoney('$3.00');
   });
 
   it('charges the saved card within the limit that its owner agreed to, and by itself when asked', async () => {

@@ -118,7 +118,7 @@ function FirstSteps() {
           to: '/budgets',
           isDone:
             budgets.data.budgets.length > 0 ||
-            keys.data.keys.some(({ kind }) => kind === 'consumer'),
+            keys.data.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live'),
         },
         {
           title: 'Use a paid tool',
@@ -254,5 +254,10 @@ function TopUpHistory() {
 
 function methodOf({ method, automatic }: TopUp): string {
   if (automatic) return 'Automatic, saved card';
-  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Added manually' }[method];
+  return {
+    checkout: 'Checkout',
+    direct: 'Saved card',
+    manual: 'Added manually',
+    test: 'Play money',
+  }[method];
 }

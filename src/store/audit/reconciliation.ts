@@ -58,7 +58,7 @@ export async function getWalkStart(connection: Connection): Promise<string> {
     select coalesce(
       (select walked_until - case when walked_until < date_trunc('day', now(), 'UTC')
         then interval '3 days' else interval '1 hour' end from farebox.reconciliation),
-      (select min(created_at) - interval '3 days' from farebox.top_ups where method <> 'manual')
+      (select min(created_at) - interval '3 days' from farebox.top_ups where method in ('checkout', 'direct'))
     ) as since
   `);
   return since ?? new Date().toISOString();
@@ -139,7 +139,7 @@ export async function listBookedThroughProcessor(
   connection: Connection,
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    ${BOOKED} where t.method <> 'manual' and m.id is not null group by t.id
+    ${BOOKED} where t.method in ('checkout', 'direct') and m.id is not null group by t.id
   `);
 }
 
@@ -230,7 +230,7 @@ export async function auditReconciliation(
     from (values (now() - make_interval(secs => ${everySeconds + 3_600}))) as due (at)
     left join farebox.reconciliation on true
     where coalesce(walked_until, '-infinity') < at and exists (
-      select from farebox.top_ups where method <> 'manual' and created_at < at
+      select from farebox.top_ups where method in ('checkout', 'direct') and created_at < at
     )
   `);
   return late.map(({ detail }) => ({ subject: 'the last reconciliation', detail }));

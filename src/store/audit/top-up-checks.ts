@@ -1,4 +1,5 @@
 /** The part of the audit that proves top-ups: how they were credited, taken back, and started automatically. */
+import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { sql } from '../database.ts';
 
 export const TOP_UP_CHECKS = {
@@ -91,7 +92,9 @@ export const TOP_UP_CHECKS = {
     from farebox.top_ups
     where (consent_ceiling_micros is not null) <> (method = 'direct')
       or (automatic_ceiling_micros is not null) <> automatic
-      or case when method = 'manual' then status <> 'completed'
+      or case when method = 'test' then ledger < ${TEST_LEDGER_MIN}::int2
+          or num_nonnulls(session_id, session_url, payment_intent_id, seen_verdict) > 0
+        when method = 'manual' then status <> 'completed'
           or num_nonnulls(session_id, session_url, payment_intent_id, idempotency_key) > 0
         else payment_intent_id is null and status not in ('pending', 'expired', 'failed') end`,
 

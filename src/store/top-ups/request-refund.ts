@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
+import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import {
@@ -75,7 +76,7 @@ async function request(
   by: (OperatorRequest & { readonly reason: string }) | undefined,
 ): Promise<RefundResult> {
   const found = await findOwner(tx, topUpId);
-  if (!found) return { kind: 'not_found' };
+  if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
   const owner = await lockOwner(tx, topUpId);
   if (by) {

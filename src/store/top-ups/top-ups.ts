@@ -125,7 +125,10 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
-    const topUp = await insert(tx, request, isDirect ? (consent?.ceiling ?? null) : null);
+    const topUp = await insertTopUp(tx, {
+      ...request,
+      consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
+    });
     if (topUp) {
       await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
       return { kind: 'admitted', topUp };
@@ -168,7 +171,10 @@ function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
   );
 }
 
-async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | null> {
+export async function findByKey(
+  tx: Transaction,
+  request: Pick<NewTopUp, 'consumerId' | 'idempotencyKey'>,
+): Promise<TopUp | null> {
   if (request.idempotencyKey === undefined) return null;
   return tx.maybeOne(sql.type(topUpRow)`
     select ${columns} from farebox.top_ups
@@ -176,18 +182,28 @@ async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | nu
   `);
 }
 
-async function insert(
+interface InsertedTopUp extends Omit<NewTopUp, 'method'> {
+  readonly method: TopUp['method'];
+  readonly status?: 'pending' | 'completed' | 'failed';
+  readonly failure?: TopUpFailure | undefined;
+  readonly consentCeiling?: number | null;
+}
+
+/** Null: the consumer's idempotency key has made another one. One that is not pending will never have a workflow. */
+export async function insertTopUp(
   tx: Transaction,
-  request: NewTopUp,
-  consentCeiling: number | null,
+  { status = 'pending', failure, consentCeiling = null, ...request }: InsertedTopUp,
 ): Promise<TopUp | null> {
+  const openedAt = status === 'pending' ? null : sql.fragment`now()`;
+  const completedAt = status === 'completed' ? sql.fragment`now()` : null;
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
-        consent_ceiling_micros, saves_card)
+        consent_ceiling_micros, saves_card, status, failure_code, failure_message, opened_at, completed_at)
     values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
-      ${consentCeiling}, ${request.savesCard ?? false})
+      ${consentCeiling}, ${request.savesCard ?? false}, ${status}, ${failure?.code ?? null},
+      ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${columns}
   `);
