@@ -357,6 +357,7 @@ export interface ChargeBatchReply {
             | 'spend_limit_reached'
             | 'exceeds_hold'
             | 'card_declined'
+            | 'tax_address_missing'
             | 'authentication_required'
             | 'card_expired'
             | 'payment_failed'
@@ -542,6 +543,10 @@ export interface ConsumerStatementReply {
     kind: string;
     /** Dollars. Negative when taken from the balance. */
     amount: number;
+    /**
+     * Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.
+     */
+    tax?: number;
     /** The top-up that it belongs to, or null. */
     topUpId: string | null;
     /** Why, or null. For a `charge_refund`, the id of the charge. */
@@ -682,6 +687,7 @@ export interface ErrorReply {
       | 'spend_limit_reached'
       | 'exceeds_hold'
       | 'card_declined'
+      | 'tax_address_missing'
       | 'authentication_required'
       | 'card_expired'
       | 'payment_failed'
@@ -1187,11 +1193,25 @@ export interface TopUpBody {
    */
   amount: number | string;
 }
+export interface TopUpQuoteReply {
+  /** Dollars that would be credited. */
+  amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax: number | null;
+  /** Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known. */
+  total: number | null;
+}
 export interface TopUpRecord {
   /** The id of the top-up. */
   id: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax?: number | null;
   /** The state of the top-up. */
   status:
     | 'pending'

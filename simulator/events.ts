@@ -22,6 +22,8 @@ export type EventType = Extract<
   | `customer.${'created' | 'updated'}`
   | `setup_intent.${'created' | 'succeeded'}`
   | `radar.early_fraud_warning.${'created' | 'updated'}`
+  | 'invoice.paid'
+  | 'credit_note.created'
   | `payment_method.${'attached' | 'detached'}`
 >;
 

@@ -39,6 +39,7 @@ export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
   TopUpReply as PaidTopUp,
+  TopUpQuoteReply as Quote,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type Tools = ToolsReply;

@@ -35,7 +35,9 @@ import {
   retrievePaymentMethod,
 } from '../resources/payment-methods.ts';
 import { listFraudWarnings, retrieveFraudWarning } from '../resources/fraud-warnings.ts';
+import { createCreditNote, listCreditNotes, retrieveInvoice } from '../resources/invoices.ts';
 import { createRefund, listRefunds, retrieveRefund } from '../resources/refunds.ts';
+import { createCalculation } from '../resources/tax.ts';
 
 type Route = readonly [method: 'GET' | 'POST', path: string, handler: Handler];
 
@@ -70,6 +72,10 @@ const ROUTES: readonly Route[] = [
   ['GET', '/v1/disputes/:id', retrieveDispute],
   ['GET', '/v1/radar/early_fraud_warnings', listFraudWarnings],
   ['GET', '/v1/radar/early_fraud_warnings/:id', retrieveFraudWarning],
+  ['GET', '/v1/invoices/:id', retrieveInvoice],
+  ['POST', '/v1/credit_notes', createCreditNote],
+  ['GET', '/v1/credit_notes', listCreditNotes],
+  ['POST', '/v1/tax/calculations', createCalculation],
   ['GET', '/v1/events', listEvents],
   ['GET', '/v1/events/:id', retrieveEvent],
 ];

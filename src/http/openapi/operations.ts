@@ -270,6 +270,12 @@ export const OPERATIONS = {
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
   },
+  quoteTopUp: {
+    tag: 'Top-ups',
+    summary: 'Get the price of a top-up',
+    description:
+      'Returns what a top-up would cost, with tax where the operator has turned it on. Takes nothing.',
+  },
   listCards: {
     tag: 'Top-ups',
     summary: 'List your saved cards',
