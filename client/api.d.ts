@@ -3,6 +3,178 @@
  * `npm run generate`; do not edit.
  */
 
+export type BatchMember =
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      /** The id of the charge. */
+      id: string;
+      /** The name of the tool. */
+      tool: string;
+      /** Dollars charged. */
+      amount: number;
+      /** The developer who made the charge. */
+      developerId: string;
+      /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
+      receipt: string;
+      /** When it was made, in UTC. */
+      createdAt: string;
+      /** The consumer who was charged. */
+      consumerId: string;
+      /** The consumer's balance after this charge. */
+      balance: number;
+    }
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      hold: PlacedHoldReply;
+    }
+  | {
+      status: 201;
+      /** The idempotency key had already done this. */
+      replayed?: true;
+      /** The id of the charge. */
+      id: string;
+      /** The name of the tool. */
+      tool: string;
+      /** Dollars charged. */
+      amount: number;
+      /** The developer who made the charge. */
+      developerId: string;
+      /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
+      receipt: string;
+      /** When it was made, in UTC. */
+      createdAt: string;
+      /** The consumer who was charged. */
+      consumerId: string;
+      /** The consumer's balance after this charge. */
+      balance: number;
+      /** The hold that was captured. */
+      holdId: string;
+      hold: HoldReply;
+    }
+  | {
+      status: 200;
+      hold: HoldReply;
+    }
+  | {
+      status: number;
+      error: {
+        /** The class of the error. */
+        type:
+          | 'invalid_request_error'
+          | 'authentication_error'
+          | 'payment_error'
+          | 'idempotency_error'
+          | 'rate_limit_error'
+          | 'api_error';
+        /** What went wrong. Branch on this. */
+        code:
+          | 'invalid_request'
+          | 'invalid_json'
+          | 'invalid_amount'
+          | 'invalid_cursor'
+          | 'invalid_idempotency_key'
+          | 'invalid_signature'
+          | 'refund_exceeds_charge'
+          | 'unknown_tool'
+          | 'tool_archived'
+          | 'too_many_tools'
+          | 'invalid_api_key'
+          | 'invalid_secret_key'
+          | 'session_required'
+          | 'insufficient_balance'
+          | 'spend_limit_reached'
+          | 'exceeds_lease'
+          | 'exceeds_hold'
+          | 'card_declined'
+          | 'tax_address_missing'
+          | 'authentication_required'
+          | 'card_expired'
+          | 'payment_failed'
+          | 'payment_too_late'
+          | 'no_saved_card'
+          | 'foreign_origin'
+          | 'operator_required'
+          | 'second_factor_required'
+          | 'tool_not_allowed'
+          | 'developer_not_allowed'
+          | 'lease_not_allowed'
+          | 'delegation_not_allowed'
+          | 'consent_required'
+          | 'consent_ceiling_reached'
+          | 'not_found'
+          | 'hold_not_found'
+          | 'lease_not_found'
+          | 'method_not_allowed'
+          | 'idempotency_key_in_use'
+          | 'top_up_not_refundable'
+          | 'hold_closed'
+          | 'lease_closed'
+          | 'lease_fenced'
+          | 'lease_not_renewable'
+          | 'budget_closed'
+          | 'webhook_endpoint_disabled'
+          | 'tool_exists'
+          | 'agent_exists'
+          | 'grant_not_active'
+          | 'charges_archived'
+          | 'payload_too_large'
+          | 'unsupported_media_type'
+          | 'idempotency_key_reused'
+          | 'rate_limited'
+          | 'internal_error'
+          | 'outcome_unknown'
+          | 'service_unavailable';
+        /** What went wrong, as a sentence for people. */
+        message: string;
+        /** The field that caused the error, such as `amount`. */
+        param?: string;
+        /** The page that explains the code. */
+        docUrl: string;
+        /** Quote it when you ask for help. The same as `X-Request-Id`. */
+        requestId: string;
+        /** With `insufficient_balance`: the consumer's balance. */
+        balance?: number;
+        /** With `insufficient_balance`: the dollars needed. */
+        required?: number;
+        /** With `insufficient_balance`: the dollars missing. */
+        shortfall?: number;
+        /** A page where the consumer can top up. */
+        topUpUrl?: string;
+        /** The top-up that failed. */
+        topUpId?: string;
+        /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+        left?: number;
+        /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+        refundable?: number;
+        /**
+         * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
+         */
+        remaining?: number;
+        /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+        budgetId?: string;
+        /** With `spend_limit_reached`: the limit. */
+        limit?: number;
+        /**
+         * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+         */
+        scope?: 'total' | 'window' | 'per_call' | 'per_lease';
+        /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+        resetsAt?: string | null;
+        /**
+         * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+         */
+        status?:
+          'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+        /** With `lease_fenced`: the fence of the lease. */
+        fence?: number;
+        /** With `tool_exists`: the tool that has the name. */
+        toolId?: string;
+      };
+    };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
 export interface AgentBody {
@@ -77,7 +249,77 @@ export interface BalanceReply {
     reason: string | null;
   };
 }
+export interface PlacedHoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far by its captures. */
+  captured: number;
+  /** Dollars still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+  /** The consumer's balance after the hold was placed. */
+  balance: number;
+}
+export interface HoldReply {
+  /** The id of the hold. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far by its captures. */
+  captured: number;
+  /** Dollars still reserved. 0 once the hold is closed. */
+  remaining: number;
+  /** The state of the hold. */
+  status: 'open' | 'captured' | 'released' | 'expired';
+  /** When it expires, in UTC. */
+  expiresAt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who placed the hold. */
+  developerId: string;
+}
+export interface BatchedCapture {
+  /** Captures a hold. */
+  op: 'capture';
+  /** The id of the hold. */
+  holdId: string;
+  /**
+   * Dollars to charge. Default: all that is left in the hold. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Whether to release the rest. Default: true. False leaves the hold open. */
+  final?: boolean;
+  /**
+   * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
+   */
+  over?: 'reject' | 'cap' | 'overflow';
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** The Idempotency-Key of this member. */
+  idempotencyKey?: string;
+}
 export interface BatchedCharge {
+  /** Makes a charge. The default. */
+  op?: 'charge';
   /** The consumer's key. Without a valid key, the charge is refused. */
   apiKey?: string;
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -90,8 +332,34 @@ export interface BatchedCharge {
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
-  /** The Idempotency-Key of this charge. */
+  /** The Idempotency-Key of this member. */
   idempotencyKey?: string;
+}
+export interface BatchedHold {
+  /** Places a hold. */
+  op: 'hold';
+  /** The consumer's key. Without a valid key, the charge is refused. */
+  apiKey?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+  /** Seconds until the hold expires. Default: 600. */
+  expiresIn?: number;
+  /** The Idempotency-Key of this member. */
+  idempotencyKey?: string;
+}
+export interface BatchedRelease {
+  /** Releases a hold. */
+  op: 'release';
+  /** The id of the hold. */
+  holdId: string;
 }
 export interface BudgetBody {
   /** Printable text of 1 to 100 characters, not all blank. */
@@ -117,6 +385,14 @@ export interface BudgetBody {
    * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
+  /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
   /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
@@ -152,6 +428,14 @@ export interface BudgetChanges {
    * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
+  /**
+   * Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them afterwards. Every budget above must allow it too. Default: false.
+   */
+  allowLeases?: boolean;
+  /**
+   * Dollars that one lease may reserve. A number, or a decimal string such as "0.05". Null: no limit.
+   */
+  maxLease?: number | string | null;
   /**
    * The only tools that may be charged: names, or `dev_.../name` for the tool of one developer. Null: all.
    */
@@ -199,6 +483,10 @@ export interface BudgetReply {
   remaining: number | null;
   /** Dollars that one call may cost, or null. */
   maxPerCall: number | null;
+  /** Whether its keys may be leased. */
+  allowLeases: boolean;
+  /** Dollars that one lease may reserve, or null. */
+  maxLease: number | null;
   /** The only tools that may be charged, or null. */
   tools: string[] | null;
   /** The only developers that may charge, or null. */
@@ -258,28 +546,6 @@ export interface CaptureReply {
   holdId: string;
   hold: HoldReply;
 }
-export interface HoldReply {
-  /** The id of the hold. */
-  id: string;
-  /** The name of the tool. */
-  tool: string;
-  /** Dollars reserved. */
-  amount: number;
-  /** Dollars charged so far by its captures. */
-  captured: number;
-  /** Dollars still reserved. 0 once the hold is closed. */
-  remaining: number;
-  /** The state of the hold. */
-  status: 'open' | 'captured' | 'released' | 'expired';
-  /** When it expires, in UTC. */
-  expiresAt: string;
-  /** When it was made, in UTC. */
-  createdAt: string;
-  /** The consumer whose balance is reserved. */
-  consumerId: string;
-  /** The developer who placed the hold. */
-  developerId: string;
-}
 export interface ChangedToolReply {
   /** The id of the tool. */
   id: string;
@@ -301,137 +567,11 @@ export interface ChargeBatchBody {
    * @minItems 1
    * @maxItems 1000
    */
-  charges: BatchedCharge[];
+  charges: (BatchedCharge | BatchedHold | BatchedCapture | BatchedRelease)[];
 }
 export interface ChargeBatchReply {
-  /** One result for each charge, in the order of the request. */
-  results: (
-    | {
-        status: 201;
-        /** The idempotency key had already made this charge. */
-        replayed?: true;
-        /** The id of the charge. */
-        id: string;
-        /** The name of the tool. */
-        tool: string;
-        /** Dollars charged. */
-        amount: number;
-        /** The developer who made the charge. */
-        developerId: string;
-        /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
-        receipt: string;
-        /** When it was made, in UTC. */
-        createdAt: string;
-        /** The consumer who was charged. */
-        consumerId: string;
-        /** The consumer's balance after this charge. */
-        balance: number;
-      }
-    | {
-        status: number;
-        error: {
-          /** The class of the error. */
-          type:
-            | 'invalid_request_error'
-            | 'authentication_error'
-            | 'payment_error'
-            | 'idempotency_error'
-            | 'rate_limit_error'
-            | 'api_error';
-          /** What went wrong. Branch on this. */
-          code:
-            | 'invalid_request'
-            | 'invalid_json'
-            | 'invalid_amount'
-            | 'invalid_cursor'
-            | 'invalid_idempotency_key'
-            | 'invalid_signature'
-            | 'refund_exceeds_charge'
-            | 'unknown_tool'
-            | 'tool_archived'
-            | 'too_many_tools'
-            | 'invalid_api_key'
-            | 'invalid_secret_key'
-            | 'session_required'
-            | 'insufficient_balance'
-            | 'spend_limit_reached'
-            | 'exceeds_hold'
-            | 'card_declined'
-            | 'tax_address_missing'
-            | 'authentication_required'
-            | 'card_expired'
-            | 'payment_failed'
-            | 'payment_too_late'
-            | 'no_saved_card'
-            | 'foreign_origin'
-            | 'operator_required'
-            | 'second_factor_required'
-            | 'tool_not_allowed'
-            | 'developer_not_allowed'
-            | 'delegation_not_allowed'
-            | 'consent_required'
-            | 'consent_ceiling_reached'
-            | 'not_found'
-            | 'hold_not_found'
-            | 'method_not_allowed'
-            | 'idempotency_key_in_use'
-            | 'top_up_not_refundable'
-            | 'hold_closed'
-            | 'budget_closed'
-            | 'tool_exists'
-            | 'agent_exists'
-            | 'grant_not_active'
-            | 'charges_archived'
-            | 'payload_too_large'
-            | 'unsupported_media_type'
-            | 'idempotency_key_reused'
-            | 'rate_limited'
-            | 'internal_error'
-            | 'outcome_unknown'
-            | 'service_unavailable';
-          /** What went wrong, as a sentence for people. */
-          message: string;
-          /** The field that caused the error, such as `amount`. */
-          param?: string;
-          /** The page that explains the code. */
-          docUrl: string;
-          /** Quote it when you ask for help. The same as `X-Request-Id`. */
-          requestId: string;
-          /** With `insufficient_balance`: the consumer's balance. */
-          balance?: number;
-          /** With `insufficient_balance`: the dollars needed. */
-          required?: number;
-          /** With `insufficient_balance`: the dollars missing. */
-          shortfall?: number;
-          /** A page where the consumer can top up. */
-          topUpUrl?: string;
-          /** The top-up that failed. */
-          topUpId?: string;
-          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
-          left?: number;
-          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
-          refundable?: number;
-          /**
-           * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
-           */
-          remaining?: number;
-          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
-          budgetId?: string;
-          /** With `spend_limit_reached`: the limit. */
-          limit?: number;
-          /**
-           * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
-           */
-          scope?: 'total' | 'window' | 'per_call';
-          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
-          resetsAt?: string | null;
-          /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-          status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
-          /** With `tool_exists`: the tool that has the name. */
-          toolId?: string;
-        };
-      }
-  )[];
+  /** One result for each member, in the order of the request. */
+  results: BatchMember[];
 }
 export interface ChargeBody {
   /** The consumer's key. Without a valid key, the charge is refused. */
@@ -489,6 +629,8 @@ export interface DeveloperChargeReply {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
   /** The consumer who was charged. */
   consumerId: string;
   /** The metadata of the charge, or null. */
@@ -565,6 +707,49 @@ export interface ConsumerStatementReply {
   }[];
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
+}
+export interface DeletedWebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Always true. */
+  deleted: true;
+}
+export interface DeliveriesReply {
+  deliveries: DeliveryReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
+export interface DeliveryReply {
+  /** The id of the event: `webhook-id` in the request. */
+  eventId: string;
+  /** `waiting` for its next attempt, `delivered`, or `failed`: given up after five days. */
+  status: 'waiting' | 'delivered' | 'failed';
+  /** How many attempts were made. */
+  attempts: number;
+  payload: {
+    /** The type of the event. */
+    type: string;
+    /** When it happened. */
+    timestamp: string;
+    /** As documented for the type. */
+    data: {
+      [k: string]: unknown;
+    };
+  };
+  /** When the last attempt was made, or null. */
+  attemptedAt: string | null;
+  /** When the next attempt is due, or null. */
+  nextAttemptAt: string | null;
+  /** How many milliseconds the last attempt took, or null. */
+  durationMs: number | null;
+  /** The HTTP status of the last answer. Null: there was none. */
+  responseStatus: number | null;
+  /** The first 1000 characters of the last answer, or null. */
+  responseBody: string | null;
+  /** Why the last attempt got no answer, or null. */
+  failureReason: string | null;
 }
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
@@ -685,6 +870,7 @@ export interface ErrorReply {
       | 'session_required'
       | 'insufficient_balance'
       | 'spend_limit_reached'
+      | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
       | 'tax_address_missing'
@@ -698,16 +884,22 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'lease_not_allowed'
       | 'delegation_not_allowed'
       | 'consent_required'
       | 'consent_ceiling_reached'
       | 'not_found'
       | 'hold_not_found'
+      | 'lease_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
       | 'top_up_not_refundable'
       | 'hold_closed'
+      | 'lease_closed'
+      | 'lease_fenced'
+      | 'lease_not_renewable'
       | 'budget_closed'
+      | 'webhook_endpoint_disabled'
       | 'tool_exists'
       | 'agent_exists'
       | 'grant_not_active'
@@ -742,7 +934,7 @@ export interface ErrorReply {
     /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
     refundable?: number;
     /**
-     * With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.
+     * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
     /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
@@ -750,13 +942,18 @@ export interface ErrorReply {
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
     /**
-     * With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.
+     * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
      */
-    scope?: 'total' | 'window' | 'per_call';
+    scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /** With `grant_not_active` and `hold_closed`: the state of the grant or the hold. */
-    status?: 'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released';
+    /**
+     * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+     */
+    status?:
+      'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+    /** With `lease_fenced`: the fence of the lease. */
+    fence?: number;
     /** With `tool_exists`: the tool that has the name. */
     toolId?: string;
   };
@@ -971,6 +1168,71 @@ export interface KeyReply {
 export interface KeysReply {
   keys: KeyReply[];
 }
+export interface LeaseBody {
+  /** The consumer's key. Without a valid key, the charge is refused. */
+  apiKey?: string;
+  /**
+   * The tools that can be called: names, or objects with a `name` and the most that a call costs.
+   *
+   * @minItems 1
+   * @maxItems 100
+   */
+  tools: (
+    | string
+    | {
+        /** Printable text of 1 to 100 characters, not all blank. */
+        name: string;
+        /**
+         * Dollars of a call. Default: the registered price. A number, or a decimal string such as "0.05". At most six decimals.
+         */
+        price?: number | string;
+      }
+  )[];
+  /** Dollars to reserve. A number, or a decimal string such as "0.05". At most six decimals. */
+  amount: number | string;
+  /** Seconds until the lease expires. Default: 300. */
+  expiresIn?: number;
+}
+export interface LeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
+  /** Dollars reserved. */
+  amount: number;
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
+  remaining: number;
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The consumer whose balance is reserved. */
+  consumerId: string;
+  /** The developer who holds the lease. */
+  developerId: string;
+}
+export interface LeasesReply {
+  leases: LeaseReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface ListedCharge {
   /** The id of the charge. */
   id: string;
@@ -988,6 +1250,8 @@ export interface ListedCharge {
   refunded: number;
   /** The hold from which the charge was captured, if any. */
   holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
 }
 export interface NewKeyReply {
   /** The id of the key. */
@@ -1001,28 +1265,91 @@ export interface NewKeyReply {
   /** The key. It is shown only this once. */
   key: string;
 }
-export interface PlacedHoldReply {
-  /** The id of the hold. */
+export interface NewWebhookEndpointReply {
+  /** The id of the endpoint. */
   id: string;
-  /** The name of the tool. */
-  tool: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
+}
+export interface PlacedLeaseReply {
+  /** The id of the lease. */
+  id: string;
+  /** The state of the lease. */
+  status: 'open' | 'settled' | 'released' | 'expired';
   /** Dollars reserved. */
   amount: number;
-  /** Dollars charged so far by its captures. */
-  captured: number;
-  /** Dollars still reserved. 0 once the hold is closed. */
+  /** Dollars charged so far. */
+  settled: number;
+  /** Dollars given back to the balance. */
+  released: number;
+  /** Dollars still reserved. 0 once the lease is closed. */
   remaining: number;
-  /** The state of the hold. */
-  status: 'open' | 'captured' | 'released' | 'expired';
-  /** When it expires, in UTC. */
+  /** When it expires, in UTC. Until then, calls are decided by what it says. */
   expiresAt: string;
+  /** Seconds from now until it expires, for clients whose clock may be wrong. */
+  expiresIn: number;
+  /** Rises with each renewal. */
+  fence: number;
+  /** The tools that can be called. */
+  tools: {
+    /** The name of the tool. */
+    name: string;
+    /** The most that a call costs, until the next renewal. */
+    price: number;
+  }[];
   /** When it was made, in UTC. */
   createdAt: string;
   /** The consumer whose balance is reserved. */
   consumerId: string;
-  /** The developer who placed the hold. */
+  /** The developer who holds the lease. */
   developerId: string;
-  /** The consumer's balance after the hold was placed. */
+  /** The consumer's balance after the lease was placed. */
   balance: number;
 }
 export interface PublicReceiptReply {
@@ -1054,6 +1381,12 @@ export interface RefundReply {
   refunded: number;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface RenewBody {
+  /** Seconds from now until the lease expires. Default: 300. */
+  expiresIn?: number;
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
 }
 export interface ResolveBody {
   /** What you are looking for, in words: 1 to 1,000 characters, not all blank. */
@@ -1088,6 +1421,18 @@ export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;
 }
+export interface RollSecretBody {
+  /** How many seconds both secrets sign. */
+  overlapSeconds?: number;
+}
+export interface RolledSecretReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** The signing secret. It is shown only this once. */
+  secret: string;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+}
 export interface SessionReply {
   /** The address that signed in. */
   email: string;
@@ -1101,6 +1446,180 @@ export interface SessionReply {
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
   simulated: boolean;
+}
+export interface SettlementBody {
+  /**
+   * The calls, in any order and with any gaps.
+   *
+   * @maxItems 1000
+   */
+  entries: SettlementEntry[];
+  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  fence?: number;
+  /** Whether to release what is left afterwards. Default: false. */
+  final?: boolean;
+}
+export interface SettlementEntry {
+  /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+  sequence: number;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars to charge: at most the tool's price in the lease. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount: number | string;
+  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  metadata?: {
+    [k: string]: string | number | boolean | null;
+  };
+}
+export interface SettlementReply {
+  /** One result for each entry, in the order of the request. */
+  results: (
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: 201;
+        /** It had been settled before. */
+        replayed?: true;
+        /** The id of the charge. */
+        id: string;
+        /** The signed receipt. */
+        receipt: string;
+        /** The name of the tool. */
+        tool: string;
+        /** Dollars charged. */
+        amount: number;
+        /** When it was made, in UTC. */
+        createdAt: string;
+      }
+    | {
+        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        sequence: number;
+        status: number;
+        error: {
+          /** The class of the error. */
+          type:
+            | 'invalid_request_error'
+            | 'authentication_error'
+            | 'payment_error'
+            | 'idempotency_error'
+            | 'rate_limit_error'
+            | 'api_error';
+          /** What went wrong. Branch on this. */
+          code:
+            | 'invalid_request'
+            | 'invalid_json'
+            | 'invalid_amount'
+            | 'invalid_cursor'
+            | 'invalid_idempotency_key'
+            | 'invalid_signature'
+            | 'refund_exceeds_charge'
+            | 'unknown_tool'
+            | 'tool_archived'
+            | 'too_many_tools'
+            | 'invalid_api_key'
+            | 'invalid_secret_key'
+            | 'session_required'
+            | 'insufficient_balance'
+            | 'spend_limit_reached'
+            | 'exceeds_lease'
+            | 'exceeds_hold'
+            | 'card_declined'
+            | 'tax_address_missing'
+            | 'authentication_required'
+            | 'card_expired'
+            | 'payment_failed'
+            | 'payment_too_late'
+            | 'no_saved_card'
+            | 'foreign_origin'
+            | 'operator_required'
+            | 'second_factor_required'
+            | 'tool_not_allowed'
+            | 'developer_not_allowed'
+            | 'lease_not_allowed'
+            | 'delegation_not_allowed'
+            | 'consent_required'
+            | 'consent_ceiling_reached'
+            | 'not_found'
+            | 'hold_not_found'
+            | 'lease_not_found'
+            | 'method_not_allowed'
+            | 'idempotency_key_in_use'
+            | 'top_up_not_refundable'
+            | 'hold_closed'
+            | 'lease_closed'
+            | 'lease_fenced'
+            | 'lease_not_renewable'
+            | 'budget_closed'
+            | 'webhook_endpoint_disabled'
+            | 'tool_exists'
+            | 'agent_exists'
+            | 'grant_not_active'
+            | 'charges_archived'
+            | 'payload_too_large'
+            | 'unsupported_media_type'
+            | 'idempotency_key_reused'
+            | 'rate_limited'
+            | 'internal_error'
+            | 'outcome_unknown'
+            | 'service_unavailable';
+          /** What went wrong, as a sentence for people. */
+          message: string;
+          /** The field that caused the error, such as `amount`. */
+          param?: string;
+          /** The page that explains the code. */
+          docUrl: string;
+          /** Quote it when you ask for help. The same as `X-Request-Id`. */
+          requestId: string;
+          /** With `insufficient_balance`: the consumer's balance. */
+          balance?: number;
+          /** With `insufficient_balance`: the dollars needed. */
+          required?: number;
+          /** With `insufficient_balance`: the dollars missing. */
+          shortfall?: number;
+          /** A page where the consumer can top up. */
+          topUpUrl?: string;
+          /** The top-up that failed. */
+          topUpId?: string;
+          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+          left?: number;
+          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+          refundable?: number;
+          /**
+           * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
+           */
+          remaining?: number;
+          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          budgetId?: string;
+          /** With `spend_limit_reached`: the limit. */
+          limit?: number;
+          /**
+           * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+           */
+          scope?: 'total' | 'window' | 'per_call' | 'per_lease';
+          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+          resetsAt?: string | null;
+          /**
+           * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
+           */
+          status?:
+            | 'active'
+            | 'used'
+            | 'revoked'
+            | 'expired'
+            | 'open'
+            | 'captured'
+            | 'released'
+            | 'settled';
+          /** With `lease_fenced`: the fence of the lease. */
+          fence?: number;
+          /** With `tool_exists`: the tool that has the name. */
+          toolId?: string;
+        };
+      }
+  )[];
+  lease: LeaseReply;
 }
 export interface SignedInvocation {
   /** The id of the invocation. */
@@ -1317,4 +1836,129 @@ export interface VerifyReply {
     createdAt: string;
   } | null;
   invocation?: SignedInvocation;
+}
+export interface WebhookEndpointBody {
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+}
+export interface WebhookEndpointChanges {
+  /** Where to send events: an https URL on a public address. */
+  url?: string;
+  /** The types of events to send. Null: all. */
+  types?:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  description?: string;
+  /** True sends new events from now on. False sends none, and gives up what waits. */
+  enabled?: boolean;
+}
+export interface WebhookEndpointReply {
+  /** The id of the endpoint. */
+  id: string;
+  /** Where to send events: an https URL on a public address. */
+  url: string;
+  /** The types of events to send. Null: all. */
+  types:
+    | (
+        | 'balance.low'
+        | 'balance.exhausted'
+        | 'budget.threshold_reached'
+        | 'top_up.pending'
+        | 'top_up.completed'
+        | 'top_up.expired'
+        | 'top_up.failed'
+        | 'top_up.partially_refunded'
+        | 'top_up.refunded'
+        | 'top_up.disputed'
+        | 'top_up.charged_back'
+        | 'refund.requested'
+        | 'refund.made'
+        | 'refund.failed'
+        | 'dispute.open'
+        | 'dispute.lost'
+        | 'dispute.won'
+        | 'charge.refunded'
+        | 'hold.expired'
+        | 'key.created'
+        | 'key.rolled'
+        | 'key.revoked'
+        | 'tool.price_changed'
+        | 'webhook_endpoint.disabled'
+        | 'webhook_endpoint.test'
+      )[]
+    | null;
+  /** What its owner calls it. */
+  description: string;
+  /** Whether events are sent. */
+  status: 'active' | 'disabled';
+  /**
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   */
+  disabledReason: ('owner' | 'failing' | 'gone') | null;
+  /** Since when attempts fail. Null: the last one succeeded. */
+  failingSince: string | null;
+  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  previousSecretExpiresAt: string | null;
+  /** When it was made, in UTC. */
+  createdAt: string;
+}
+export interface WebhookEndpointsReply {
+  webhookEndpoints: WebhookEndpointReply[];
 }

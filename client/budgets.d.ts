@@ -11,14 +11,15 @@ import type {
 import type { CallOptions, List, PageSize } from './index.js';
 import type { Amount } from './money.js';
 
-type WithAmounts<Settings extends Pick<BudgetChanges, 'limit' | 'maxPerCall' | 'window'>> = Omit<
-  Settings,
-  'limit' | 'maxPerCall' | 'window'
-> & {
+type Amounts = 'limit' | 'maxPerCall' | 'maxLease' | 'window';
+
+type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings, Amounts> & {
   /** Dollars in all. Null: no limit. */
   limit?: Amount | null | undefined;
   /** Dollars of one charge or hold. Null: no limit. */
   maxPerCall?: Amount | null | undefined;
+  /** Dollars of one lease. Null: no limit. */
+  maxLease?: Amount | null | undefined;
   /** Dollars in each calendar hour, day, week or month, in UTC. Null: no limit. */
   window?: { per: 'hour' | 'day' | 'week' | 'month'; limit: Amount } | null | undefined;
 };

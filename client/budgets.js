@@ -61,11 +61,12 @@ export class Budgets {
 /** Null removes a limit, so it is sent unchanged. */
 const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
 
-function withAmounts({ limit, maxPerCall, window, ...request }) {
+function withAmounts({ limit, maxPerCall, maxLease, window, ...request }) {
   return {
     ...request,
     limit: amountOf(limit),
     maxPerCall: amountOf(maxPerCall),
+    maxLease: amountOf(maxLease),
     window: window && { ...window, limit: amountToSend(window.limit) },
   };
 }

@@ -41,12 +41,14 @@ export declare class FareboxError extends Error {
   readonly budgetId: string | undefined;
   /** With `spend_limit_reached`: dollars of the limit. */
   readonly limit: number | undefined;
-  /** With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call. */
-  readonly scope: 'total' | 'window' | 'per_call' | undefined;
+  /** With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease. */
+  readonly scope: 'total' | 'window' | 'per_call' | 'per_lease' | undefined;
   /** With `spend_limit_reached` of a window: when the next one begins. */
   readonly resetsAt: string | undefined;
   /** With `hold_closed`: the state of the hold. */
   readonly holdStatus: Hold['status'] | undefined;
+  /** With `lease_fenced`: the fence of the lease. */
+  readonly fence: number | undefined;
   /** With `tool_exists`: the tool that has the name. */
   readonly toolId: string | undefined;
   /** All fields, including the message, for structured logs and your own responses. */

@@ -38,6 +38,7 @@ export class FareboxError extends Error {
     this.scope = facts.scope;
     this.resetsAt = facts.resetsAt ?? undefined;
     this.holdStatus = facts.holdStatus;
+    this.fence = facts.fence;
     this.toolId = facts.toolId;
   }
 

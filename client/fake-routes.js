@@ -61,16 +61,33 @@ async function postCharge(ledger, { body, idempotencyKey }) {
 }
 
 async function postBatch(ledger, { body }) {
-  const results = body.charges.map(async ({ idempotencyKey, ...charge }) => {
+  const results = body.charges.map(async ({ op = 'charge', ...member }) => {
     try {
-      const { replayed, ...answer } = await postCharge(ledger, { body: charge, idempotencyKey });
-      return { status: answer.status, replayed, ...answer.body };
+      return await BATCH_OPS[op](ledger, member);
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
       return { status: error.status, error: error.error };
     }
   });
   return done({ results: await Promise.all(results) });
+}
+
+const BATCH_OPS = {
+  charge: async (ledger, { idempotencyKey, ...body }) =>
+    charged(await postCharge(ledger, { body, idempotencyKey })),
+  hold: (ledger, { idempotencyKey, ...body }) =>
+    withHold(postHold(ledger, { body, idempotencyKey })),
+  capture: async (ledger, { idempotencyKey, holdId: id, ...body }) =>
+    charged(await postCapture(ledger, { id, body, idempotencyKey })),
+  release: (ledger, { holdId: id }) => withHold(postRelease(ledger, { id })),
+};
+
+function charged({ status, replayed, body }) {
+  return { status, ...(replayed && { replayed }), ...body };
+}
+
+function withHold({ status, replayed, body }) {
+  return { status, ...(replayed && { replayed }), hold: body };
 }
 
 async function postRefund(ledger, { id: chargeId, body, idempotencyKey }) {

@@ -9,6 +9,8 @@ import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
 import { checkApiKey, Holds } from './holds.js';
+import { openLease } from './lease.js';
+import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { ReceiptKeys, verifyReceipt } from './receipts.js';
@@ -18,6 +20,7 @@ import { Tools } from './tools.js';
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded' };
+const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
   #calls;
@@ -40,6 +43,7 @@ export class Farebox {
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
+    this.leases = new Leases(this.#calls);
   }
 
   get lastRequestId() {
@@ -60,6 +64,15 @@ export class Farebox {
     const error = failed(answer, isUnknown, CHARGE, idempotencyKey);
     if (onUnavailable !== 'run_unpaid' || error.code !== 'service_unavailable') throw error;
     return { paid: false, code: error.code, error };
+  }
+
+  async batch(members, options) {
+    const asked = {
+      method: 'POST',
+      path: '/v1/charges/batch',
+      body: { charges: members.map(toSend) },
+    };
+    return (await this.#calls.write(asked, BATCH, options)).json.results;
   }
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
@@ -94,6 +107,10 @@ export class Farebox {
     return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
   }
 
+  lease(options) {
+    return openLease(this.leases, options);
+  }
+
   withPrices(prices) {
     return new PricedFarebox(this, prices);
   }
@@ -106,6 +123,14 @@ export class Farebox {
     if (this.#coalescer) return this.#coalescer.send(prepared, leftMs, signal);
     return postCharge(this.#calls.transport, prepared, timeoutMs, signal);
   }
+}
+
+/** A member of a batch, with a key of its own, so that the batch can be sent again. */
+function toSend({ amount, ...member }) {
+  const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
+  if (op === 'release') return { ...member, op };
+  checkIdempotencyKey(idempotencyKey);
+  return { ...member, op, amount: amountToSend(amount), idempotencyKey };
 }
 
 class PricedFarebox {

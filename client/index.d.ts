@@ -5,6 +5,7 @@
 
 import type {
   BalanceReply,
+  BatchMember,
   ChangedToolReply,
   ChargesReply,
   CheckoutReply,
@@ -23,17 +24,29 @@ import type {
 } from './api.js';
 
 import type { Budgets } from './budgets.js';
+import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
+import type { BatchRequest, Holds } from './holds.js';
 import type { Amount } from './money.js';
 
 export type * as Api from './api.js';
 export type { Budgets } from './budgets.js';
+export type {
+  Lease,
+  LeaseCall,
+  LeasedCharge,
+  LeasedTool,
+  LeaseOptions,
+  Leases,
+  SettledCall,
+} from './leases.js';
 export {
   FareboxError,
   InsufficientBalanceError,
   InvalidApiKeyError,
   ServiceUnavailableError,
 } from './errors.js';
+export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
@@ -202,53 +215,6 @@ export interface Refund {
   replayed: boolean;
 }
 
-/** Reserves money for a call, until it is captured, released or expires. */
-export interface HoldRequest extends Pick<
-  ChargeRequest,
-  'apiKey' | 'tool' | 'metadata' | 'idempotencyKey'
-> {
-  /** Dollars: the most that the call may cost. */
-  amount: Amount;
-  /** Seconds, 1 to 86,400. Default 600. */
-  expiresIn?: number | undefined;
-}
-
-export interface Hold {
-  /** `hld_...` */
-  id: string;
-  tool: string;
-  amount: number;
-  /** Dollars captured so far. */
-  captured: number;
-  /** Dollars still held. */
-  remaining: number;
-  status: 'open' | 'captured' | 'released' | 'expired';
-  expiresAt: string;
-  createdAt: string;
-  consumerId: string;
-  developerId: string;
-}
-
-export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempotencyKey'> {
-  /** The hold's `id`. */
-  holdId: string;
-  /** Dollars. Default: all that is still held. */
-  amount?: Amount | undefined;
-  /** Whether to release what is not captured. Default true. */
-  final?: boolean | undefined;
-  /**
-   * What to do with more than is held: refuse (`reject`, the default), capture what is held (`cap`), or take the rest
-   * from the balance (`overflow`).
-   */
-  over?: 'reject' | 'cap' | 'overflow' | undefined;
-}
-
-/** A capture is a charge. */
-export interface Capture extends Omit<Charge, 'paid'> {
-  holdId: string;
-  hold: Hold;
-}
-
 /** One of the `keys` of `GET /v1/receipts/public-keys` (RFC 8037). */
 export interface PublicReceiptKey {
   kty: string;
@@ -330,6 +296,14 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): Promise<ChargeResult<CallMode>>;
 
   /**
+   * Makes charges and places, captures and releases holds, up to 1,000 in one request (`POST /v1/charges/batch`). Each
+   * is decided on its own, in order, and has a result: `status` with the charge, the `hold`, or the `error`. A refusal
+   * raises nothing. Raises FareboxError when the batch itself fails; each member has an idempotency key, your own or a
+   * fresh one, with which it is retried.
+   */
+  batch(members: readonly BatchRequest[], options?: CallOptions): Promise<BatchMember[]>;
+
+  /**
    * Refunds one of your charges to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried like
    * charge(), with the same idempotency key. The charge and its receipt do not change.
    *
@@ -356,6 +330,13 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
   readonly tools: Tools;
   readonly holds: Holds;
+  readonly leases: Leases;
+  /**
+   * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
+   * microsecond, and also while Farebox is away. Raises what `POST /v1/leases` refuses, such as `lease_not_allowed`.
+   */
+  lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
+  lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 
@@ -402,31 +383,6 @@ export interface Tools {
     },
     options?: CallOptions,
   ): Promise<ChangedToolReply>;
-}
-
-/**
- * Holds, for calls whose cost is known only afterwards or that may fail. Each write has an idempotency key, like a
- * charge. Raises `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
- */
-export interface Holds {
-  /** Refused like a charge. */
-  place(
-    request: HoldRequest,
-    options?: CallOptions,
-  ): Promise<Hold & { balance: number; replayed: boolean }>;
-  capture(request: CaptureRequest, options?: CallOptions): Promise<Capture>;
-  /** Releases what is left. */
-  release(
-    request: { holdId: string; idempotencyKey?: string | undefined },
-    options?: CallOptions,
-  ): Promise<Hold>;
-  /** Sets the expiry to `expiresIn` seconds from now. */
-  extend(
-    request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
-    options?: CallOptions,
-  ): Promise<Hold>;
-  list(filter?: PageSize, options?: CallOptions): List<Hold, { holds: Hold[] }>;
-  get(id: string, options?: CallOptions): Promise<Hold>;
 }
 
 export interface FareboxConsumerOptions extends ConnectionOptions {

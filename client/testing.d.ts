@@ -11,7 +11,7 @@ import type {
 /**
  * A Farebox in this process, for unit tests of programs that charge: no server, no network. It decides as the
  * service does, which one suite holds both to, and has what charging needs: charges, refunds, holds, tools, earnings
- * and receipts; of consumers the balance, usage and top-ups, which succeed without a card. All else is `not_found`.
+ * and receipts; of consumers the balance, usage and top-ups, which succeed without a card. All else is `not_found`, leases among it.
  *
  * @example
  * const fake = new FakeFarebox();

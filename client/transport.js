@@ -9,10 +9,20 @@ import { sendBy } from './send-by.js';
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 // Any other 409 means that the first request with this key is still running.
-const REFUSES_409 = new Set(['budget_closed', 'hold_closed', 'tool_exists']);
+const REFUSES_409 = new Set([
+  'budget_closed',
+  'hold_closed',
+  'lease_closed',
+  'lease_fenced',
+  'lease_not_renewable',
+  'tool_exists',
+]);
 const LOOKS_UP = new Set([
   'developer_not_allowed',
   'hold_closed',
+  'lease_closed',
+  'lease_fenced',
+  'lease_not_renewable',
   'refund_exceeds_charge',
   'tool_not_allowed',
 ]);

@@ -99,6 +99,8 @@ create index api_keys_changed on farebox.api_keys using btree (changed_at) where
 create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
+create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
+create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
 -- charges.
@@ -238,6 +240,10 @@ create table farebox.budget_details (
   closed_at timestamp with time zone,
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
+  -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
+  allow_leases boolean not null default false,
+  -- the most that one lease may reserve. null: its limits alone.
+  max_lease_micros bigint,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
   constraint budget_details_id_unique unique (id),
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
@@ -301,6 +307,7 @@ create table farebox.charge_refunds (
   constraint charge_refunds_within_charge check (refunded_micros >= amount_micros and refunded_micros <= charge_micros)
 );
 create index charge_refunds_developer on farebox.charge_refunds using btree (developer, id);
+create trigger charge_refunds_event after insert on farebox.charge_refunds for each row execute function farebox.post_charge_refund_event();
 
 -- Never changed, and without foreign keys: each would lock a popular developer's row in every transaction.
 -- Partitioned by month of the id, a UUIDv7. There are more charges than anything else, so the columns are
@@ -421,6 +428,20 @@ create table farebox.earnings_tail (
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
 
+-- Append-only, deleted after LOG_RETENTION_DAYS. No foreign key: a charge that writes an event locks no account.
+create table farebox.events (
+  id uuid not null default uuidv7(),
+  -- whom it is for.
+  account_id uuid not null,
+  -- as in src/domain/events.ts. not checked: the types of a newer release run beside this one.
+  type text not null,
+  -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
+  data json not null,
+  created_at timestamp with time zone not null default now(),
+  constraint events_pkey primary key (id)
+);
+create trigger events_posted after insert on farebox.events referencing new table as posted for each statement execute function farebox.post_deliveries();
+
 create table farebox.examinations (
   part text not null,
   ended_at timestamp with time zone not null,
@@ -520,6 +541,7 @@ create table farebox.holds (
   ledger smallint not null,
   -- 0 open, 1 captured, 2 released, 3 expired.
   state smallint not null default 0,
+  -- empty for a lease, whose charges each have a tool of their own.
   tool text not null,
   -- json as it was sent. empty: none was sent.
   metadata text not null default '',
@@ -573,6 +595,30 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+
+create table farebox.leases (
+  -- the id of its hold.
+  id uuid not null,
+  consumer_id uuid not null,
+  -- what its release or expiry gave back to the balance.
+  released_micros bigint not null default 0,
+  -- accounts.developer_number.
+  developer integer not null,
+  -- rises with each renewal. a request that names an older one is refused.
+  fence integer not null default 1,
+  ledger smallint not null,
+  tools text[] not null,
+  -- by tool: the price that the developer named. null: the registered one.
+  asked_prices bigint[] not null,
+  -- by tool, in micros: since the last renewal.
+  prices bigint[] not null,
+  -- by tool, since the lease was placed. a call that was decided before a renewal may be settled after it.
+  highest_prices bigint[] not null,
+  constraint leases_pkey primary key (ledger, consumer_id, id),
+  constraint leases_id_unique unique (id),
+  constraint leases_prices_whole check (cardinality(tools) >= 1 and cardinality(tools) <= 100 and cardinality(asked_prices) = cardinality(tools) and cardinality(prices) = cardinality(tools) and cardinality(highest_prices) = cardinality(tools))
+);
+create index leases_developer on farebox.leases using btree (developer, id);
 
 -- A credit of $10.00 after $25.00 of credits is the lot [25, 35): it pays what the consumer spends from the 25th
 -- dollar to the 35th.
@@ -651,7 +697,7 @@ create table farebox.outbox (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
@@ -746,6 +792,8 @@ create index reversals_requested on farebox.reversals using btree (updated_at) w
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
 create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
+create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
+create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
 -- reads those can take one for a key of the account, the previous release included.
@@ -780,6 +828,8 @@ create index spend_keys_changed on farebox.spend_keys using btree (changed_at) w
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -801,6 +851,7 @@ create table farebox.tools (
   constraint tools_price_positive check (price_micros > 0)
 );
 create index tools_changed on farebox.tools using btree (changed_at) where (changed_at is not null);
+create trigger tools_event after update of price_micros on farebox.tools for each row when (old.price_micros is distinct from new.price_micros and old.registered_at is not null) execute function farebox.post_tool_event();
 
 -- What each top-up paid to each developer, first in, first out, net of refunds of charges, and in how many
 -- charges. May be negative until the tail is added.
@@ -885,6 +936,65 @@ create index top_ups_not_opened on farebox.top_ups using btree (created_at) wher
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
+create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
+create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
+
+-- One event for one endpoint, and its last attempt. Deleted with either.
+create table farebox.webhook_deliveries (
+  endpoint_id uuid not null,
+  event_id uuid not null,
+  status text not null default 'waiting',
+  attempts integer not null default 0,
+  next_attempt_at timestamp with time zone default now(),
+  attempted_at timestamp with time zone,
+  duration_ms integer,
+  response_status integer,
+  -- its first characters.
+  response_body text,
+  -- why there was no answer.
+  error text,
+  constraint webhook_deliveries_pkey primary key (endpoint_id, event_id),
+  constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
+  constraint webhook_deliveries_status_known check (status = any (array['waiting', 'delivered', 'failed'])),
+  constraint webhook_deliveries_wait_for_a_time check ((status = 'waiting') = (next_attempt_at is not null))
+) with (fillfactor=80);
+create index webhook_deliveries_due on farebox.webhook_deliveries using btree (next_attempt_at) where (status = 'waiting');
+create index webhook_deliveries_event on farebox.webhook_deliveries using btree (event_id);
+create index webhook_deliveries_waiting on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where (status = 'waiting');
+
+create table farebox.webhook_endpoints (
+  id uuid not null,
+  account_id uuid not null,
+  url text not null,
+  -- the types of events that it gets. null: all.
+  types text[],
+  description text not null default '',
+  status text not null default 'active',
+  -- owner: by the owner. failing: it has failed for days. gone: it answered 410.
+  disabled_reason text,
+  -- the number of its signing secret, from 1. the secret is derived from this and the master secret
+  -- (src/events/signing.ts) and stored nowhere.
+  secret integer not null default 1,
+  -- the number of the master secret that it is derived from.
+  secret_master integer not null,
+  -- the secret before it was rolled, which also signs until previous_secret_until.
+  previous_secret integer,
+  previous_secret_master integer,
+  previous_secret_until timestamp with time zone,
+  -- of the first failed attempt since the last one that succeeded. null: the last attempt succeeded.
+  failing_since timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint webhook_endpoints_pkey primary key (id),
+  constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
+  constraint webhook_endpoints_reason_known check ( case status when 'active' then disabled_reason is null else disabled_reason is not null and (disabled_reason = any (array['owner', 'failing', 'gone'])) end),
+  constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
+);
+create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
+create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
+create constraint trigger webhook_endpoints_audit_secret after update of secret on farebox.webhook_endpoints deferrable initially deferred for each row when (old.secret <> new.secret) execute function farebox.audit_change('webhook_endpoint.secret_rolled', 'account_id', 'secret');
+create constraint trigger webhook_endpoints_audit_url after update of url on farebox.webhook_endpoints deferrable initially deferred for each row when (old.url <> new.url) execute function farebox.audit_change('webhook_endpoint.url_changed', 'account_id');
 
 create table console.credentials (
   id uuid not null default gen_random_uuid(),
@@ -1040,12 +1150,20 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.post_charge_refund_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint)
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
   set enable_seqscan=off
   set enable_bitmapscan=off;
+
+create function farebox.post_deliveries()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)
@@ -1055,6 +1173,10 @@ create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.post_event(p_account uuid, p_type text, p_data json)
+  returns void
+  language sql volatile;
 
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
@@ -1078,9 +1200,34 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
   language sql volatile;
 
+create function farebox.post_key_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_reversal_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_tool_event()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.post_top_up_event()
+  returns trigger
+  language plpgsql volatile;
+
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.settle_lease(p_developer integer, p_lease uuid, p_fence integer, p_id uuid[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_releases boolean, p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, limit_micros bigint)
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.wake_relays()
   returns trigger
@@ -1089,3 +1236,15 @@ create function farebox.wake_relays()
 create function farebox.windows_at(p_at timestamp with time zone)
   returns timestamp with time zone[]
   language sql stable;
+
+create function farebox.wire_dollars(micros bigint)
+  returns numeric
+  language sql immutable parallel safe;
+
+create function farebox.wire_id(prefix text, id uuid)
+  returns text
+  language sql immutable parallel safe;
+
+create function farebox.wire_time(at timestamp with time zone)
+  returns text
+  language sql stable parallel safe;

@@ -7,6 +7,9 @@
  *   4000 0000 0000 0341   can be saved, every later charge is declined (pm_card_chargeCustomerFail)
  *   4000 0025 0000 3155   needs authentication, unless it was set up for payments without the customer
  *   4000 0027 6000 3184   needs authentication for each payment
+ *   4000 0000 0000 0259   pays, and the payment is disputed (pm_card_createDispute); 2685 and 1976 too, the last by an inquiry
+ *   4000 0000 0000 7726   pays; its refunds are pending first (pm_card_pendingRefund); those of 5126 fail later
+ *   4000 0000 0000 5423   pays, and its bank warns of fraud (pm_card_createIssuerFraudRecord)
  *   000123456789          a US bank account: completes the session unpaid, the debit succeeds later
  *   000111111113          the same, and the debit fails: account closed; 000222222227: insufficient funds
  */
@@ -24,9 +27,17 @@ interface Card {
   /** `always`: refused when saved and when it pays; `charges`: refused only when it pays; `never`: accepted. */
   readonly declines: 'always' | 'charges' | 'never';
   readonly decline: Decline | undefined;
+  /** What its bank does to a payment or a refund, a little later. */
+  readonly later: Later | undefined;
   /** When the customer must confirm a payment at the bank. The hosted page counts as confirmed. */
   readonly authentication: 'never' | 'unless_set_up' | 'always';
 }
+
+export type Later =
+  | { readonly kind: 'dispute'; readonly reason: string; readonly isInquiry: boolean }
+  | { readonly kind: 'fraud_warning' }
+  | { readonly kind: 'pending_refund' }
+  | { readonly kind: 'failing_refund' };
 
 interface BankAccount {
   readonly type: 'us_bank_account';
@@ -82,6 +93,12 @@ const CARDS: readonly Card[] = [
   card('4000000000009987', 'visa', 'always', LOST),
   card('4000000000009979', 'visa', 'always', STOLEN),
   card('4000000000000341', 'visa', 'charges', GENERIC),
+  { ...card('4000000000000259', 'visa'), later: disputed('fraudulent') },
+  { ...card('4000000000002685', 'visa'), later: disputed('product_not_received') },
+  { ...card('4000000000001976', 'visa'), later: disputed('fraudulent', true) },
+  { ...card('4000000000007726', 'visa'), later: { kind: 'pending_refund' } },
+  { ...card('4000000000005126', 'visa'), later: { kind: 'failing_refund' } },
+  { ...card('4000000000005423', 'visa'), later: { kind: 'fraud_warning' } },
   { ...card('4000002500003155', 'visa'), authentication: 'unless_set_up' },
   { ...card('4000002760003184', 'visa'), authentication: 'always' },
 ];
@@ -90,11 +107,11 @@ const BANK_ACCOUNTS: readonly BankAccount[] = [
   bankAccount('000123456789', undefined),
   bankAccount(
     '000111111113',
-    decline('bank_account_closed', undefined, "The customer's bank account has been closed."),
+    decline('account_closed', undefined, "The customer's bank account has been closed."),
   ),
   bankAccount(
     '000222222227',
-    decline('debit_not_authorized', undefined, "The customer's account has insufficient funds."),
+    decline('insufficient_funds', undefined, "The customer's account has insufficient funds."),
   ),
 ];
 
@@ -112,6 +129,12 @@ const TEST_IDS = new Map([
   ['pm_card_visa_chargeDeclinedLostCard', '4000000000009987'],
   ['pm_card_visa_chargeDeclinedStolenCard', '4000000000009979'],
   ['pm_card_chargeCustomerFail', '4000000000000341'],
+  ['pm_card_createDispute', '4000000000000259'],
+  ['pm_card_createDisputeProductNotReceived', '4000000000002685'],
+  ['pm_card_createDisputeInquiry', '4000000000001976'],
+  ['pm_card_createIssuerFraudRecord', '4000000000005423'],
+  ['pm_card_pendingRefund', '4000000000007726'],
+  ['pm_card_refundFail', '4000000000005126'],
   ['pm_card_authenticationRequiredOnSetup', '4000002500003155'],
   ['pm_card_authenticationRequired', '4000002760003184'],
 ]);
@@ -148,7 +171,19 @@ function card(
   declines: Card['declines'] = 'never',
   reason?: Decline,
 ): Card {
-  return { type: 'card', number, brand, declines, decline: reason, authentication: 'never' };
+  return {
+    type: 'card',
+    number,
+    brand,
+    declines,
+    decline: reason,
+    later: undefined,
+    authentication: 'never',
+  };
+}
+
+function disputed(reason: string, isInquiry = false): Later {
+  return { kind: 'dispute', reason, isInquiry };
 }
 
 function bankAccount(number: string, failure: Decline | undefined): BankAccount {

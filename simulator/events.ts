@@ -19,11 +19,9 @@ export type EventType = Extract<
   | `charge.${'succeeded' | 'failed' | 'refunded'}`
   | `refund.${'created' | 'updated' | 'failed'}`
   | `charge.dispute.${'created' | 'updated' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
-  | `customer.${'created' | 'updated'}`
+  | `customer.${'created' | 'updated' | 'deleted'}`
   | `setup_intent.${'created' | 'succeeded'}`
   | `radar.early_fraud_warning.${'created' | 'updated'}`
-  | 'invoice.paid'
-  | 'credit_note.created'
   | `payment_method.${'attached' | 'detached'}`
 >;
 

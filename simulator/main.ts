@@ -2,20 +2,22 @@
  * The payment simulator as a process of its own: the part of Stripe's API that Farebox uses, for the embedded
  * start and the tests. Everything it has confirmed or owes is in the file SIMULATOR_DB.
  * Also in the environment: SIMULATOR_PORT (0: any), SIMULATOR_SECRET_KEY (sk_test_...), SIMULATOR_WEBHOOK_URL,
- * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_TOKEN (of the controls), SIMULATOR_SETTLE_SECONDS (how long a bank debit takes; 10).
+ * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_TOKEN (of the controls), SIMULATOR_SETTLE_SECONDS (how long a bank debit takes; 10),
+ * SIMULATOR_TICK_MS (how often it looks for what is due; 1000).
  */
 import type { AddressInfo } from 'node:net';
 import { settleDueDebits } from './hosted-page/checkout-payment.ts';
+import { objectToDuePayments } from './resources/banks.ts';
 import { expireDueSessions } from './resources/checkout-sessions.ts';
+import { settleDueRefunds } from './resources/refunds.ts';
 import { KEPT_MS } from './http/idempotency.ts';
+import { RateLimit } from './http/rate-limit.ts';
 import { createSimulatorServer } from './http/server.ts';
 import { run, type Simulation } from './simulation.ts';
 import { Store } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
 const HOST = '127.0.0.1';
-/** How often the clock looks for sessions and debits that are due. */
-const TICK_MS = 1_000;
 
 const store = new Store(setting('SIMULATOR_DB'));
 const webhooks = new Webhooks(store, {
@@ -25,6 +27,7 @@ const webhooks = new Webhooks(store, {
 const simulation: Simulation = {
   store,
   webhooks,
+  rateLimit: new RateLimit(),
   secretKey: setting('SIMULATOR_SECRET_KEY'),
   settleAfterSeconds: Number(setting('SIMULATOR_SETTLE_SECONDS', '10')),
   baseUrl: '',
@@ -43,7 +46,7 @@ server.listen(Number(setting('SIMULATOR_PORT')), HOST, () => {
   const { port } = server.address() as AddressInfo;
   simulation.baseUrl = `http://${HOST}:${port}`;
   webhooks.start();
-  setInterval(tick, TICK_MS);
+  setInterval(tick, Number(setting('SIMULATOR_TICK_MS', '1000')));
   process.stdout.write(`simulator listening on ${simulation.baseUrl}\n`);
   process.send?.({ ready: true, port });
 });
@@ -52,6 +55,8 @@ function tick(): void {
   run(simulation, null, (context) => {
     expireDueSessions(context);
     settleDueDebits(context);
+    objectToDuePayments(context);
+    settleDueRefunds(context);
     store.forgetAnswersBefore(Date.now() - KEPT_MS);
   });
 }

@@ -3,12 +3,14 @@
  * transaction, after which its webhooks are sent.
  */
 import type { Context } from './context.ts';
+import type { RateLimit } from './http/rate-limit.ts';
 import type { Store } from './store.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface Simulation {
   readonly store: Store;
   readonly webhooks: Webhooks;
+  readonly rateLimit: RateLimit;
   readonly secretKey: string;
   readonly settleAfterSeconds: number;
   baseUrl: string;

@@ -153,6 +153,11 @@ export class Store {
     return row ? (JSON.parse(row['notes'] as string) as Notes) : {};
   }
 
+  /** Replaces the notes of an object. */
+  note(id: string, notes: Notes): void {
+    this.#run('update objects set notes = ? where id = ?', JSON.stringify(notes), id);
+  }
+
   seqOf(kind: Kind, id: string): number | undefined {
     const row = this.#all('select seq from objects where id = ? and kind = ?', id, kind)[0];
     return row?.['seq'] as number | undefined;
@@ -163,6 +168,7 @@ export class Store {
     const filters = Object.entries(page.where).filter(([, value]) => value !== undefined);
     const rows = this.#all(
       `select body from objects where kind = ? and created between ? and ? and seq < ? and seq > ?
+        and notes ->> '$.deleted' is null
         ${filters.map(([name]) => `and body ->> '$.${name}' = ?`).join(' ')}
         order by seq ${page.before === undefined ? 'desc' : 'asc'} limit ?`,
       kind,
@@ -188,7 +194,7 @@ export class Store {
     }).toReversed();
   }
 
-  /** The sessions and intents that are due at `now`, in Unix seconds. */
+  /** The objects that are due at `now`, in Unix seconds. */
   due<K extends Kind>(kind: K, now: number): Kinds[K][] {
     const query = 'select body from objects where due_at <= ? and kind = ?';
     return this.#all(query, now, kind).map((row) => JSON.parse(row['body'] as string) as Kinds[K]);

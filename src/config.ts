@@ -7,6 +7,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
+import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
@@ -76,7 +77,7 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly port: number;
   /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
-  /** How long Stripe's events are kept. */
+  /** How long Stripe's events and ours are kept. */
   readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
@@ -115,8 +116,10 @@ export interface Config extends LedgerConfig, ScheduleConfig {
     readonly refundsPerSecond: number;
     readonly failedKeysPerSecond: number;
   };
-  /** Whether agents may be on loopback and private addresses: in development, never in public. */
+  /** Whether agents and webhook endpoints may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
+  /** How long a failed delivery to a webhook endpoint waits before its first retry. Longer pauses change in proportion. */
+  readonly webhookRetryMs: number;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;
   /** How long a worker that stops waits for the calls of agents that it is making. */
@@ -261,6 +264,7 @@ export function readConfig(env: Environment): Config {
     },
     connectionsPerAddress: integer(env, 'CONNECTIONS_PER_ADDRESS', 1_000, 0, 10_000),
     allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+    webhookRetryMs: integer(env, 'WEBHOOK_RETRY_MS', WEBHOOK_RETRY_MS, 10, 600_000),
     ...readScheduleConfig(env),
     // Stripe lists its events for 30 days.
     logRetentionDays: integer(env, 'LOG_RETENTION_DAYS', 90, 31, 3_650),

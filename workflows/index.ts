@@ -7,3 +7,4 @@ export { pruneLogs } from './prune-logs.ts';
 export { reconcileTopUps } from './reconcile-top-ups.ts';
 export { rollUpEarnings } from './roll-up-earnings.ts';
 export { topUp } from './top-up.ts';
+export { webhookEndpoint } from './webhook-endpoint.ts';

@@ -7,6 +7,7 @@ import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { GrantStatus } from '../src/domain/grant.ts';
 import type { InvocationView } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
+import type { WebhookEndpointStatus } from '../src/domain/webhook-endpoint.ts';
 
 export interface TopUpInput {
   /** `tu_…` */
@@ -84,3 +85,17 @@ export interface InvocationProgress extends InvocationView {
 export const invocationOutcome = defineUpdate<InvocationView>('outcome');
 export const invocationRetry = defineUpdate<InvocationProgress>('retry');
 export const invocationStatus = defineQuery<InvocationProgress>('status');
+
+export interface WebhookEndpointInput {
+  /** `we_…` */
+  readonly endpointId: string;
+}
+
+export interface WebhookEndpointView {
+  /** Null: deleted. */
+  readonly status: WebhookEndpointStatus | null;
+  readonly failingSince: string | null;
+}
+
+export const webhookEndpointChanged = defineSignal('changed');
+export const webhookEndpointStatus = defineQuery<WebhookEndpointView>('status');

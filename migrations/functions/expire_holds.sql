@@ -2,6 +2,7 @@
 -- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
 -- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
+-- Each developer gets an event for each hold.
 -- Takes at most p_rows rows. Returns how many it took, how many holds it closed, and the consumers whose balance rose:
 -- the caller must repay their debts in the same transaction.
 create or replace function farebox.expire_holds(
@@ -17,7 +18,7 @@ as $$
 declare
   v_developer int[]; v_id uuid[];
   e_ledger smallint[]; e_consumer uuid[]; e_developer int[]; e_id uuid[]; e_micros bigint[]; e_key int[];
-  e_placed timestamptz[];
+  e_placed timestamptz[]; e_is_lease boolean[];
 begin
   closed := 0;
   with due as (
@@ -46,8 +47,8 @@ begin
     order by h.ledger + 0, h.id for update of h;
   -- A new statement, so it sees what committed while the previous one waited for locks.
   select array_agg(h.ledger), array_agg(h.consumer_id), array_agg(a.developer), array_agg(a.id),
-    array_agg(h.held_micros), array_agg(h.spend_key), array_agg(h.placed_at)
-  into e_ledger, e_consumer, e_developer, e_id, e_micros, e_key, e_placed
+    array_agg(h.held_micros), array_agg(h.spend_key), array_agg(h.placed_at), array_agg(h.tool = '')
+  into e_ledger, e_consumer, e_developer, e_id, e_micros, e_key, e_placed, e_is_lease
   from unnest(v_developer, v_id) as a(developer, id)
   cross join lateral (
     select * from farebox.holds where developer = a.developer and id = a.id limit 1
@@ -58,6 +59,29 @@ begin
   update farebox.holds h set state = 3, held_micros = 0
   from unnest(e_developer, e_id) as a(developer, id)
   where h.developer = any (array[a.developer]) and h.id = any (array[a.id]);
+  if true = any (e_is_lease) then
+    update farebox.leases l set released_micros = a.micros
+    from unnest(e_id, e_micros, e_is_lease) as a(id, micros, is_lease)
+    where a.is_lease and l.id = any (array[a.id]);
+  end if;
+  perform farebox.post_event(d.id, 'hold.expired', json_build_object(
+    'id', farebox.wire_id('hld', h.id),
+    'tool', h.tool,
+    'amount', farebox.wire_dollars(h.amount_micros),
+    'captured', farebox.wire_dollars(h.captured_micros),
+    'remaining', 0,
+    'status', 'expired',
+    'expiresAt', farebox.wire_time(h.expires_at),
+    'createdAt', farebox.wire_time(h.placed_at),
+    'consumerId', farebox.wire_id('cns', h.consumer_id),
+    'developerId', farebox.wire_id('dev', d.developer_id)))
+  from unnest(e_developer, e_id) as a(developer, id)
+  join farebox.accounts d on d.developer_number = a.developer
+  cross join lateral (
+    select * from farebox.holds where developer = a.developer and id = a.id limit 1
+  ) h
+  where h.tool <> '';
+
   perform 1 from unnest(e_ledger, e_consumer) as a(ledger, id)
     join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
     order by a.ledger, a.id for update of c;

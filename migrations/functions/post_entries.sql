@@ -198,7 +198,8 @@ begin
       v_excess := p_amount[i];
     else
       h := array_position(h_ids, p_hold[i]);
-      if h is null or h_developer[h] <> p_developer[i] then
+      -- A hold without a tool is a lease, which settle_lease.sql decides.
+      if h is null or h_developer[h] <> p_developer[i] or h_tool[h] = '' then
         r_outcome[i] := 'unknown_hold';
         r_hold[i] := null;
         continue;

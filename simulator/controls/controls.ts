@@ -2,9 +2,10 @@
  * Controls for tests and demonstrations, under `/_simulator/`; JSON in and out, with the token in the header
  * X-Simulator-Token or as `token` in the URL. They do on command what Stripe, a bank or the network would do:
  *
- *   POST   /faults                   {method?, path, kind, times?} with kind error {status, headers?}, delay {ms},
+ *   POST   /faults                   {method?, path, kind, times?} with kind error {status, code?, headers?}, delay {ms},
  *                                    drop, do_then_drop, do_then_error {status?}; see faults.ts
  *   GET, DELETE /faults              lists the queued ones; removes them
+ *   POST, DELETE /rate-limit         {per_second}: answers 429 to what is more; removes the limit
  *   POST   /webhooks                 {mode?: deliver | hold | drop, duplicate?: n, shuffle?: boolean}
  *   GET    /webhooks                 the settings and the owed webhooks
  *   POST   /events/:id/deliver       sends one event now, owed or not; answers the status that came back
@@ -52,6 +53,14 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   'DELETE faults': ({ faults }) => {
     faults.clear();
     return { faults: [] };
+  },
+  'POST rate-limit': ({ simulation, body }) => {
+    simulation.rateLimit.perSecond = integer(body, 'per_second');
+    return { per_second: simulation.rateLimit.perSecond };
+  },
+  'DELETE rate-limit': ({ simulation }) => {
+    simulation.rateLimit.perSecond = undefined;
+    return { per_second: null };
   },
   'POST webhooks': ({ simulation, body }) => {
     simulation.webhooks.configure(settingsOf(simulation.webhooks.settings, body));
@@ -172,7 +181,8 @@ function faultOf(body: Json): Fault {
   const kind = oneOf(body, 'kind', ['error', 'delay', 'drop', 'do_then_drop', 'do_then_error']);
   if (kind === 'error') {
     const headers = (body['headers'] ?? {}) as Record<string, string>;
-    return { ...where, kind, status: integer(body, 'status'), headers };
+    const code = body['code'] === undefined ? undefined : text(body, 'code');
+    return { ...where, kind, status: integer(body, 'status'), code, headers };
   }
   if (kind === 'delay') return { ...where, kind, ms: integer(body, 'ms') };
   if (kind === 'do_then_error') {

@@ -8,7 +8,12 @@ export type Fault = {
   readonly path: string;
   readonly times: number;
 } & (
-  | { readonly kind: 'error'; readonly status: number; readonly headers: Record<string, string> }
+  | {
+      readonly kind: 'error';
+      readonly status: number;
+      readonly code: string | undefined;
+      readonly headers: Record<string, string>;
+    }
   | { readonly kind: 'delay'; readonly ms: number }
   | { readonly kind: 'drop' }
   | { readonly kind: 'do_then_drop' }

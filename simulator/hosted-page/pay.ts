@@ -106,10 +106,11 @@ async function fieldsOf(request: PageRequest): Promise<Fields> {
   return { card: textOf(form.get('card')), save: form.has('save'), address: addressIn(form) };
 }
 
-/** `state` is one of the United States, or empty for a payer elsewhere. */
+/** `state` is one of the United States, by default New York, or empty for a payer elsewhere. */
 function addressIn(form: FormData): Stripe.Address {
   const country = textOf(form.get('country')) || 'US';
-  return addressOf(country, textOf(form.get('state')) || null);
+  const state = form.has('state') ? textOf(form.get('state')) : 'NY';
+  return addressOf(country, state || null);
 }
 
 function formOf({ body, contentType }: PageRequest): Promise<FormData> {

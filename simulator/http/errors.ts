@@ -66,11 +66,13 @@ export function unknownRoute(method: string, path: string): ApiError {
   return new ApiError(404, { type: 'invalid_request_error', message }, true);
 }
 
+const TOO_MANY = 'Too many requests, or another request changes the object. Try again later.';
+
 /** Stripe's body for a status that does not depend on the request. */
-export function outage(status: number): Reply {
+export function outage(status: number, code?: string): Reply {
   const error: ErrorBody['error'] =
     status === 429
-      ? { type: 'invalid_request_error', code: 'rate_limit', message: 'Too many requests.' }
-      : { type: 'api_error', message: 'An unknown error occurred.' };
+      ? { type: 'invalid_request_error', code: code ?? 'rate_limit', message: TOO_MANY }
+      : { type: 'api_error', code, message: 'An unknown error occurred.' };
   return { status, body: { error } };
 }

@@ -155,15 +155,17 @@ export class Params {
     return merged;
   }
 
-  /** Accepts parameters of Stripe's that have no effect here. */
+  /** Accepts values of Stripe's that have no effect here. Their members, if any, are unknown. */
   ignore(...names: string[]): void {
-    for (const name of names) this.#read.add(name);
+    for (const name of names) if (typeof this.#form[name] !== 'object') this.#read.add(name);
   }
 
   finish(): void {
     const unread = Object.keys(this.#form).find((name) => !this.#read.has(name));
     if (unread !== undefined) {
-      const path = this.pathOf(unread);
+      const members = Object.keys(this.#form[unread] as Form | string);
+      const isObject = typeof this.#form[unread] === 'object' && members.length > 0;
+      const path = `${this.pathOf(unread)}${isObject ? `[${members[0]}]` : ''}`;
       throw invalidParam(path, `Received unknown parameter: ${path}`, 'parameter_unknown');
     }
     for (const child of this.#children) child.finish();

@@ -13,11 +13,12 @@ import {
 import type { Handler } from '../context.ts';
 import {
   createCustomer,
+  deleteCustomer,
   listCustomers,
   retrieveCustomer,
   updateCustomer,
 } from '../resources/customers.ts';
-import { listDisputes, retrieveDispute } from '../resources/disputes.ts';
+import { listDisputes, retrieveDispute, updateDispute } from '../resources/disputes.ts';
 import { listEvents, retrieveEvent } from '../events.ts';
 import {
   cancelPaymentIntent,
@@ -35,17 +36,18 @@ import {
   retrievePaymentMethod,
 } from '../resources/payment-methods.ts';
 import { listFraudWarnings, retrieveFraudWarning } from '../resources/fraud-warnings.ts';
-import { createCreditNote, listCreditNotes, retrieveInvoice } from '../resources/invoices.ts';
+import { createCreditNote, listCreditNotes } from '../resources/invoices.ts';
 import { createRefund, listRefunds, retrieveRefund } from '../resources/refunds.ts';
 import { createCalculation } from '../resources/tax.ts';
 
-type Route = readonly [method: 'GET' | 'POST', path: string, handler: Handler];
+type Route = readonly [method: 'GET' | 'POST' | 'DELETE', path: string, handler: Handler];
 
 const ROUTES: readonly Route[] = [
   ['POST', '/v1/customers', createCustomer],
   ['GET', '/v1/customers', listCustomers],
   ['GET', '/v1/customers/:id', retrieveCustomer],
   ['POST', '/v1/customers/:id', updateCustomer],
+  ['DELETE', '/v1/customers/:id', deleteCustomer],
   ['GET', '/v1/customers/:id/payment_methods', listCustomerPaymentMethods],
   ['GET', '/v1/payment_methods', listPaymentMethods],
   ['GET', '/v1/payment_methods/:id', retrievePaymentMethod],
@@ -70,15 +72,18 @@ const ROUTES: readonly Route[] = [
   ['GET', '/v1/refunds/:id', retrieveRefund],
   ['GET', '/v1/disputes', listDisputes],
   ['GET', '/v1/disputes/:id', retrieveDispute],
+  ['POST', '/v1/disputes/:id', updateDispute],
   ['GET', '/v1/radar/early_fraud_warnings', listFraudWarnings],
   ['GET', '/v1/radar/early_fraud_warnings/:id', retrieveFraudWarning],
-  ['GET', '/v1/invoices/:id', retrieveInvoice],
   ['POST', '/v1/credit_notes', createCreditNote],
   ['GET', '/v1/credit_notes', listCreditNotes],
   ['POST', '/v1/tax/calculations', createCalculation],
   ['GET', '/v1/events', listEvents],
   ['GET', '/v1/events/:id', retrieveEvent],
 ];
+
+/** `GET /v1/customers/:id`, for each route. */
+export const ROUTE_NAMES = ROUTES.map(([method, path]) => `${method} ${path}`);
 
 const COMPILED = ROUTES.map(([method, path, handler]) => ({
   method,

@@ -27,7 +27,7 @@ export function createSimulatorServer(simulation: Simulation, token: string): Se
   const keys = new IdempotencyKeys(simulation.store);
 
   async function answer(request: Received, fault: Fault | undefined): Promise<Answer> {
-    if (fault?.kind === 'error') return json(outage(fault.status), fault.headers);
+    if (fault?.kind === 'error') return json(outage(fault.status, fault.code), fault.headers);
     const around = aroundOf(fault);
     const { pathname } = request.url;
     if (pathname.startsWith('/pay/')) {
@@ -51,6 +51,9 @@ export function createSimulatorServer(simulation: Simulation, token: string): Se
       const refused = controlRefusalOf(request, token);
       if (refused) return send(response, json(refused));
       return send(response, await control(simulation, faults, request));
+    }
+    if (simulation.rateLimit.refuses(Date.now())) {
+      return send(response, json(outage(429), { 'Stripe-Rate-Limited-Reason': 'global-rate' }));
     }
     const fault = faults.take(method, url.pathname);
     if (fault?.kind === 'drop') return void incoming.socket.destroy();

@@ -8,6 +8,7 @@ import { noSuch } from '../http/errors.ts';
 import { record } from '../events.ts';
 import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
+import { laterOf } from './payment-methods.ts';
 
 export function createCharge(
   context: Context,
@@ -68,7 +69,9 @@ export function createCharge(
       fee: chargeFee(amount),
     }).id;
   }
-  context.store.insert(charge);
+  const later = decline ? undefined : laterOf(context, method)?.kind;
+  const isToChange = later === 'dispute' || later === 'fraud_warning';
+  context.store.insert(charge, {}, isToChange ? context.now : null);
   record(context, decline ? 'charge.failed' : 'charge.succeeded', charge);
   return charge;
 }
@@ -111,10 +114,45 @@ function outcomeOf(decline: Decline | undefined): Stripe.Charge.Outcome {
   };
 }
 
-/** The part of the details that identifies the card or account. */
-function detailsOf({ type, card, us_bank_account }: Stripe.PaymentMethod) {
-  const details = card
-    ? { brand: card.brand, country: card.country, last4: card.last4, funding: card.funding }
-    : { bank_name: us_bank_account?.bank_name, last4: us_bank_account?.last4 };
+function detailsOf({ type, card, us_bank_account: account }: Stripe.PaymentMethod) {
+  const details = card ? cardDetails(card) : bankDetails(account);
   return { type, [type]: details } as unknown as Stripe.Charge.PaymentMethodDetails;
+}
+
+function cardDetails(card: Stripe.PaymentMethod.Card): Stripe.Charge.PaymentMethodDetails.Card {
+  const { brand, checks, country, exp_month, exp_year, funding, last4, regulated_status } = card;
+  return {
+    amount_authorized: null,
+    authorization_code: null,
+    brand,
+    checks,
+    country,
+    electronic_commerce_indicator: null,
+    exp_month,
+    exp_year,
+    funding,
+    installments: null,
+    last4,
+    mandate: null,
+    network: brand,
+    network_transaction_id: null,
+    regulated_status,
+    three_d_secure: null,
+    transaction_link_id: null,
+    wallet: null,
+  };
+}
+
+function bankDetails(
+  account: Stripe.PaymentMethod.UsBankAccount | undefined,
+): Stripe.Charge.PaymentMethodDetails.UsBankAccount {
+  return {
+    account_holder_type: account?.account_holder_type ?? null,
+    account_type: account?.account_type ?? null,
+    bank_name: account?.bank_name ?? null,
+    fingerprint: account?.fingerprint ?? null,
+    last4: account?.last4 ?? null,
+    payment_reference: null,
+    routing_number: account?.routing_number ?? null,
+  };
 }

@@ -49,7 +49,7 @@ export const createSession: Handler = (context, params) => {
   const allowedTypes = params.strings('allowed_payment_method_types') ?? null;
   const intent = params.object('payment_intent_data');
   const saving = params.object('saved_payment_method_options');
-  saving?.ignore('allow_redisplay_filters', 'payment_method_remove');
+  saving?.ignore('payment_method_remove');
   const card = params.object('payment_method_options')?.object('card');
   const update = params.object('customer_update');
   const notes: SessionNotes = {
@@ -61,7 +61,7 @@ export const createSession: Handler = (context, params) => {
     updatesAddress: update?.oneOf('address', ['auto', 'never']) === 'auto',
     offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
   };
-  intent?.ignore('capture_method', 'receipt_email', 'statement_descriptor_suffix');
+  intent?.ignore('receipt_email', 'statement_descriptor_suffix');
   const session: Stripe.Checkout.Session = {
     ...blankSession(context, amount),
     mode,
@@ -79,11 +79,9 @@ export const createSession: Handler = (context, params) => {
   };
   if (session.success_url === null) throw params.missing('success_url');
   params.oneOf('ui_mode', ['hosted_page']);
-  params.ignore('adaptive_pricing', 'allow_promotion_codes', 'branding_settings');
-  params.ignore('billing_address_collection', 'locale');
+  params.ignore('billing_address_collection', 'locale', 'submit_type');
   const message = params.object('custom_text')?.object('submit')?.required('message');
   if (message !== undefined) session.custom_text.submit = { message };
-  params.ignore('submit_type');
   readTax(context, params, session, {
     updatesAddress: notes.updatesAddress,
     updatesName: update?.oneOf('name', ['auto', 'never']) === 'auto',
@@ -212,8 +210,7 @@ function lineItems(params: Params): { amount: number; title: string } {
     const product = price.object('product_data');
     if (!product) throw price.missing('product_data');
     product.metadata();
-    product.ignore('description', 'images', 'tax_code');
-    price.ignore('tax_behavior');
+    product.ignore('description');
     const unitAmount = price.integer('unit_amount', { min: 0 });
     if (unitAmount === undefined) throw price.missing('unit_amount');
     const quantity = item.integer('quantity', { min: 1 });

@@ -48,14 +48,30 @@ export function newCustomer(
 
 export function getCustomer(context: Context, id: string, param?: string): Stripe.Customer {
   const customer = context.store.find('customer', id);
-  if (!customer) throw noSuch('customer', id, param);
+  if (!customer || isDeleted(context, id)) throw noSuch('customer', id, param);
   return customer;
 }
+
+/** A deleted customer is shown by its id only, and cannot be used. */
+function isDeleted(context: Context, id: string): boolean {
+  return context.store.notesOf(id)['deleted'] === true;
+}
+
+export const deleteCustomer: Handler = (context, _params, id) => {
+  const customer = getCustomer(context, id);
+  for (const method of context.store.all('payment_method', { customer: id })) {
+    context.store.update({ ...method, customer: null });
+  }
+  context.store.note(id, { deleted: true });
+  record(context, 'customer.deleted', customer);
+  return ok({ id, object: 'customer', deleted: true });
+};
 
 export const createCustomer: Handler = (context, params) =>
   ok(newCustomer(context, (customer) => assign(customer, params)));
 
-export const retrieveCustomer: Handler = (context, _params, id) => ok(getCustomer(context, id));
+export const retrieveCustomer: Handler = (context, _params, id) =>
+  ok(isDeleted(context, id) ? { id, object: 'customer', deleted: true } : getCustomer(context, id));
 
 export const updateCustomer: Handler = (context, params, id) => {
   const customer = getCustomer(context, id);
@@ -82,5 +98,4 @@ function assign(customer: Stripe.Customer, params: Params): void {
   customer.phone = params.string('phone') ?? customer.phone ?? null;
   customer.description = params.string('description') ?? customer.description;
   customer.metadata = params.metadata(customer.metadata);
-  params.ignore('address', 'preferred_locales', 'shipping', 'tax_exempt');
 }

@@ -16,6 +16,43 @@ import { getIntent } from './payment-intents.ts';
 
 const ANSWER_WITHIN_SECONDS = 14 * 24 * 60 * 60;
 
+const NO_EVIDENCE: Stripe.Dispute.Evidence = {
+  access_activity_log: null,
+  billing_address: null,
+  cancellation_policy: null,
+  cancellation_policy_disclosure: null,
+  cancellation_rebuttal: null,
+  customer_communication: null,
+  customer_email_address: null,
+  customer_name: null,
+  customer_purchase_ip: null,
+  customer_signature: null,
+  duplicate_charge_documentation: null,
+  duplicate_charge_explanation: null,
+  duplicate_charge_id: null,
+  enhanced_evidence: {},
+  product_description: null,
+  receipt: null,
+  refund_policy: null,
+  refund_policy_disclosure: null,
+  refund_refusal_explanation: null,
+  service_date: null,
+  service_documentation: null,
+  shipping_address: null,
+  shipping_carrier: null,
+  shipping_date: null,
+  shipping_documentation: null,
+  shipping_tracking_number: null,
+  uncategorized_file: null,
+  uncategorized_text: null,
+};
+
+const OPEN: readonly Stripe.Dispute.Status[] = ['needs_response', 'under_review'];
+const OPEN_INQUIRY: readonly Stripe.Dispute.Status[] = [
+  'warning_needs_response',
+  'warning_under_review',
+];
+
 export interface DisputeOrder {
   readonly paymentIntent: string;
   /** Cents. Defaults to the amount that is neither refunded nor disputed. */
@@ -46,15 +83,15 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
     created: context.now,
     currency: charge.currency,
     enhanced_eligibility_types: [],
-    // The evidence for the bank. Nothing here reads it.
-    evidence: {} as Stripe.Dispute.Evidence,
+    evidence: NO_EVIDENCE,
     evidence_details: {
       due_by: context.now + ANSWER_WITHIN_SECONDS,
       enhanced_eligibility: {},
       has_evidence: false,
       past_due: false,
       submission_count: 0,
-    } as Stripe.Dispute.EvidenceDetails,
+      submission_method: 'not_submitted',
+    },
     intended_submission_method: null,
     is_charge_refundable: false,
     livemode: false,
@@ -72,7 +109,7 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
 
 export function escalateDispute(context: Context, id: string): Stripe.Dispute {
   const dispute = getDispute(context, id);
-  if (dispute.status !== 'warning_needs_response') throw refused(`${id} is no open inquiry.`);
+  if (!OPEN_INQUIRY.includes(dispute.status)) throw refused(`${id} is not an open inquiry.`);
   dispute.status = 'needs_response';
   withdraw(context, dispute);
   record(context, 'charge.dispute.updated', dispute);
@@ -87,8 +124,8 @@ export function closeDispute(
   status: 'won' | 'lost' | 'warning_closed',
 ): Stripe.Dispute {
   const dispute = getDispute(context, id);
-  const from = status === 'warning_closed' ? 'warning_needs_response' : 'needs_response';
-  if (dispute.status !== from && !(dispute.status === 'lost' && status === 'won')) {
+  const from = status === 'warning_closed' ? OPEN_INQUIRY : OPEN;
+  if (!from.includes(dispute.status) && !(dispute.status === 'lost' && status === 'won')) {
     throw refused(`Dispute ${id} is ${dispute.status}, and cannot be ${status}.`);
   }
   dispute.status = status;
@@ -116,6 +153,48 @@ function withdraw(context: Context, dispute: Stripe.Dispute): void {
   const disputed = { ...charge, disputed: true };
   context.store.update(disputed);
   endWarnings(context, disputed);
+}
+
+/**
+ * Evidence for the bank. As in Stripe's test mode, the text `winning_evidence` wins, `losing_evidence` loses and
+ * `escalate_inquiry_evidence` makes a dispute of an inquiry. Other evidence stays under review.
+ */
+export const updateDispute: Handler = (context, params, id) => {
+  const dispute = getDispute(context, id);
+  const text = params.object('evidence')?.string('uncategorized_text');
+  const isSubmitted = params.boolean('submit') ?? true;
+  dispute.metadata = params.metadata(dispute.metadata);
+  if (text === undefined) {
+    context.store.update(dispute);
+    return ok(dispute);
+  }
+  const isInquiry = OPEN_INQUIRY.includes(dispute.status);
+  if (!isInquiry && !OPEN.includes(dispute.status))
+    throw refused('This dispute is already closed.');
+  dispute.evidence.uncategorized_text = text;
+  dispute.evidence_details.has_evidence = true;
+  if (isSubmitted) {
+    dispute.evidence_details.submission_count += 1;
+    dispute.evidence_details.submission_method = 'manual';
+    dispute.status = isInquiry ? 'warning_under_review' : 'under_review';
+  }
+  context.store.update(dispute);
+  record(context, 'charge.dispute.updated', dispute);
+  return ok(isSubmitted ? decided(context, dispute, text, isInquiry) : dispute);
+};
+
+function decided(
+  context: Context,
+  dispute: Stripe.Dispute,
+  text: string,
+  isInquiry: boolean,
+): Stripe.Dispute {
+  if (isInquiry) {
+    if (text === 'winning_evidence') return closeDispute(context, dispute.id, 'warning_closed');
+    return text === 'escalate_inquiry_evidence' ? escalateDispute(context, dispute.id) : dispute;
+  }
+  if (text === 'winning_evidence') return closeDispute(context, dispute.id, 'won');
+  return text === 'losing_evidence' ? closeDispute(context, dispute.id, 'lost') : dispute;
 }
 
 export const retrieveDispute: Handler = (context, _params, id) => ok(getDispute(context, id));

@@ -1,7 +1,6 @@
 /** Invoices of paid checkouts, and the credit notes of their refunds: the fields that a client of payments reads. */
 import type Stripe from 'stripe';
 import type { Context, Handler } from '../context.ts';
-import { record } from '../events.ts';
 import { ok } from '../http/answers.ts';
 import { noSuch, refused } from '../http/errors.ts';
 import { listPage } from '../http/lists.ts';
@@ -31,16 +30,9 @@ export function addInvoice(context: Context, session: Stripe.Checkout.Session): 
     total_excluding_tax: total - tax,
   } as Stripe.Invoice;
   context.store.insert(invoice, { intent: session.payment_intent });
-  record(context, 'invoice.paid', invoice);
   session.invoice = invoice.id;
   context.store.update(session);
 }
-
-export const retrieveInvoice: Handler = ({ store }, _params, id) => {
-  const invoice = store.find('invoice', id);
-  if (!invoice) throw noSuch('invoice', id);
-  return ok(invoice);
-};
 
 /** A note of a paid invoice credits what refunds of its payment returned. */
 export const createCreditNote: Handler = (context, params) => {
@@ -57,7 +49,12 @@ export const createCreditNote: Handler = (context, params) => {
       throw refused('The refund is not of a payment of this invoice.', undefined, 'refunds');
     }
     const amount_refunded = each.integer('amount_refunded', { min: 1 }) ?? refund.amount;
-    return { amount_refunded, payment_record_refund: null, refund: refund.id, type: 'refund' };
+    return {
+      amount_refunded,
+      payment_record_refund: null,
+      refund: refund.id,
+      type: 'refund' as const,
+    };
   });
   if (refunds.reduce((sum, each) => sum + each.amount_refunded, 0) !== amount) {
     throw refused('The sum of the refunds must equal the amount of the credit note.');
@@ -68,29 +65,43 @@ export const createCreditNote: Handler = (context, params) => {
     throw refused('The sum of credit notes must not exceed the amount of the invoice.');
   }
   const net = Math.round((amount * (invoice.total_excluding_tax ?? 0)) / invoice.total);
-  const note = {
+  const note: Stripe.CreditNote = {
     id: newId('cn'),
     object: 'credit_note',
     amount,
+    amount_shipping: 0,
     created: context.now,
     currency: 'usd',
-    customer: invoice.customer,
+    customer: invoice.customer ?? '',
+    customer_account: null,
+    customer_balance_transaction: null,
+    discount_amount: 0,
+    discount_amounts: [],
+    effective_at: context.now,
     invoice: invoice.id,
+    lines: { object: 'list', data: [], has_more: false, url: '/v1/credit_notes/lines' },
     livemode: false,
+    memo: null,
     metadata: params.metadata(),
     number: `${invoice.id}-CN-${notes.length + 1}`,
+    out_of_band_amount: null,
+    pdf: `${context.baseUrl}/credit-notes`,
     post_payment_amount: amount,
     pre_payment_amount: 0,
+    pretax_credit_amounts: [],
     reason: params.oneOf('reason', ['duplicate', 'fraudulent', 'order_change']) ?? null,
     refunds,
+    shipping_cost: null,
     status: 'issued',
     subtotal: net,
+    subtotal_excluding_tax: net,
     total: amount,
     total_excluding_tax: net,
+    total_taxes: [],
     type: 'post_payment',
-  } as unknown as Stripe.CreditNote;
+    voided_at: null,
+  };
   store.insert(note);
-  record(context, 'credit_note.created', note);
   return ok(note);
 };
 

@@ -231,9 +231,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     intent.hooks = { inputs: { tax: { calculation } } };
     context.store.update(intent);
   }
-  params.ignore('automatic_payment_methods', 'capture_method', 'confirmation_method');
-  params.ignore('payment_method_options', 'receipt_email', 'error_on_requires_action');
-  params.ignore('statement_descriptor', 'statement_descriptor_suffix', 'transfer_group');
+  params.ignore('receipt_email', 'statement_descriptor', 'statement_descriptor_suffix');
   const method = methodIn(context, params);
   const presence = presenceIn(params);
   const returnUrl = params.url('return_url');
@@ -256,7 +254,6 @@ export const confirmPaymentIntent: Handler = (context, params, id) => {
   const presence = presenceIn(params);
   const returnUrl = params.url('return_url');
   cardOptions(intent, params, presence);
-  params.ignore('error_on_requires_action');
   checkStatus(intent, 'confirm', [
     'requires_payment_method',
     'requires_confirmation',

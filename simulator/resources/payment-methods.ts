@@ -1,6 +1,6 @@
 /** Payment methods: cards (and bank accounts, created only by the hosted page) and their owners. */
 import type Stripe from 'stripe';
-import { findSource, numberOfTestId, type Decline, type Source } from '../cards.ts';
+import { findSource, numberOfTestId, type Decline, type Later, type Source } from '../cards.ts';
 import { ok } from '../http/answers.ts';
 import type { Context, Handler } from '../context.ts';
 import { getCustomer } from './customers.ts';
@@ -46,6 +46,12 @@ export function sourceOfMethod(context: Context, method: Stripe.PaymentMethod): 
   const source = findSource(String(context.store.notesOf(method.id)['number']));
   if (!source) throw new Error(`no source behind ${method.id}`);
   return source;
+}
+
+/** What the card's bank will do. */
+export function laterOf(context: Context, method: Stripe.PaymentMethod): Later | undefined {
+  const source = sourceOfMethod(context, method);
+  return source.type === 'card' ? source.later : undefined;
 }
 
 /** Makes a card expire: it stays saved, and every later charge is refused. */

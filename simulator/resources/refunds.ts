@@ -1,4 +1,7 @@
-/** Refunds: succeed at once; a control can make one fail later, which gives the money back to us. */
+/**
+ * Refunds: succeed at once, or are pending at first, as the card decides. A failure, by a control or by the card, gives
+ * the money back to us.
+ */
 import type Stripe from 'stripe';
 import { endWarnings } from './fraud-warnings.ts';
 import { move } from './balance-transactions.ts';
@@ -10,6 +13,7 @@ import { record } from '../events.ts';
 import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import { getIntent } from './payment-intents.ts';
+import { laterOf } from './payment-methods.ts';
 import type { Params } from '../http/params.ts';
 
 export const createRefund: Handler = (context, params) => {
@@ -32,6 +36,8 @@ export const createRefund: Handler = (context, params) => {
       'amount',
     );
   }
+  const method = context.store.follow('payment_method', charge.payment_method);
+  const later = method && laterOf(context, method)?.kind;
   const refund: Stripe.Refund = {
     id: newId('re'),
     object: 'refund',
@@ -48,20 +54,34 @@ export const createRefund: Handler = (context, params) => {
     reason: reason ?? null,
     receipt_number: null,
     source_transfer_reversal: null,
-    status: 'succeeded',
+    status: later === 'pending_refund' ? 'pending' : 'succeeded',
     transfer_reversal: null,
   };
   const movement = { type: 'refund', category: 'refund', source: refund.id, fee: 0 } as const;
   refund.balance_transaction = move(context, { ...movement, amount: -amount }).id;
   charge.amount_refunded += amount;
   charge.refunded = charge.amount_refunded === charge.amount;
-  context.store.insert(refund);
+  const isToChange = later === 'pending_refund' || later === 'failing_refund';
+  context.store.insert(refund, {}, isToChange ? context.now : null);
   context.store.update(charge);
   record(context, 'refund.created', refund);
   record(context, 'charge.refunded', charge);
   endWarnings(context, charge);
   return ok(refund);
 };
+
+/** A pending refund succeeds; one to a card that rejects refunds fails. */
+export function settleDueRefunds(context: Context): void {
+  for (const refund of context.store.due('refund', context.now)) {
+    if (refund.status !== 'pending') {
+      failRefund(context, refund.id);
+      continue;
+    }
+    refund.status = 'succeeded';
+    context.store.update(refund, null);
+    record(context, 'refund.updated', refund);
+  }
+}
 
 /** The card's bank rejected the refund, so the money returns to us. */
 export function failRefund(context: Context, id: string): Stripe.Refund {
@@ -78,7 +98,7 @@ export function failRefund(context: Context, id: string): Stripe.Refund {
   refund.failure_balance_transaction = move(context, { ...movement, amount, fee: 0 }).id;
   charge.amount_refunded -= amount;
   charge.refunded = false;
-  context.store.update(refund);
+  context.store.update(refund, null);
   context.store.update(charge);
   record(context, 'refund.updated', refund);
   record(context, 'refund.failed', refund);

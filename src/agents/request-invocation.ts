@@ -17,6 +17,7 @@ import { awaitInvocation, startInvocation } from '../temporal/start-invocation.t
 import type { Semaphore } from '../temporal/semaphore.ts';
 
 export interface Invocations {
+  /** Connections for grants and invocations alone, so that no reads delay them. */
   readonly database: Database;
   readonly temporal: TemporalClient;
   /** The most workflow starts in progress at a time. */

@@ -1,6 +1,6 @@
 /**
- * Group commit for charges: charges that queue while a flush is in flight go into the next one, together. There is no
- * timer: an idle server flushes a batch of one at once.
+ * Group commit, for charges and for the entries of holds: charges that queue while a flush is in flight go into the next
+ * one, together. There is no timer: an idle server flushes a batch of one at once. Here, entries are charges too.
  *
  * A consumer belongs to one lane at a time and a lane has one flush in flight, so a consumer's charges are decided in
  * order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
@@ -9,18 +9,27 @@
  * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer
  * returns to its own lane when none of its charges are left there.
  */
-import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import { classifyFailure, isLockTimeout } from '../store/failures.ts';
 import { ChargeFailure } from './charge-failure.ts';
 import { FairQueue } from './fair-queue.ts';
 
-export interface BatcherOptions {
+/** What the batcher has to know about a charge. */
+export interface Batchable {
+  /** Developers take turns. */
+  readonly developerId: string;
+  /** Occurs at most once in a flush. */
+  readonly idempotencyHash: string | null;
+}
+
+export interface BatcherOptions<Draft extends Batchable, Outcome> {
+  /** The consumer that pays, or a hold of it: a UUID, with the last four digits of the consumer's. */
+  readonly payerOf: (draft: Draft) => string;
   /** Makes the drafts that it can in one statement. Its outcome for the others is undefined; they go to `decide`. */
-  readonly execute: Statement<ChargeOutcome | undefined>;
+  readonly execute: Statement<Draft, Outcome | undefined>;
   /** Decides every draft in one statement, at a higher price. */
-  readonly decide: Statement<ChargeOutcome>;
-  /** Consumers of these drafts whose rows are locked now. */
-  readonly findLocked: (drafts: readonly ChargeDraft[]) => Promise<ReadonlySet<string>>;
+  readonly decide: Statement<Draft, Outcome>;
+  /** Payers of these drafts whose rows are locked now. */
+  readonly findLocked: (drafts: readonly Draft[]) => Promise<ReadonlySet<string>>;
   readonly onFailure: (error: unknown, drafts: number) => void;
   /** Called after each flush, successful or not. */
   readonly onFlush?: ((flush: Flush) => void) | undefined;
@@ -42,8 +51,8 @@ export interface Flush {
 }
 
 /** Rejects with the database's error. Calls `onSent` at the point of no return. */
-type Statement<Outcome> = (
-  drafts: readonly ChargeDraft[],
+type Statement<Draft, Outcome> = (
+  drafts: readonly Draft[],
   onSent: () => void,
 ) => Promise<readonly Outcome[]>;
 
@@ -53,39 +62,39 @@ export interface Requester {
   isAbandoned(): boolean;
 }
 
-interface Waiting {
-  readonly draft: ChargeDraft;
+interface Waiting<Draft, Outcome> {
+  readonly draft: Draft;
   readonly requester: Requester;
   readonly since: number;
-  readonly resolve: (outcome: ChargeOutcome) => void;
+  readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
   /** Counted in `#away`: it is, or will be, in a lane other than its consumer's own. */
   isAway: boolean;
 }
 
-interface Lane {
-  readonly queue: FairQueue<Waiting>;
-  readonly statement: Statement<ChargeOutcome | undefined>;
+interface Lane<Draft, Outcome> {
+  readonly queue: FairQueue<Waiting<Draft, Outcome>>;
+  readonly statement: Statement<Draft, Outcome | undefined>;
   /** Idempotency hashes of the flush in flight. */
   keysInFlight: ReadonlySet<string>;
   isFlushing: boolean;
   isScheduled: boolean;
 }
 
-/** The lane that a consumer uses instead of its own while it has charges there. */
-interface Stay {
-  lane: Lane;
+/** The lane that a payer uses instead of its own while it has charges there. */
+interface Stay<Draft, Outcome> {
+  lane: Lane<Draft, Outcome>;
   charges: number;
 }
 
-export class ChargeBatcher {
-  readonly #options: BatcherOptions;
-  readonly #lanes: readonly Lane[];
-  readonly #careful: Lane;
-  readonly #held: Lane;
-  readonly #away = new Map<string, Stay>();
+export class Batcher<Draft extends Batchable, Outcome> {
+  readonly #options: BatcherOptions<Draft, Outcome>;
+  readonly #lanes: readonly Lane<Draft, Outcome>[];
+  readonly #careful: Lane<Draft, Outcome>;
+  readonly #held: Lane<Draft, Outcome>;
+  readonly #away = new Map<string, Stay<Draft, Outcome>>();
 
-  constructor(options: BatcherOptions) {
+  constructor(options: BatcherOptions<Draft, Outcome>) {
     this.#options = options;
     this.#lanes = Array.from({ length: options.laneCount }, () => newLane(options.execute));
     this.#careful = newLane(options.decide);
@@ -97,10 +106,10 @@ export class ChargeBatcher {
    * disconnected, according to `requester`. Rejects with a ChargeFailure, or with the database's error when the
    * charge's data is invalid; in that case nothing was charged.
    */
-  post(draft: ChargeDraft, requester: Requester): Promise<ChargeOutcome> {
+  post(draft: Draft, requester: Requester): Promise<Outcome> {
     const lane = this.#laneOf(draft);
     if (this.#isFull(lane, draft)) {
-      return Promise.reject(new ChargeFailure('not_made', 'Too many charges are waiting.'));
+      return Promise.reject(new ChargeFailure('not_made', 'Too many requests are waiting.'));
     }
     return new Promise((resolve, reject) => {
       const since = performance.now();
@@ -122,19 +131,19 @@ export class ChargeBatcher {
     return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
   }
 
-  #laneOf(draft: ChargeDraft): Lane {
-    const index = Number.parseInt(draft.consumerId.slice(-4), 16) % this.#lanes.length;
+  #laneOf(draft: Draft): Lane<Draft, Outcome> {
+    const index = Number.parseInt(this.#options.payerOf(draft).slice(-4), 16) % this.#lanes.length;
     const lane = this.#lanes[index];
     if (!lane) throw new Error(`no lane ${index}`);
     return lane;
   }
 
-  #isFull({ queue }: Lane, { developerId }: ChargeDraft): boolean {
+  #isFull({ queue }: Lane<Draft, Outcome>, { developerId }: Draft): boolean {
     const { queueMax, queueMaxByDeveloper } = this.#options;
     return queue.size >= queueMax || queue.sizeOf(developerId) >= queueMaxByDeveloper;
   }
 
-  #schedule(lane: Lane): void {
+  #schedule(lane: Lane<Draft, Outcome>): void {
     if (lane.isFlushing || lane.isScheduled) return;
     // After this turn of the event loop, so that charges that arrive together are sent together.
     lane.isScheduled = true;
@@ -144,7 +153,7 @@ export class ChargeBatcher {
     });
   }
 
-  async #drain(lane: Lane): Promise<void> {
+  async #drain(lane: Lane<Draft, Outcome>): Promise<void> {
     if (lane.isFlushing) return;
     lane.isFlushing = true;
     while (lane.queue.size > 0) {
@@ -155,7 +164,10 @@ export class ChargeBatcher {
     lane.isFlushing = false;
   }
 
-  async #observed(lane: Lane, batch: readonly Waiting[]): Promise<void> {
+  async #observed(
+    lane: Lane<Draft, Outcome>,
+    batch: readonly Waiting<Draft, Outcome>[],
+  ): Promise<void> {
     const sentMs = performance.now();
     await this.#flush(lane, batch);
     this.#options.onFlush?.({
@@ -166,16 +178,17 @@ export class ChargeBatcher {
   }
 
   /** The next batch: developers in turn, without expired charges, and each idempotency key at most once. */
-  #take(lane: Lane): Waiting[] {
+  #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const oldest = performance.now() - this.#options.deadlineMs;
-    const batch: Waiting[] = [];
-    const later: Waiting[] = [];
+    const batch: Waiting<Draft, Outcome>[] = [];
+    const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
     while (batch.length < this.#options.batchMax) {
       const waiting = lane.queue.take();
       if (!waiting) break;
       const key = waiting.draft.idempotencyHash;
-      const stay = this.#away.size > 0 ? this.#away.get(waiting.draft.consumerId) : undefined;
+      const stay =
+        this.#away.size > 0 ? this.#away.get(this.#options.payerOf(waiting.draft)) : undefined;
       if (stay && stay.lane !== lane) {
         this.#moveTo(stay.lane, waiting);
       } else if (waiting.requester.isAbandoned()) {
@@ -195,7 +208,10 @@ export class ChargeBatcher {
   }
 
   /** Sends the batch. Charges that the statement did not decide, or whose consumer is locked, change lanes. */
-  async #flush(lane: Lane, batch: readonly Waiting[]): Promise<void> {
+  async #flush(
+    lane: Lane<Draft, Outcome>,
+    batch: readonly Waiting<Draft, Outcome>[],
+  ): Promise<void> {
     let isSent = false;
     try {
       const outcomes = await lane.statement(
@@ -220,7 +236,7 @@ export class ChargeBatcher {
       // makes the others.
       if (failure === 'rejected' && batch.length > 1) {
         for (const waiting of batch) {
-          const stay = this.#away.get(waiting.draft.consumerId);
+          const stay = this.#away.get(this.#options.payerOf(waiting.draft));
           if (stay && stay.lane !== lane) this.#moveTo(stay.lane, waiting);
           else await this.#flush(lane, [waiting]);
         }
@@ -234,14 +250,17 @@ export class ChargeBatcher {
    * After a lock timeout, which rolled back the whole flush: only the locked consumers keep waiting. Returns the other
    * charges, to be sent at once; undefined when the locked consumers are unknown.
    */
-  async #partLocked(lane: Lane, batch: readonly Waiting[]): Promise<Waiting[] | undefined> {
+  async #partLocked(
+    lane: Lane<Draft, Outcome>,
+    batch: readonly Waiting<Draft, Outcome>[],
+  ): Promise<Waiting<Draft, Outcome>[] | undefined> {
     try {
       const locked = await this.#options.findLocked(batch.map(({ draft }) => draft));
-      const free = batch.filter(({ draft }) => !locked.has(draft.consumerId));
+      const free = batch.filter(({ draft }) => !locked.has(this.#options.payerOf(draft)));
       // The lock may have been released by now.
       if (free.length === batch.length) putBack(lane, free);
       for (const waiting of batch) {
-        if (locked.has(waiting.draft.consumerId)) this.#moveTo(this.#held, waiting);
+        if (locked.has(this.#options.payerOf(waiting.draft))) this.#moveTo(this.#held, waiting);
       }
       return free.length === batch.length ? [] : free;
     } catch {
@@ -249,12 +268,12 @@ export class ChargeBatcher {
     }
   }
 
-  #moveTo(lane: Lane, waiting: Waiting): void {
-    const { consumerId, developerId } = waiting.draft;
-    let stay = this.#away.get(consumerId);
+  #moveTo(lane: Lane<Draft, Outcome>, waiting: Waiting<Draft, Outcome>): void {
+    const payer = this.#options.payerOf(waiting.draft);
+    let stay = this.#away.get(payer);
     if (!stay) {
       stay = { lane, charges: 0 };
-      this.#away.set(consumerId, stay);
+      this.#away.set(payer, stay);
     }
     stay.lane = lane;
     if (!waiting.isAway) {
@@ -262,14 +281,17 @@ export class ChargeBatcher {
       stay.charges += 1;
     }
     if (this.#isFull(lane, waiting.draft)) {
-      this.#reject(waiting, new ChargeFailure('not_made', 'Too many charges are waiting.'));
+      this.#reject(waiting, new ChargeFailure('not_made', 'Too many requests are waiting.'));
       return;
     }
-    lane.queue.push(developerId, waiting);
+    lane.queue.push(waiting.draft.developerId, waiting);
     this.#schedule(lane);
   }
 
-  #resolve(batch: readonly Waiting[], outcomes: readonly (ChargeOutcome | undefined)[]): void {
+  #resolve(
+    batch: readonly Waiting<Draft, Outcome>[],
+    outcomes: readonly (Outcome | undefined)[],
+  ): void {
     for (const [index, waiting] of batch.entries()) {
       const outcome = outcomes[index];
       if (!outcome) continue;
@@ -278,21 +300,24 @@ export class ChargeBatcher {
     }
   }
 
-  #reject(waiting: Waiting, error: unknown): void {
+  #reject(waiting: Waiting<Draft, Outcome>, error: unknown): void {
     this.#comeBack(waiting);
     waiting.reject(error);
   }
 
-  #comeBack({ isAway, draft: { consumerId } }: Waiting): void {
+  #comeBack({ isAway, draft }: Waiting<Draft, Outcome>): void {
     if (!isAway) return;
-    const stay = this.#away.get(consumerId);
+    const payer = this.#options.payerOf(draft);
+    const stay = this.#away.get(payer);
     if (!stay) return;
     stay.charges -= 1;
-    if (stay.charges === 0) this.#away.delete(consumerId);
+    if (stay.charges === 0) this.#away.delete(payer);
   }
 }
 
-function newLane(statement: Lane['statement']): Lane {
+function newLane<Draft, Outcome>(
+  statement: Lane<Draft, Outcome>['statement'],
+): Lane<Draft, Outcome> {
   return {
     queue: new FairQueue(),
     statement,
@@ -302,7 +327,10 @@ function newLane(statement: Lane['statement']): Lane {
   };
 }
 
-function putBack({ queue }: Lane, batch: readonly Waiting[]): void {
+function putBack<Draft extends Batchable, Outcome>(
+  { queue }: Lane<Draft, Outcome>,
+  batch: readonly Waiting<Draft, Outcome>[],
+): void {
   for (const waiting of batch.toReversed()) queue.putBack(waiting.draft.developerId, waiting);
 }
 
@@ -323,6 +351,6 @@ function rejectionFor(failure: ReturnType<typeof classifyFailure>, cause: unknow
 
 function expired(isKeyInFlight: boolean): ChargeFailure {
   return isKeyInFlight
-    ? new ChargeFailure('key_in_flight', 'Another charge with this key is being decided.')
-    : new ChargeFailure('not_made', 'The charge waited too long.');
+    ? new ChargeFailure('key_in_flight', 'Another request with this key is being decided.')
+    : new ChargeFailure('not_made', 'The request waited too long.');
 }

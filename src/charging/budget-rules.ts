@@ -10,13 +10,15 @@ import { findBudgetRules, findChangedBudgets, type BudgetRules } from '../store/
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { BUDGETS_CACHED_MAX } from './limits.ts';
-import type { MaybePromise } from './maybe-promise.ts';
+import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 
 /** A node of a path that has to be open and allow the call. */
 interface Node {
   readonly id: string;
   readonly endsAtMs: number;
   readonly maxPerCallMicros: Micros | undefined;
+  readonly allowsLeases: boolean;
+  readonly maxLeaseMicros: Micros | undefined;
   readonly tools: ReadonlySet<string> | undefined;
   readonly developers: ReadonlySet<string> | undefined;
 }
@@ -30,7 +32,10 @@ export interface Call {
 
 export type BudgetRefusal =
   | LimitReached
-  | { readonly kind: 'tool_not_allowed' | 'developer_not_allowed'; readonly budgetId: string }
+  | {
+      readonly kind: 'tool_not_allowed' | 'developer_not_allowed' | 'lease_not_allowed';
+      readonly budgetId: string;
+    }
   /** The budget has ended, and its keys with it. */
   | { readonly kind: 'invalid_api_key' };
 
@@ -60,14 +65,25 @@ export class BudgetRulesCache {
   }
 
   /** Why a node on the key's path refuses the call, the first from the root down; undefined when none does. */
-  refusalOf({ consumerId, spend }: Payer, call: Call): MaybePromise<BudgetRefusal | undefined> {
+  refusalOf(payer: Payer, call: Call): MaybePromise<BudgetRefusal | undefined> {
+    return whenKnown(this.#pathOf(payer), (path) => refusalOf(path, call));
+  }
+
+  /** Why a node on the key's path refuses a lease of this amount, or a call of this price within it. */
+  leaseRefusalOf(
+    payer: Payer,
+    calls: readonly Call[],
+    amountMicros: Micros,
+  ): MaybePromise<BudgetRefusal | undefined> {
+    return whenKnown(this.#pathOf(payer), (path) => leaseRefusalOf(path, calls, amountMicros));
+  }
+
+  #pathOf({ consumerId, spend }: Payer): MaybePromise<readonly (Node | undefined)[]> {
     const names = (spend?.path ?? []).map((number) => nameOf({ consumerId, number }));
     const known = names.map((name) => this.#cache.peek(name));
     return known.every((node) => node !== undefined)
-      ? refusalOf(known, call)
-      : Promise.all(names.map((name) => this.#cache.load(name))).then((nodes) =>
-          refusalOf(nodes, call),
-        );
+      ? known
+      : Promise.all(names.map((name) => this.#cache.load(name)));
   }
 }
 
@@ -86,6 +102,36 @@ function refusalOf(path: readonly (Node | undefined)[], call: Call): BudgetRefus
   return undefined;
 }
 
+function leaseRefusalOf(
+  path: readonly (Node | undefined)[],
+  calls: readonly Call[],
+  amountMicros: Micros,
+): BudgetRefusal | undefined {
+  for (const call of calls) {
+    const refusal = refusalOf(path, call);
+    if (refusal) return refusal;
+  }
+  for (const node of path) {
+    if (node && !node.allowsLeases) return { kind: 'lease_not_allowed', budgetId: node.id };
+    if (node?.maxLeaseMicros !== undefined && amountMicros > node.maxLeaseMicros) {
+      return refusedBy(node.id, 'per_lease', node.maxLeaseMicros);
+    }
+  }
+  return undefined;
+}
+
+function refusedBy(budgetId: string, scope: 'per_call' | 'per_lease', limitMicros: Micros) {
+  const remainingMicros = limitMicros;
+  return {
+    kind: 'limit_reached',
+    budgetId,
+    scope,
+    limitMicros,
+    remainingMicros,
+    resetsAt: null,
+  } as const;
+}
+
 function refusalOfNode(node: Node, { developerId, tool, amountMicros }: Call) {
   const { id: budgetId, developers, tools, maxPerCallMicros } = node;
   if (developers && !developers.has(developerId)) {
@@ -95,14 +141,7 @@ function refusalOfNode(node: Node, { developerId, tool, amountMicros }: Call) {
     return { kind: 'tool_not_allowed', budgetId } as const;
   }
   if (maxPerCallMicros === undefined || amountMicros <= maxPerCallMicros) return undefined;
-  return {
-    kind: 'limit_reached',
-    budgetId,
-    scope: 'per_call',
-    limitMicros: maxPerCallMicros,
-    remainingMicros: maxPerCallMicros,
-    resetsAt: null,
-  } as const;
+  return refusedBy(budgetId, 'per_call', maxPerCallMicros);
 }
 
 const nameOf = ({ consumerId, number }: NodeName) => `${consumerId}/${number}`;
@@ -117,11 +156,13 @@ function byName(found: readonly BudgetRules[]): Map<string, Node> {
 }
 
 function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
-  const { maxPerCallMicros, tools, developers } = rules;
+  const { maxPerCallMicros, allowLeases, maxLeaseMicros, tools, developers } = rules;
   return {
     id,
     endsAtMs: isClosed ? 0 : expiresAt === null ? Infinity : Date.parse(expiresAt),
     maxPerCallMicros: maxPerCallMicros === null ? undefined : asMicros(maxPerCallMicros),
+    allowsLeases: allowLeases,
+    maxLeaseMicros: maxLeaseMicros === null ? undefined : asMicros(maxLeaseMicros),
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
   };

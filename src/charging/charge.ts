@@ -9,8 +9,9 @@ import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
-import type { ChargeBatcher, Requester } from './batcher.ts';
+import type { Requester } from './batcher.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
+import type { ChargeBatcher } from './create-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';

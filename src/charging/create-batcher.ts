@@ -3,16 +3,19 @@ import {
   postCharges,
   postFittingCharges,
   type ChargeDraft,
+  type ChargeOutcome,
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
 import { stampedUuid } from '../domain/ids.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
-import { ChargeBatcher, type Flush } from './batcher.ts';
+import { Batcher, type Flush } from './batcher.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { replayWindow } from './replay-window.ts';
+
+export type ChargeBatcher = Batcher<ChargeDraft, ChargeOutcome>;
 
 type ChargeStatement<Outcome> = (
   connection: Connection,
@@ -46,7 +49,8 @@ export function createBatcher(
         onSent();
         return statement(connection, stamped, receiptKey, replayWindow(nowMs));
       });
-  return new ChargeBatcher({
+  return new Batcher({
+    payerOf: ({ consumerId }) => consumerId,
     execute: send(unlessSpends(postFittingCharges, postFittingSpends)),
     decide: send(unlessSpends(postCharges, postSpends)),
     findLocked: (drafts) => findLockedConsumers(chargePool, drafts),

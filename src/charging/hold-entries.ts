@@ -9,7 +9,6 @@ import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import { comparable, hashIdentity, type ChargeRequest } from './charge.ts';
-import { withTailOf } from './hold-ledger.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
 /** The hold that a request names, and the developer that sent it. */
@@ -55,8 +54,9 @@ export function captureEntry(
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */
 export function releaseEntry({ developer, holdId }: HoldRequest): HoldEntry {
-  const { developerNumber } = developer;
-  return { kind: 'release', developerNumber, holdId, idempotencyHash: null, fingerprint: null };
+  const { developerId, developerNumber } = developer;
+  const identity = { idempotencyHash: null, fingerprint: null };
+  return { kind: 'release', developerId, developerNumber, holdId, ...identity };
 }
 
 export function extendEntry(request: HoldRequest, { expiresIn }: ExtendBody): HoldEntry {
@@ -71,6 +71,7 @@ function ofHold(
   const { developerId, developerNumber } = developer;
   const isKeyed = idempotencyKey !== undefined;
   return {
+    developerId,
     developerNumber,
     holdId,
     idempotencyHash: isKeyed
@@ -82,4 +83,11 @@ function ofHold(
 
 function fingerprintOf(sent: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(sent)).slice(0, 10);
+}
+
+const TAIL_DIGITS = 4;
+
+/** A distinct UUID with the ending of the consumer's, so that both belong to one lane of the batcher. */
+export function withTailOf(consumerId: string, id: string): string {
+  return id.slice(0, -TAIL_DIGITS) + consumerId.slice(-TAIL_DIGITS);
 }

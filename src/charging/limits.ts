@@ -9,11 +9,16 @@ const DAY_MS = 86_400_000;
  */
 export const LANES = { alone: 2, besideOthers: 1 } as const;
 
-/** In addition: one lane decides charge by charge, and one waits for locked consumers. */
+/**
+ * In addition: one lane decides charge by charge, or repays debts from what holds release, and one waits for locked
+ * consumers.
+ */
 export const EXCEPTION_LANES = 2;
 
-/** For holds: connections for entries whose money repays a debt first, in addition to their lanes' connections. */
-export const DEBT_LANES = 1;
+/** Connections for leases. A settlement is a transaction, and has up to a thousand charges. */
+export const LEASE_LANES = 2;
+/** How long a settlement waits for one of them. Its client sends it again. */
+export const LEASE_WAIT_MS_MAX = 2_000;
 
 /** Charges in one statement. A larger batch makes every charge in it wait longer, and gains little beyond a hundred. */
 export const BATCH_MAX = 200;

@@ -74,7 +74,7 @@ async function roll(
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
-      print(await makeKey(tx, config, old.kind, old.accountId), json);
+      print(await makeKey(tx, config, old.kind, old.accountId, old.name), json);
     }),
   );
 }
@@ -90,8 +90,9 @@ async function makeKey(
   config: LedgerConfig,
   kind: KeyKind,
   accountId: string,
+  name: string | null = null,
 ): Promise<Record<string, string>> {
-  const { id, key } = await createKey(connection, config.keyPrefix, kind, accountId);
+  const { id, key } = await createKey(connection, config.keyPrefix, kind, accountId, name);
   return { id: wireId('key', id), kind, key };
 }
 

@@ -12,7 +12,7 @@ export const WINDOW_UNITS = ['hour', 'day', 'week', 'month'] as const;
 export type WindowUnit = (typeof WINDOW_UNITS)[number];
 
 /** Which limit of a budget refused. */
-export const LIMIT_SCOPES = ['total', 'window', 'per_call'] as const;
+export const LIMIT_SCOPES = ['total', 'window', 'per_call', 'per_lease'] as const;
 export type LimitScope = (typeof LIMIT_SCOPES)[number];
 
 export const BUDGET_STATUSES = ['active', 'closed', 'expired'] as const;

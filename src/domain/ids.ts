@@ -9,14 +9,18 @@ const PREFIXES = {
   charge: 'chg',
   chargeRefund: 'rf',
   hold: 'hld',
+  lease: 'lse',
   budget: 'bdg',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',
+  dispute: 'dsp',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
+  event: 'evt',
+  webhookEndpoint: 'we',
 } as const;
 
 export type IdKind = keyof typeof PREFIXES;

@@ -8,6 +8,11 @@ export function agentTaskQueue(taskQueue: string): string {
   return `${taskQueue}-agents`;
 }
 
+/** For calls of webhook endpoints. */
+export function webhookTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-webhooks`;
+}
+
 /** For steps that call Stripe. Temporal limits how many of them start per second, over all workers. */
 export function stripeTaskQueue(taskQueue: string): string {
   return `${taskQueue}-stripe`;

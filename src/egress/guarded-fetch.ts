@@ -103,20 +103,20 @@ function refusalOf({ status, headers }: Response): FetchFault | undefined {
     return new FetchFault('redirected', `It answered ${status}; redirects are not followed.`);
   }
   if (status >= 500 || COME_BACK_LATER.has(status)) {
-    const retryAfterMs = delayOf(headers.get('retry-after'));
+    const retryAfter = headers.get('retry-after');
+    const retryAfterMs = retryAfter === null ? undefined : retryAfterMsOf(retryAfter);
     return new FetchFault('unavailable', `It answered ${status}.`, retryAfterMs);
   }
   return undefined;
 }
 
 /** Parses a Retry-After header: seconds or a date. */
-function delayOf(text: string | null): number | undefined {
-  if (text === null) return undefined;
+export function retryAfterMsOf(text: string): number | undefined {
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.max(ms, 0);
 }
 
-function faultOf(error: unknown): FetchFault {
+export function faultOf(error: unknown): FetchFault {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EgressDeniedError) return new FetchFault('denied', `${cause.message}.`);
     if (cause.name === 'TimeoutError') {

@@ -61,7 +61,7 @@ export interface Contract {
 }
 
 export interface Endpoint extends Contract {
-  readonly method: 'get' | 'post' | 'patch';
+  readonly method: 'get' | 'post' | 'patch' | 'delete';
   readonly path: string;
   /** A lost database connection may leave its outcome unknown. */
   readonly isWrite: boolean;
@@ -222,6 +222,14 @@ export function act<R extends Replies>(
 ): Endpoint {
   const route = get(path, { ...contract, handle: orUnknown(handle) });
   return { ...route, method: 'post', isWrite: true };
+}
+
+/** A DELETE: as a POST without a body. */
+export function remove<R extends Replies>(
+  path: string,
+  route: Reading<R, typeof NoQuery>,
+): Endpoint {
+  return { ...act(path, route), method: 'delete' };
 }
 
 /** When the connection is lost during a write, the outcome is unknown. */

@@ -5,7 +5,11 @@
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
-import { ChargeBatchBody, ChargeBatchEnvelope, ChargeBatchReply } from '../schemas/charges.ts';
+import {
+  ChargeBatchBody,
+  ChargeBatchEnvelope,
+  ChargeBatchReply,
+} from '../schemas/charge-batches.ts';
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
@@ -30,6 +34,8 @@ import {
 import { TopUpQuoteQuery, TopUpQuoteReply } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
+import { LEASE_ENDPOINTS } from './lease-routes.ts';
+import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
@@ -199,6 +205,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['hold_not_found', 'hold_closed'],
     handle: postRelease,
   }),
+  ...LEASE_ENDPOINTS,
   ...RECEIPT_ENDPOINTS,
   // Consumers (section 4.1)
   get('/v1/balance', {
@@ -282,6 +289,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)
   get('/v1/earnings', {

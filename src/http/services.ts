@@ -1,7 +1,8 @@
 /** The services that handlers use, created once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
 import type { ChargingDeps } from '../charging/charge.ts';
-import type { HoldLedger } from '../charging/hold-ledger.ts';
+import type { EntryBatcher } from '../charging/create-entry-batcher.ts';
+import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
@@ -13,19 +14,22 @@ import type { AccountGate } from './account-gate.ts';
 import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Readiness } from './readiness.ts';
+import type { WebhookSigner } from '../events/signing.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
 import type { Traffic } from './traffic.ts';
 
-export interface Api extends ChargingDeps {
+export interface Api extends ChargingDeps, LeaseDeps {
   readonly config: Config;
   readonly log: Logger;
   /** For reads and rare writes. Charges, keys and prices have their own connections. */
   readonly database: Database;
-  readonly holds: HoldLedger;
+  /** For holds, and for the charges that come with them. */
+  readonly entries: EntryBatcher;
   readonly receipts: ReceiptSigner;
   readonly topUpLinks: TopUpLinks;
   readonly publicReceipts: PublicReceipts;
+  readonly webhookSigner: WebhookSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;

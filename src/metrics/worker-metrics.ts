@@ -29,7 +29,7 @@ export function registerWorker(registry: Registry, { pools, readBacklog }: Worke
   const labelNames = ['what'] as const;
   const length = new Gauge({
     name: 'farebox_backlog',
-    help: 'Waiting work: top-ups by status, refunds, notices, webhooks, differences, rows to roll up.',
+    help: 'Waiting work: top-ups by status, refunds, notices, webhooks, events, failing endpoints, differences, rows to roll up.',
     labelNames,
     registers,
     async collect() {

@@ -9,18 +9,20 @@ import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
-import { createHoldLedger } from '../charging/create-hold-ledger.ts';
+import { createEntryBatcher } from '../charging/create-entry-batcher.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import {
   CHARGE_LOCK_TIMEOUT_MS,
   CHARGE_SILENCE_MS_MAX,
   CHARGE_STATEMENT_TIMEOUT_MS,
-  DEBT_LANES,
   EXCEPTION_LANES,
   LANES,
+  LEASE_LANES,
+  LEASE_WAIT_MS_MAX,
 } from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
+import { WebhookSigner } from '../events/signing.ts';
 import { startRollupFallback } from '../charging/rollup-fallback.ts';
 import { TopUpLinks } from '../charging/top-up-links.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
@@ -59,6 +61,16 @@ const LOOK_UPS = {
   silenceMsMax: 2_000,
   waitMsMax: 1_000,
 } as const;
+/**
+ * For grants and invocations, whose callers wait two seconds at most: reads must not keep them from being accepted, nor
+ * may they keep charges from their look-ups.
+ */
+const INVOCATIONS = {
+  maxPoolSize: 3,
+  statementTimeoutMs: 1_500,
+  silenceMsMax: 2_500,
+  waitMsMax: 1_000,
+} as const;
 
 export interface Running {
   readonly port: number;
@@ -81,31 +93,33 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     throw error;
   });
   const database = await createDatabase(config.databaseUrl, { ...READS, onError });
+  const invocations = await createDatabase(config.databaseUrl, { ...INVOCATIONS, onError });
   const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
-  const chargePool = await createDatabase(config.databaseUrl, {
+  const lanes = {
     maxPoolSize: laneCount + EXCEPTION_LANES,
     lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     onError,
-  });
-  const holdPool = await createDatabase(config.databaseUrl, {
-    maxPoolSize: laneCount + DEBT_LANES,
+  };
+  const chargePool = await createDatabase(config.databaseUrl, lanes);
+  const holdPool = await createDatabase(config.databaseUrl, lanes);
+  const leasePool = await createDatabase(config.databaseUrl, {
+    maxPoolSize: LEASE_LANES,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
+    waitMsMax: LEASE_WAIT_MS_MAX,
     onError,
   });
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
-  const batcher = createBatcher(
-    chargePool,
-    laneCount,
-    receipts.activeKey,
-    clock,
-    warn('could not post charges'),
-    registry && observeFlushes(registry),
-  );
+  const onFlush = registry && observeFlushes(registry);
+  const { activeKey } = receipts;
+  const notPosted = warn('could not post charges');
+  const batcher = createBatcher(chargePool, laneCount, activeKey, clock, notPosted, onFlush);
+  const notHeld = warn('could not post holds');
+  const entries = createEntryBatcher(holdPool, laneCount, activeKey, clock, notHeld, onFlush);
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const budgets = new BudgetRulesCache(lookUps, warn('could not read changed budgets'));
@@ -124,7 +138,10 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     keyPrefix: config.keyPrefix,
     database,
     batcher,
-    holds: createHoldLedger(holdPool, laneCount, receipts.activeKey, clock),
+    entries,
+    leasePool,
+    clock,
+    receiptKey: receipts.activeKey,
     keys,
     lastUsed,
     tools,
@@ -133,8 +150,14 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
     publicReceipts: new PublicReceipts(config.masterSecrets),
+    webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
-    invocations: { database, temporal, starts: new Semaphore(STARTS_AT_ONCE_MAX), log },
+    invocations: {
+      database: invocations,
+      temporal,
+      starts: new Semaphore(STARTS_AT_ONCE_MAX),
+      log,
+    },
     webhooks: {
       database,
       stripe,
@@ -159,7 +182,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await temporal.close();
     await chargePool.end();
     await holdPool.end();
+    await leasePool.end();
     await lookUps.end();
+    await invocations.end();
     await database.end();
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
@@ -171,8 +196,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   let metrics: MetricsServer | undefined;
   if (registry && metricsPort !== undefined) {
-    const pools = { charges: chargePool, lookUps, reads: database };
-    registerApi(registry, { traffic, waitingCharges: () => batcher.waiting, pools });
+    const pools = { charges: chargePool, holds: holdPool, lookUps, invocations, reads: database };
+    const waitingCharges = () => batcher.waiting + entries.waiting;
+    registerApi(registry, { traffic, waitingCharges, pools });
     metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
       async (error: unknown) => {
         await server.close();

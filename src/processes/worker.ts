@@ -11,6 +11,7 @@ import { createInvocationAttemptActivities } from '../../activities/invocation-a
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
 import { createInvocationActivities } from '../../activities/invocations.ts';
+import { createWebhookEndpointActivities } from '../../activities/webhook-endpoints.ts';
 import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createLogActivities } from '../../activities/logs.ts';
 import { createPartitionActivities } from '../../activities/partitions.ts';
@@ -20,7 +21,9 @@ import { createReconciliationActivities } from '../../activities/reconciliation.
 import { createRollupActivities } from '../../activities/rollups.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
-import { agentTaskQueue, stripeTaskQueue } from '../domain/task-queues.ts';
+import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
+import { mailer } from '../console/mail.ts';
+import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
@@ -58,6 +61,8 @@ const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
+/** The most webhook endpoints that one worker sends to at once. Each may be slow. */
+const WEBHOOK_ENDPOINTS_MAX = 200;
 /**
  * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits for a slot
  * while Stripe hangs.
@@ -163,6 +168,18 @@ export async function runWorker(
         }),
         maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
         shutdownGraceTime: config.agentGraceMs,
+      }),
+      Worker.create({
+        ...everyWorker,
+        taskQueue: webhookTaskQueue(taskQueue),
+        activities: createWebhookEndpointActivities({
+          database,
+          signer: new WebhookSigner(config.masterSecrets),
+          allowPrivate: config.allowPrivateEndpoints,
+          retryMs: config.webhookRetryMs,
+          tell: mailer({ config: config.mail, database, log }),
+        }),
+        maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
       }),
     ]);
     const runs = workers.map((each) => each.run());

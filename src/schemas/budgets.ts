@@ -45,6 +45,15 @@ const settings = {
     ),
   ),
   maxPerCall: Type.Optional(limitAsked('Dollars that one charge or hold may be.', 0.5)),
+  allowLeases: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether its keys may be leased: clients of developers then decide calls by themselves, and charge them ' +
+        'afterwards. Every budget above must allow it too. Default: false.',
+      examples: [false],
+    }),
+  ),
+  maxLease: Type.Optional(limitAsked('Dollars that one lease may reserve.', 2)),
   tools: Type.Optional(
     orNull(
       Type.Array(PrintableText(TOOL_MAX), {
@@ -134,6 +143,12 @@ export const BudgetReply = Closed({
     Dollars('Dollars of one call.'),
     'Dollars that one call may cost, or null.',
     0.5,
+  ),
+  allowLeases: Type.Boolean({ description: 'Whether its keys may be leased.', examples: [false] }),
+  maxLease: orNull(
+    Dollars('Dollars of one lease.'),
+    'Dollars that one lease may reserve, or null.',
+    2,
   ),
   tools: orNull(Type.Array(Type.String()), 'The only tools that may be charged, or null.'),
   developers: orNull(

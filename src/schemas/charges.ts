@@ -1,6 +1,5 @@
-/** Schemas of charges, their batches, lists and refunds (specification sections 2 and 4.3). */
+/** Schemas of charges, their lists and refunds (specification sections 2 and 4.3). */
 import { Type, type Static } from 'typebox';
-import { ErrorReply } from './errors.ts';
 import {
   Closed,
   Dollars,
@@ -48,22 +47,6 @@ export const ChargeBody = Type.Object({
 });
 export type ChargeBody = Static<typeof ChargeBody>;
 
-export const BATCH_CHARGES_MAX = 1_000;
-
-/** A member of a batch: the body of a single charge plus its idempotency key. */
-export const BatchedCharge = Type.Object({
-  ...ChargeBody.properties,
-  idempotencyKey: Type.Optional(Text('The Idempotency-Key of this charge.', 'call-17')),
-});
-
-const MEMBERS = { minItems: 1, maxItems: BATCH_CHARGES_MAX };
-
-export const ChargeBatchBody = Type.Object({ charges: Type.Array(BatchedCharge, MEMBERS) });
-
-/** Each member is checked separately, so that a malformed one does not fail the others. */
-export const ChargeBatchEnvelope = Type.Object({ charges: Type.Array(Type.Unknown(), MEMBERS) });
-export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
-
 export const RefundBody = Type.Object({
   amount: Type.Optional(
     DollarsAsked('Dollars to refund. Default: all of the charge that has not been refunded.'),
@@ -101,6 +84,7 @@ const listedFields = {
   ...chargeFields,
   refunded: Dollars('Dollars of the charge refunded so far.', 0),
   holdId: Type.Optional(Id('hold', 'The hold from which the charge was captured, if any.')),
+  leaseId: Type.Optional(Id('lease', 'The lease in which the call was settled, if any.')),
 };
 
 /** A charge in a consumer's list (specification section 2, Charge). */
@@ -139,25 +123,3 @@ export type ChargesFileQuery = Static<typeof ChargesFileQuery>;
 
 export const ChargesReply = Closed({ charges: Type.Array(DeveloperChargeReply), ...pageMarks });
 export type ChargesReply = Static<typeof ChargesReply>;
-
-/** A successful member: the reply of a single charge, with its status. */
-const ChargedMember = Closed({
-  status: Type.Literal(201),
-  replayed: Type.Optional(
-    Type.Literal(true, { description: 'The idempotency key had already made this charge.' }),
-  ),
-  ...ChargeReply.properties,
-});
-/** A failed member: the error of a single charge, with its status. */
-const RefusedMember = Closed({
-  status: Type.Integer({ minimum: 400, maximum: 599, examples: [402] }),
-  ...ErrorReply.properties,
-});
-export type BatchMember = Static<typeof ChargedMember> | Static<typeof RefusedMember>;
-
-export const ChargeBatchReply = Closed({
-  results: Type.Array(Type.Union([ChargedMember, RefusedMember]), {
-    description: 'One result for each charge, in the order of the request.',
-  }),
-});
-export type ChargeBatchReply = Static<typeof ChargeBatchReply>;

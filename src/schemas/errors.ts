@@ -4,7 +4,8 @@ import { ERROR_TYPES, ERRORS, type ErrorCode } from '../domain/errors.ts';
 import { LIMIT_SCOPES } from '../domain/budget.ts';
 import { GRANT_STATUSES } from '../domain/grant.ts';
 import { HOLD_STATUSES } from '../domain/hold.ts';
-import { Closed, Dollars, Id, Text, TimeOf, Word } from './shapes.ts';
+import { LEASE_STATUSES } from '../domain/lease.ts';
+import { Closed, Count, Dollars, Id, Text, TimeOf, Word } from './shapes.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
@@ -25,7 +26,8 @@ const facts = {
   ),
   remaining: Type.Optional(
     Dollars(
-      'With `exceeds_hold`: the dollars left in the hold. With `spend_limit_reached`: the dollars left of the limit.',
+      'With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left ' +
+        'of the limit.',
     ),
   ),
   budgetId: Type.Optional(
@@ -35,7 +37,7 @@ const facts = {
   scope: Type.Optional(
     Word(
       LIMIT_SCOPES,
-      'With `spend_limit_reached`: whether the limit is in all, of the current window, or of one call.',
+      'With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.',
     ),
   ),
   resetsAt: Type.Optional(
@@ -47,10 +49,11 @@ const facts = {
   ),
   status: Type.Optional(
     Word(
-      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES])],
-      'With `grant_not_active` and `hold_closed`: the state of the grant or the hold.',
+      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES, ...LEASE_STATUSES])],
+      'With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.',
     ),
   ),
+  fence: Type.Optional(Count('With `lease_fenced`: the fence of the lease.', 2)),
   toolId: Type.Optional(Id('tool', 'With `tool_exists`: the tool that has the name.')),
 };
 

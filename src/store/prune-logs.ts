@@ -1,12 +1,14 @@
 /**
- * Deletes rows that nothing reads any more: Stripe's events after a time, and what has expired in the console. Money,
+ * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in the console. Money,
  * charges, top-ups and their evidence are never deleted.
  */
 import { Type } from 'typebox';
+import { uuidFloor } from '../domain/ids.ts';
 import { row, sql, type Database } from './database.ts';
 
 /** A fraction of a second of work. */
 const ROWS_PER_STEP = 10_000;
+const DAY_MS = 86_400_000;
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -21,13 +23,25 @@ export interface Pruned {
  * Stripe once more.
  */
 export async function pruneLogs(database: Database, retentionDays: number): Promise<Pruned> {
-  const events = await database.oneFirst(sql.type(countRow)`
+  const stripeEvents = await database.oneFirst(sql.type(countRow)`
     with gone as (
       delete from farebox.processor_events where id in (
         select id from farebox.processor_events
         where received_at < now() - make_interval(days => ${retentionDays})
         order by received_at limit ${ROWS_PER_STEP} for update skip locked
       ) returning 1
+    )
+    select count(*) as count from gone
+  `);
+  const events = await database.oneFirst(sql.type(countRow)`
+    with old as (
+      select id from farebox.events
+      where id < ${uuidFloor(Date.now() - retentionDays * DAY_MS)}
+      order by id limit ${ROWS_PER_STEP} for update skip locked
+    ), deliveries as (
+      delete from farebox.webhook_deliveries where event_id in (select id from old)
+    ), gone as (
+      delete from farebox.events where id in (select id from old) returning 1
     )
     select count(*) as count from gone
   `);
@@ -42,5 +56,8 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
     select (select count(*) from sessions) + (select count(*) from verifications)
       + (select count(*) from links) as count
   `);
-  return { rows: events + expired, hasMore: events === ROWS_PER_STEP };
+  return {
+    rows: stripeEvents + events + expired,
+    hasMore: Math.max(stripeEvents, events) === ROWS_PER_STEP,
+  };
 }

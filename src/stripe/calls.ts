@@ -23,7 +23,7 @@ export interface Payable {
 }
 
 /** The version whose objects this code was written for. A package for another one does not compile. */
-const API_VERSION = '2026-10-28.endive';
+export const API_VERSION = '2026-10-28.endive';
 
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';

@@ -8,6 +8,7 @@ import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { recordProcessorEvent, type ProcessorEvent } from '../store/top-ups/processor-events.ts';
+import { topicOf } from './webhook-events.ts';
 
 export interface WebhookDeps {
   readonly database: Database;
@@ -28,31 +29,6 @@ export type WebhookResult =
 const TOLERANCE_SECONDS = 300;
 /** Stripe's own limit for ids. */
 const NAME_LENGTH_MAX = 255;
-
-/**
- * Events after which a top-up may be paid, or can no longer be. Failed attempts are not among them: the hosted page lets
- * the customer retry, and a direct top-up reads the response itself.
- */
-const TOP_UP_EVENTS: ReadonlySet<string> = new Set([
-  'checkout.session.completed',
-  'checkout.session.async_payment_succeeded',
-  'checkout.session.async_payment_failed',
-  'checkout.session.expired',
-  'payment_intent.succeeded',
-]);
-
-/** Events that are delivered no matter how long ago the top-up was credited. */
-const REVERSAL_EVENTS = [
-  'refund.',
-  'charge.refund',
-  'charge.dispute.',
-  'radar.early_fraud_warning.',
-];
-
-function topicOf(type: string): ProcessorEvent['topic'] {
-  if (TOP_UP_EVENTS.has(type)) return 'payment_reported';
-  return REVERSAL_EVENTS.some((start) => type.startsWith(start)) ? 'reversal_reported' : undefined;
-}
 
 /** Whether the key moves real money: `sk_live_...`, or a restricted `rk_live_...`. */
 export function isLiveKey(secretKey: string): boolean {

@@ -16,6 +16,7 @@ import type { TemporalClient } from './client.ts';
 import { reportGrant } from './start-grant.ts';
 import { startInvocation } from './start-invocation.ts';
 import { reportPayment, reportReversal, startTopUp } from './start-top-up.ts';
+import { reportWebhookEndpoint } from './start-webhook-endpoint.ts';
 
 export interface OutboxDeps {
   readonly database: Database;
@@ -121,6 +122,12 @@ const DELIVER: Readonly<
   async reversal_reported({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
     if (topUp) await reportReversal(temporal, topUp);
+    return 'delivered';
+  },
+
+  /** Deleted ones too: their workflow then ends. */
+  async webhook_endpoint({ temporal }, subjectId) {
+    await reportWebhookEndpoint(temporal, subjectId);
     return 'delivered';
   },
 };

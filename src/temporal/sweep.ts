@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
+import { noteLateDeliveries } from '../store/events/deliveries.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
 /** A running workflow writes to its row at least every two minutes. Starting one that runs only costs actions. */
@@ -14,6 +15,8 @@ const SILENT_AFTER_MS = 180_000;
 const OVERDUE_AFTER_MS = 60_000;
 /** Far longer than the pause between the attempts of a stuck refund. */
 const WAITING_AFTER_MS = 3_600_000;
+/** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
+const DELIVERY_LATE_MS = 120_000;
 
 export async function sweep(database: Database, log: Logger): Promise<void> {
   const say = (count: number, what: string) => count > 0 && log.info({ count }, what);
@@ -28,5 +31,9 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),
     'checking refunds without an outcome again',
+  );
+  say(
+    await noteLateDeliveries(database, DELIVERY_LATE_MS),
+    'restarting webhook endpoints whose workflow may be gone',
   );
 }

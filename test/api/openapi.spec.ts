@@ -64,14 +64,18 @@ describe('GET /openapi.json', () => {
     const amounts = ENDPOINTS.flatMap(({ path, body }) =>
       fractions(body, path).map(([where, types]) => `${where}: ${types.toSorted().join(', ')}`),
     );
-    assert.deepEqual(amounts.toSorted(), [
+    assert.deepEqual([...new Set(amounts)].toSorted(), [
       '/v1/auto-top-up.amount: number, string',
       '/v1/auto-top-up.ceiling: number, string',
       '/v1/auto-top-up.threshold: number, string',
       '/v1/budgets.limit: null, number, string',
+      '/v1/budgets.maxLease: null, number, string',
       '/v1/budgets.maxPerCall: null, number, string',
+      '/v1/budgets.window.limit: number, string',
       '/v1/budgets/:id.limit: null, number, string',
+      '/v1/budgets/:id.maxLease: null, number, string',
       '/v1/budgets/:id.maxPerCall: null, number, string',
+      '/v1/budgets/:id.window.limit: number, string',
       '/v1/charges.amount: number, string',
       '/v1/charges/:id/refund.amount: number, string',
       '/v1/charges/batch.charges[].amount: number, string',
@@ -79,6 +83,9 @@ describe('GET /openapi.json', () => {
       '/v1/consent.ceiling: number, string',
       '/v1/holds.amount: number, string',
       '/v1/holds/:id/capture.amount: number, string',
+      '/v1/leases.amount: number, string',
+      '/v1/leases.tools[].price: number, string',
+      '/v1/leases/:id/settle.entries[].amount: number, string',
       '/v1/operator/accounts/:id/adjustments.amount: number, string',
       '/v1/operator/top-ups/:id/refund.amount: number, string',
       '/v1/tools.price: null, number, string',
@@ -135,6 +142,7 @@ function fractions(part: Part | undefined, where: string): (readonly [string, st
       fractions(each, `${where}.${name}`),
     ),
     ...fractions(part.items, `${where}[]`),
+    ...(part.anyOf ?? []).flatMap((each) => fractions(each, where)),
   ];
 }
 

@@ -17,7 +17,7 @@ const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
   throw postgresError('55P03');
 };
 
-describe('the lanes of ChargeBatcher', () => {
+describe('the lanes of Batcher', () => {
   it('serves developers in turn, even when one of them has a long queue', async () => {
     const { post, flush } = openBatcher({ batchMax: 4 });
     const first = post(newDraft('first'));

@@ -17,7 +17,7 @@ import {
   waitFor,
 } from '../support/scripted-batcher.ts';
 
-describe('ChargeBatcher', () => {
+describe('Batcher', () => {
   it('sends a charge at once when nothing is in flight', async () => {
     const { post, flush } = openBatcher();
     const only = newDraft('only');

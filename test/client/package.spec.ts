@@ -10,6 +10,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { build, type BuildOptions } from 'esbuild';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { runBun, runDeno } from './other-runtimes.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRIES = ['', '/mcp', '/express', '/fastify', '/fetch', '/hono', '/koa', '/testing'];
@@ -91,6 +92,13 @@ describe('client: the package', function () {
     const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder });
     assert.equal(stdout, PRINTS);
   });
+
+  for (const [name, runProgram] of Object.entries({ Bun: runBun, Deno: runDeno })) {
+    it(`is imported under ${name}`, async () => {
+      const { stdout } = await runProgram('program.mjs', { cwd: folder });
+      assert.equal(stdout, PRINTS);
+    });
+  }
 
   it('can be required at each entry, and reports its version', async () => {
     const names = [...ENTRIES, '/package.json'].map((entry) => `@farebox/client${entry}`);

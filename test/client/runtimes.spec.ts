@@ -1,22 +1,15 @@
 /** The client in runtimes other than Node: every call is answered, and each is paid once. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { read } from '../support/http.ts';
 import { CountingProxy } from './counting-proxy.ts';
+import { runBun, runDeno } from './other-runtimes.ts';
 
 const CALLS = 40;
-
-/** Bun as npm installs it: a script of the package, which does not run here, would put `bun` in place. */
-const BUN = createRequire(import.meta.url).resolve(
-  `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}/bin/bun`,
-);
 
 /** The conditions of a bundle decide which files of the client it contains. */
 const BUNDLES = {
@@ -86,20 +79,23 @@ describe('client: in other runtimes', () => {
     });
   }
 
-  it('charges under Bun, where simultaneous calls share a request', async () => {
-    await using proxy = await CountingProxy.start(api.url);
-    const script = join(import.meta.dirname, 'concurrent-charges.ts');
-    const { stdout } = await promisify(execFile)(BUN, [script], {
-      env: {
-        FAREBOX_URL: proxy.url,
-        FAREBOX_SECRET_KEY: account.developerKey,
-        CONSUMER_KEY: account.consumerKey,
-      },
+  const script = join(import.meta.dirname, 'concurrent-charges.ts');
+
+  for (const [name, run] of Object.entries({ Bun: runBun, Deno: runDeno })) {
+    it(`charges under ${name}, where simultaneous calls share a request`, async () => {
+      await using proxy = await CountingProxy.start(api.url);
+      const { stdout } = await run(script, {
+        env: {
+          FAREBOX_URL: proxy.url,
+          FAREBOX_SECRET_KEY: account.developerKey,
+          CONSUMER_KEY: account.consumerKey,
+        },
+      });
+      const { ids, valid } = JSON.parse(stdout) as { ids: string[]; valid: number };
+      assert.equal(new Set(ids).size, CALLS);
+      assert.equal(valid, CALLS);
+      assert.deepEqual(await earned(), { elsewhere: 0.4 });
+      assert.ok(proxy.requests.length < CALLS, proxy.requests.join());
     });
-    const { ids, valid } = JSON.parse(stdout) as { ids: string[]; valid: number };
-    assert.equal(new Set(ids).size, CALLS);
-    assert.equal(valid, CALLS);
-    assert.deepEqual(await earned(), { elsewhere: 0.4 });
-    assert.ok(proxy.requests.length < CALLS, proxy.requests.join());
-  });
+  }
 });

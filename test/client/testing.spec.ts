@@ -75,6 +75,43 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     const hold = (changes: object = {}) =>
       farebox.holds.place({ apiKey, tool: 'search', amount: 2, ...changes });
 
+    it('does what a batch asks for, in order, each with a result of its own', async () => {
+      const [held, other] = [await hold(), await hold({ amount: 7 })];
+      const asked = { apiKey, tool: 'search' };
+      const results = await farebox.batch([
+        { ...asked, amount: 1 },
+        { ...asked, amount: usd('0.01') },
+        { op: 'release', holdId: other.id },
+        { op: 'capture', holdId: held.id, amount: '0.5', metadata: { n: 1 } },
+        { op: 'hold', ...asked, amount: 3, expiresIn: 60 },
+        { op: 'capture', holdId: `hld_${ID}` },
+        { op: 'capture', holdId: held.id },
+      ]);
+      assert.partialDeepStrictEqual(results, [
+        { status: 201, amount: 1, balance: 0 },
+        { status: 402, error: { code: 'insufficient_balance', shortfall: 0.01 } },
+        { status: 200, hold: { id: other.id, status: 'released', remaining: 0 } },
+        { status: 201, amount: 0.5, balance: 8.5, holdId: held.id, hold: { status: 'captured' } },
+        { status: 201, hold: { amount: 3, status: 'open', balance: 5.5 } },
+        { status: 404, error: { code: 'hold_not_found' } },
+        { status: 409, error: { code: 'hold_closed', status: 'captured' } },
+      ]);
+      assert.equal(await balance(), 5.5);
+    });
+
+    it('does what a batch asks for once, when it is sent again with its keys', async () => {
+      const members = [
+        { apiKey, tool: 'search', amount: 1, idempotencyKey: 'a' },
+        { op: 'hold' as const, apiKey, tool: 'search', amount: 2, idempotencyKey: 'b' },
+      ];
+      const [first, again] = [await farebox.batch(members), await farebox.batch(members)];
+      assert.deepEqual(
+        again,
+        first.map((result) => ({ ...result, replayed: true })),
+      );
+      assert.equal(await balance(), 7);
+    });
+
     it('makes a charge, and shows it to both sides', async () => {
       const made = await charge({ amount: '0.000001', metadata: { job: 7, note: null } });
       assert.partialDeepStrictEqual(made, { amount: 0.000001, tool: 'search', consumerId });

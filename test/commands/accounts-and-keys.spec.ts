@@ -1,6 +1,8 @@
 /** `farebox account` and `farebox key`, as users type them. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
+import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
 type Printed = Readonly<Record<string, string | null>>;
@@ -78,6 +80,13 @@ describe('farebox account and key', () => {
   it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
     const [made] = await json('account', 'create', '--email', 'keys@example.com');
     const [extra] = await json('key', 'create', made?.['consumerId'] ?? '', '--kind', 'consumer');
+    // Keys that their owners create in the console have names.
+    const sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    await sql.query(`update farebox.api_keys set name = 'laptop' where id = $1`, [
+      uuidOf('key', extra?.['id'] ?? ''),
+    ]);
+    await sql.end();
     const [rolled] = await json('key', 'roll', extra?.['id'] ?? '', '--overlap', '24h');
     await json('key', 'revoke', rolled?.['id'] ?? '');
     const keys = await json('key', 'list', 'keys@example.com');
@@ -85,6 +94,7 @@ describe('farebox account and key', () => {
     const byId = new Map(keys.map((key) => [key['id'], key]));
     assert.notEqual(byId.get(extra?.['id'] ?? '')?.['expiresAt'], null);
     assert.notEqual(byId.get(rolled?.['id'] ?? '')?.['revokedAt'], null);
+    assert.equal(byId.get(rolled?.['id'] ?? '')?.['name'], 'laptop');
     assert.ok(!JSON.stringify(keys).includes(extra?.['key'] ?? ''));
     assert.equal(byId.get(extra?.['id'] ?? '')?.['lastFour'], extra?.['key']?.slice(-4));
   });

@@ -12,6 +12,7 @@ const PAGES = [
   'docs/quickstart.md',
   'docs/charging.md',
   'docs/holds.md',
+  'docs/leases.md',
   'docs/idempotency.md',
   'docs/webhooks.md',
   'docs/self-hosting.md',

@@ -9,15 +9,19 @@ const PREFIXES: Readonly<Record<IdKind, string>> = {
   developer: 'dev',
   charge: 'chg',
   budget: 'bdg',
+  lease: 'lse',
   hold: 'hld',
   chargeRefund: 'rf',
   tool: 'tool',
   topUp: 'tu',
   topUpRefund: 'tur',
+  dispute: 'dsp',
   key: 'key',
   movement: 'mov',
   grant: 'gnt',
   invocation: 'inv',
+  event: 'evt',
+  webhookEndpoint: 'we',
 };
 const KINDS = Object.keys(PREFIXES) as IdKind[];
 const anyKind = fc.constantFrom(...KINDS);

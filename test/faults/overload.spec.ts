@@ -1,6 +1,7 @@
 /** More charges than a process queues: those beyond the limit are refused, and nothing else suffers. */
 import assert from 'node:assert/strict';
-import { ChargeReply, ChargeBatchReply } from '../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
+import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';

@@ -1,6 +1,6 @@
 /** One idempotency key sent several times at once, to any process: one charge, the same answer for all. */
 import assert from 'node:assert/strict';
-import { ChargeBatchReply } from '../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';

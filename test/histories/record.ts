@@ -19,6 +19,7 @@ import { openAgentHarness } from '../support/agent-harness.ts';
 import { startTemporalWithShortHistories } from '../support/short-histories.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { EVENT_PATHS } from './event-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
 
@@ -252,6 +253,18 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+async function recordEvents({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(EVENT_PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const harness = await openAgentHarness({ WEBHOOK_RETRY_MS: '200' });
+  const { workflow } = harness.temporal.client;
+  try {
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
+  } finally {
+    await harness.close();
+  }
+}
+
 /** One that finds little, and one that finds more than a run may move. */
 async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries({ 'roll-up': 3, 'roll-up-continued': 100_001 });
@@ -333,6 +346,7 @@ try {
   await recordRunsUnderWay(recorder);
   await recordContinuedRuns(recorder);
   await recordAgents(recorder);
+  await recordEvents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);
 } finally {

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../src/domain/api-keys.ts';
-import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
@@ -17,156 +16,14 @@ import { ToolsReply } from '../../src/schemas/tools.ts';
 import { PlacedHoldReply } from '../../src/schemas/holds.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
+import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { takeLease } from '../support/lease-requests.ts';
 import { makeOperator, signIn } from '../support/sessions.ts';
-
-interface Row {
-  readonly role: Role;
-  /** A valid body, so that only the key can be at fault. */
-  readonly body?: (account: TestAccount) => object;
-  /** The key that the route requires. */
-  readonly query?: string;
-  /** The object that the id or the cursor of the path names. */
-  readonly names?: keyof Owned;
-}
-
-/** The owner's data, which a stranger must never see. */
-interface Owned {
-  readonly charge: string;
-  readonly hold: string;
-  readonly topUp: string;
-  readonly grant: string;
-  readonly invocation: string;
-  readonly tool: string;
-  readonly key: string;
-  readonly account: string;
-  readonly budget: string;
-  readonly spendKey: string;
-}
-
-const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
-  apiKey,
-  tool: 'theirs',
-  amount: 1,
-});
-
-const agentBody = {
-  id: 'their-agent',
-  name: 'Agent',
-  protocol: 'http',
-  endpoint: 'https://example.com',
-};
-const grantBody = { callerId: 'owned caller', targetAgentId: agentBody.id, type: 'session' };
-const invocationBody = (grantId: string) => ({
-  targetAgentId: agentBody.id,
-  grantId,
-  capability: 'owned capability',
-  payload: {},
-});
-
-const ROUTES: Readonly<Record<string, Row>> = {
-  'POST /v1/charges': { role: 'developer', body: chargeBody },
-  'POST /v1/charges/batch': {
-    role: 'developer',
-    body: (account) => ({ charges: [chargeBody(account)] }),
-  },
-  'GET /v1/charges': { role: 'developer', names: 'charge' },
-  'GET /v1/charges.csv': { role: 'developer' },
-  'GET /v1/charges/:id': { role: 'developer', names: 'charge' },
-  'POST /v1/charges/:id/refund': { role: 'developer', body: () => ({}), names: 'charge' },
-  'POST /v1/holds': { role: 'developer', body: chargeBody },
-  'GET /v1/holds': { role: 'either', names: 'hold' },
-  'GET /v1/holds/:id': { role: 'either', names: 'hold' },
-  'POST /v1/holds/:id/capture': { role: 'developer', body: () => ({}), names: 'hold' },
-  'POST /v1/holds/:id/extend': {
-    role: 'developer',
-    body: () => ({ expiresIn: 60 }),
-    names: 'hold',
-  },
-  'POST /v1/holds/:id/release': { role: 'developer', names: 'hold' },
-  'POST /v1/receipts/verify': { role: 'either', body: () => ({ receipt: 'none' }) },
-  'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
-  'GET /v1/receipts/keys': { role: 'developer' },
-  'GET /v1/balance': { role: 'consumer' },
-  'GET /v1/usage': { role: 'consumer', names: 'charge' },
-  'GET /v1/usage/daily': {
-    role: 'consumer',
-    query: `?from=${new Date().toISOString().slice(0, 10)}`,
-  },
-  'GET /v1/usage.csv': { role: 'consumer' },
-  'POST /v1/top-up': { role: 'consumer', body: () => ({ amount: 10 }) },
-  'GET /v1/top-up': { role: 'consumer', names: 'topUp' },
-  'GET /v1/top-up/:id': { role: 'consumer', names: 'topUp' },
-  'POST /v1/checkout': { role: 'consumer', body: () => ({ amount: 10 }) },
-  'GET /v1/earnings': { role: 'developer' },
-  'GET /v1/earnings.csv': { role: 'developer' },
-  'GET /v1/statements/:month.csv': { role: 'either' },
-  'GET /v1/statements/:month': { role: 'either' },
-  'POST /v1/tools': { role: 'developer', body: () => ({ name: 'new', price: 1 }) },
-  'GET /v1/tools': { role: 'developer' },
-  'GET /v1/tools/:id': { role: 'developer', names: 'tool' },
-  'PATCH /v1/tools/:id': { role: 'developer', body: () => ({ price: 1 }), names: 'tool' },
-  'GET /v1/top-ups': { role: 'developer', names: 'topUp' },
-  'GET /v1/refusals': { role: 'developer' },
-  'GET /v1/developer': { role: 'developer' },
-  'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
-  'GET /v1/session': { role: 'session' },
-  'GET /v1/saved-card': { role: 'session' },
-  'GET /v1/consent': { role: 'session' },
-  'POST /v1/consent': {
-    role: 'session',
-    body: () => ({ ceiling: 50, termsVersion: CONSENT_TERMS.version }),
-  },
-  'POST /v1/consent/withdraw': { role: 'session' },
-  'POST /v1/auto-top-up': {
-    role: 'session',
-    body: () => ({ threshold: 5, amount: 10, ceiling: 50 }),
-  },
-  'POST /v1/auto-top-up/off': { role: 'session' },
-  'GET /v1/keys': { role: 'session' },
-  'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
-  'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },
-  'POST /v1/keys/:id/revoke': { role: 'payer', names: 'spendKey' },
-  'POST /v1/budgets': { role: 'payer', body: () => ({ name: 'new' }) },
-  'GET /v1/budgets': { role: 'payer', names: 'budget' },
-  'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
-  'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
-  'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
-  'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
-  'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
-  'GET /v1/operator/status': { role: 'operator' },
-  'GET /v1/operator/accounts': { role: 'operator', query: '?query=nobody' },
-  'GET /v1/operator/accounts/:id': { role: 'operator', names: 'account' },
-  'GET /v1/operator/accounts/:id/movements': { role: 'operator', names: 'account' },
-  'GET /v1/operator/accounts/:id/top-ups': { role: 'operator', names: 'account' },
-  'GET /v1/operator/accounts/:id/charges': { role: 'operator', names: 'account' },
-  'GET /v1/operator/accounts/:id/holds': { role: 'operator', names: 'account' },
-  'POST /v1/operator/accounts/:id/adjustments': {
-    role: 'operator',
-    body: () => ({ amount: 5, reason: 'a test' }),
-    names: 'account',
-  },
-  'POST /v1/operator/top-ups/:id/refund': {
-    role: 'operator',
-    body: () => ({ reason: 'a test' }),
-    names: 'topUp',
-  },
-  'POST /register': {
-    role: 'legacy',
-    body: () => ({ id: 'agent', name: 'Agent', protocol: 'http', endpoint: 'https://example.com' }),
-  },
-  'POST /resolve': { role: 'legacy', body: () => ({ query: 'otters' }) },
-  'POST /intent/preview': { role: 'legacy', body: () => ({ query: 'otters' }) },
-  'POST /grant': { role: 'legacy', body: () => grantBody },
-  'GET /grant/:id': { role: 'legacy', names: 'grant' },
-  'POST /grant/:id/revoke': { role: 'legacy', names: 'grant' },
-  'POST /invoke': { role: 'legacy', body: () => invocationBody(`gnt_${'0'.repeat(32)}`) },
-  'GET /invoke/:id': { role: 'legacy', names: 'invocation' },
-  'GET /receipts/:id': { role: 'legacy', names: 'invocation' },
-};
+import { agentBody, grantBody, invocationBody, ROUTES, type Owned } from './tenancy-routes.ts';
 
 const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   consumer: ({ consumerKey }) => consumerKey,
@@ -247,6 +104,12 @@ const REFUSED: Readonly<
     role === 'legacy' ? bearer(owner.legacyKey) : serviceKey(KEY_OF[role](owner)),
 };
 
+/** These tell what does not exist. */
+const NOT_FOUND: ReadonlyMap<string, ErrorCode> = new Map([
+  ['hold', 'hold_not_found'],
+  ['lease', 'lease_not_found'],
+]);
+
 /** An error, except for its request id. */
 function wordsOf({ body }: Answer): object {
   return { ...(body as { error: object }).error, requestId: '' };
@@ -285,6 +148,7 @@ describe('tenancy', () => {
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
+      webhookEndpoint: await makeWebhookEndpoint(),
       ...(await invokeAgent()),
     };
     ownOrigin = api.url;
@@ -358,7 +222,7 @@ describe('tenancy', () => {
         if (role === 'operator') {
           assertError(answer, 403, 'operator_required');
         } else if (path.includes('/:id')) {
-          assertError(answer, 404, names === 'hold' ? 'hold_not_found' : 'not_found');
+          assertError(answer, 404, NOT_FOUND.get(names ?? '') ?? 'not_found');
         } else assert.equal(answer.status, 200);
         assertShowsNothingOwned(answer);
       });
@@ -401,10 +265,13 @@ describe('tenancy', () => {
     }
   }
 
-  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey'>> {
+  async function makeBudget(): Promise<Pick<Owned, 'budget' | 'spendKey' | 'lease'>> {
     const key = owner.consumerKey;
     const budget = bodyOf(
-      await call(api, 'POST', '/v1/budgets', { key, body: { name: 'owned budget' } }),
+      await call(api, 'POST', '/v1/budgets', {
+        key,
+        body: { name: 'owned budget', allowLeases: true },
+      }),
       201,
       BudgetReply,
     ).id;
@@ -414,7 +281,17 @@ describe('tenancy', () => {
       NewKeyReply,
     );
     spendKey = made.key;
-    return { budget, spendKey: made.id };
+    const { id: lease } = await takeLease(api, owner, spendKey);
+    return { budget, spendKey: made.id, lease };
+  }
+
+  async function makeWebhookEndpoint(): Promise<string> {
+    const body = { url: 'https://example.com/owned', description: 'owned endpoint' };
+    const answer = await call(api, 'POST', '/v1/webhook-endpoints', {
+      key: owner.developerKey,
+      body,
+    });
+    return bodyOf(answer, 201, NewWebhookEndpointReply).id;
   }
 
   /** No workflow calls the agent, so its answer is written by hand. */
@@ -435,7 +312,13 @@ describe('tenancy', () => {
 
   function assertShowsNothingOwned({ body }: Answer): void {
     const shown = JSON.stringify(body);
-    const words = ['owned tool', 'owned budget', 'owned caller', 'owned capability'];
+    const words = [
+      'owned tool',
+      'owned budget',
+      'owned caller',
+      'owned capability',
+      'owned endpoint',
+    ];
     const secrets = [owner.consumerId, owner.developerId, ...words, ...Object.values(owned)];
     for (const secret of secrets) assert.ok(!shown.includes(secret), secret);
   }

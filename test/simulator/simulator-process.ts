@@ -48,6 +48,7 @@ export class SimulatorProcess {
         SIMULATOR_WEBHOOK_SECRET: WEBHOOK_SECRET,
         SIMULATOR_TOKEN: TOKEN,
         SIMULATOR_SETTLE_SECONDS: String(settleSeconds),
+        SIMULATOR_TICK_MS: '50',
       },
     });
     const [message] = (await once(child, 'message')) as [{ ready: true; port: number }];

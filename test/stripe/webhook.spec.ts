@@ -160,7 +160,7 @@ describe('the webhook of the payment processor', () => {
     await recordPaymentIntent(database, topUpId, 'pi_ours');
     await credit(database, topUpId);
     await database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
-    const refunds = ['charge.refunded', 'charge.refund.updated', 'refund.created', 'refund.failed'];
+    const refunds = ['charge.refunded', 'refund.updated', 'refund.created', 'refund.failed'];
     const disputes = ['created', 'updated', 'funds_withdrawn', 'funds_reinstated', 'closed'];
     for (const type of [...refunds, ...disputes.map((what) => `charge.dispute.${what}`)]) {
       const object = { id: 'any_1', payment_intent: 'pi_ours' };

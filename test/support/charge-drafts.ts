@@ -12,6 +12,7 @@ import {
 import type { Connection } from '../../src/store/database.ts';
 
 export const RECEIPT_KEY = 1;
+export const DEVELOPER_ID = '01900000-0000-7000-8000-000000000001';
 const DAY_MS = 86_400_000;
 
 export interface Consumer {
@@ -42,7 +43,7 @@ export function newDraft({ ledger, consumerId }: Consumer, amountMicros: number)
     id: randomUUIDv7(),
     ledger,
     consumerId,
-    developerId: '01900000-0000-7000-8000-000000000001',
+    developerId: DEVELOPER_ID,
     developerNumber: 1,
     tool: 'search',
     amountMicros: asMicros(amountMicros),

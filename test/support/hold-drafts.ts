@@ -4,16 +4,18 @@ import { randomUUIDv7 } from 'node:crypto';
 import { asMicros } from '../../src/domain/money.ts';
 import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import type { Database } from '../../src/store/database.ts';
+import * as store from '../../src/store/holds/post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../../src/store/holds/post-hold-entries.ts';
 import {
-  postHoldEntries,
-  settleHoldEntry,
-  type HoldEntry,
-  type HoldOutcome,
-} from '../../src/store/holds/post-hold-entries.ts';
-import { newDraft, RECEIPT_KEY, replayWindow, type Consumer } from './charge-drafts.ts';
+  DEVELOPER_ID,
+  newDraft,
+  RECEIPT_KEY,
+  replayWindow,
+  type Consumer,
+} from './charge-drafts.ts';
 
 const NO_KEY = { idempotencyHash: null, fingerprint: null } as const;
-const DEVELOPER = { developerNumber: 1 } as const;
+const DEVELOPER = { developerId: DEVELOPER_ID, developerNumber: 1 } as const;
 
 export function placing(consumer: Consumer, amountMicros: number, seconds = 600): HoldEntry {
   return { ...newDraft(consumer, amountMicros), kind: 'place', seconds };
@@ -50,14 +52,23 @@ export async function postEntries(
   database: Database,
   entries: readonly HoldEntry[],
 ): Promise<HoldOutcome[]> {
-  const outcomes = await postHoldEntries(database, entries, RECEIPT_KEY, replayWindow());
+  const outcomes = await store.postEntries(database, entries, RECEIPT_KEY, replayWindow());
   return Promise.all(
-    outcomes.map(async (outcome, index) =>
-      outcome === 'owing'
-        ? settleHoldEntry(database, entries[index] as HoldEntry, RECEIPT_KEY, replayWindow())
-        : outcome,
+    outcomes.map(
+      async (outcome, index) =>
+        (outcome ?? (await settle(database, entries[index]))) as HoldOutcome,
     ),
   );
+}
+
+async function settle(database: Database, entry: HoldEntry | undefined) {
+  const [outcome] = await store.settleEntries(
+    database,
+    entry ? [entry] : [],
+    RECEIPT_KEY,
+    replayWindow(),
+  );
+  return outcome;
 }
 
 /** The ids of holds that could all be placed. */

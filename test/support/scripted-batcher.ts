@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { ChargeBatcher, type BatcherOptions } from '../../src/charging/batcher.ts';
+import { Batcher, type BatcherOptions } from '../../src/charging/batcher.ts';
 import { ChargeFailure, type ChargeFailureKind } from '../../src/charging/charge-failure.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../src/store/charges/post-charges.ts';
@@ -20,10 +20,11 @@ export interface Flush {
 export const stays = { isAbandoned: () => false };
 export const gone = { isAbandoned: () => true };
 
-export function openBatcher(options: Partial<BatcherOptions> = {}) {
+export function openBatcher(options: Partial<BatcherOptions<ChargeDraft, ChargeOutcome>> = {}) {
   const flushes: Flush[] = [];
   const failures: unknown[] = [];
-  const batcher = new ChargeBatcher({
+  const batcher = new Batcher<ChargeDraft, ChargeOutcome>({
+    payerOf: ({ consumerId }) => consumerId,
     execute: (drafts, onSent) =>
       new Promise((resolve, reject) => {
         flushes.push({

@@ -68,6 +68,19 @@ describe('the pruning of logs', function () {
     assert.deepEqual(await idsOf('farebox.processor_events'), ['evt_new']);
   });
 
+  it('deletes old events of ours, in more than one step, and keeps the newer ones', async () => {
+    await client.query(`
+      insert into farebox.events (id, account_id, type, data)
+      select uuidv7(interval '-41 days'), uuidv7(), 'top_up.completed', '{}'::json from generate_series(1, 10001)
+      union all
+      select '01900000-0000-7000-8000-000000000001', uuidv7(), 'top_up.completed', '{}'
+      union all
+      select uuidv7(interval '-39 days'), uuidv7(), 'top_up.expired', '{}'
+    `);
+    await run();
+    assert.deepEqual(await idsOf('farebox.events', 'type'), ['top_up.expired']);
+  });
+
   it('deletes sign-in links that have expired', async () => {
     await client.query(`
       insert into console.sign_in_links (token_hash, email, expires_at)

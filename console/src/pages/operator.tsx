@@ -36,6 +36,8 @@ const WAITING: Readonly<Record<string, string>> = {
   refunds: 'Refunds on their way to Stripe',
   outbox: 'Notices to workflows',
   webhooks: 'Webhooks',
+  events: 'Events to send',
+  failing_endpoints: 'Failing webhook endpoints',
   differences: 'Differences from Stripe',
   rollup: 'Earnings not yet summed up',
 };

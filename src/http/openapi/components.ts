@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
+import * as batches from '../../schemas/charge-batches.ts';
 import * as charges from '../../schemas/charges.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
@@ -10,14 +11,17 @@ import * as grants from '../../schemas/grants.ts';
 import * as holds from '../../schemas/holds.ts';
 import * as invocations from '../../schemas/invocations.ts';
 import * as keys from '../../schemas/keys.ts';
+import * as leases from '../../schemas/leases.ts';
 import * as receipts from '../../schemas/receipts.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
 import * as topUps from '../../schemas/top-ups.ts';
+import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 
 const ROOMS = [
   agents,
   balance,
+  batches,
   budgets,
   charges,
   earnings,
@@ -26,10 +30,12 @@ const ROOMS = [
   holds,
   invocations,
   keys,
+  leases,
   receipts,
   statements,
   tools,
   topUps,
+  webhookEndpoints,
 ];
 
 /** Not among the components: queries, whose parameters are written out, and the reply of a page outside the table. */

@@ -6,6 +6,7 @@ import { errorExamples, errorResponses } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import { SECURITY, SECURITY_SCHEMES } from './security.ts';
+import { webhooks } from './webhooks.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -64,6 +65,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
     servers: [{ url: '/', description: 'The server that serves this document.' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: webhooks(),
     components: {
       schemas: components(),
       headers: HEADERS,

@@ -2,14 +2,21 @@
  * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
  * of the table of routes names its operation; a row without prose does not compile.
  */
+import { EVENT_OPERATIONS } from './event-operations.ts';
+import { HOLD_OPERATIONS } from './hold-operations.ts';
+import { LEASE_OPERATIONS } from './lease-operations.ts';
+
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
+  Leases:
+    'Reserve money that your server spends by itself, call by call, and settle it in batches.',
   Balance: 'Read the balance and what was spent.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
+  Events: 'Have signed webhooks sent when something happens to the account.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
   Operators: 'Inspect accounts and correct balances, as an operator in the console.',
   Receipts: 'Check that a signed receipt is genuine.',
@@ -25,6 +32,7 @@ interface Operation {
 }
 
 export const OPERATIONS = {
+  ...EVENT_OPERATIONS,
   createBudget: {
     tag: 'Budgets',
     summary: 'Create a budget',
@@ -83,9 +91,11 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Makes up to 1,000 charges. Each is accepted or refused on its own, and its result has the status ' +
-      'and the body that `POST /v1/charges` would have sent. The batch takes no `Idempotency-Key`: give ' +
-      'each charge an `idempotencyKey`.',
+      'Does up to 1,000 things, each by its `op`: makes a charge (`charge`, the default), places a hold ' +
+      '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
+      'own, in order, and its result has the status and the body that the single request would have ' +
+      'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
+      'each member an `idempotencyKey`.',
   },
   listCharges: {
     tag: 'Charges',
@@ -111,48 +121,8 @@ export const OPERATIONS = {
       'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
-  createHold: {
-    tag: 'Holds',
-    summary: 'Place a hold',
-    description:
-      'Reserves the amount on the balance of the consumer whose key is `apiKey`, so that nothing else ' +
-      'can spend it. Capture the hold when you know what the call cost, or release it when the call ' +
-      'failed. Otherwise it expires after `expiresIn` seconds. Send an ' +
-      '`Idempotency-Key` to be able to retry: the same key and body return the same hold, in its current state.',
-  },
-  listHolds: {
-    tag: 'Holds',
-    summary: 'List holds',
-    description:
-      'Returns holds, newest first. A developer key gets the holds that it placed, a consumer key ' +
-      'those on its balance. Only the developer sees `metadata`.',
-  },
-  getHold: {
-    tag: 'Holds',
-    summary: 'Get a hold',
-    description: 'Returns a hold that you placed, or one on your balance.',
-  },
-  captureHold: {
-    tag: 'Holds',
-    summary: 'Capture a hold',
-    description:
-      'Charges what the call cost and releases the rest. Send `{}` to charge all that is left. Send ' +
-      '`"final": false` to leave the rest reserved and capture again later. A capture is a charge in ' +
-      'every respect: it has a receipt, counts as earnings and can be refunded.',
-  },
-  extendHold: {
-    tag: 'Holds',
-    summary: 'Extend a hold',
-    description:
-      'Makes a hold expire later: `expiresIn` seconds from now, and at most 24 hours after it was ' +
-      'placed. Never shortens a hold.',
-  },
-  releaseHold: {
-    tag: 'Holds',
-    summary: 'Release a hold',
-    description:
-      'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same reply.',
-  },
+  ...LEASE_OPERATIONS,
+  ...HOLD_OPERATIONS,
   verifyReceipt: {
     tag: 'Receipts',
     summary: 'Verify a receipt',

@@ -48,6 +48,13 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
+    -- Those that are due, and not those that wait after a failure.
+    select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries
+    where status = 'waiting' and next_attempt_at <= now()
+    union all
+    select 'failing_endpoints', count(*), ${ageOf(sql.fragment`failing_since`)}
+    from farebox.webhook_endpoints where status = 'active' and failing_since is not null
+    union all
     select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
     union all
     select 'rollup', count(*), ${ageOf(sql.fragment`minute`)} from farebox.earnings_tail

@@ -20,6 +20,11 @@ export const DELIVERY_CHECKS = {
       when 'auto_top_up' then next_attempt_at < now() - ${DELIVERED_WITHIN}
       else created_at < now() - ${DELIVERED_WITHIN} end`,
 
+  'every event is sent within ten minutes of when it is due': sql.fragment`
+    select 'event ' || d.event_id, 'for endpoint ' || d.endpoint_id || ', due since ' || d.next_attempt_at
+    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
+    where d.status = 'waiting' and d.next_attempt_at < now() - ${DELIVERED_WITHIN} and e.status = 'active'`,
+
   'every top-up ends on time': sql.fragment`
     select 'top-up ' || id, method || ', pending since ' || created_at
     from farebox.top_ups

@@ -20,15 +20,17 @@ export const HOLD_CHECKS = {
       select * from farebox.holds
       where (captures > 0 or captured_micros > 0) and uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}
     ) h full join (
-      select ledger, consumer_id, developer, tool, encode(substr(origin, 7), 'hex')::uuid as hold_id,
+      select ledger, consumer_id, developer, min(tool) as tool, max(tool) as last_tool,
+        encode(substr(origin, 7), 'hex')::uuid as hold_id,
         sum(amount_micros) as micros, count(*) as charges
       from farebox.charges
       where length(origin) = 22
         and uuid_extract_timestamp(encode(substr(origin, 7), 'hex')::uuid) >= ${ARCHIVED_BEFORE}
-      group by 1, 2, 3, 4, 5
+      group by 1, 2, 3, 6
     ) c on c.ledger = h.ledger and c.consumer_id = h.consumer_id and c.hold_id = h.id
-      and c.developer = h.developer and c.tool = h.tool
-    where (h.captured_micros = c.micros and h.captures = c.charges) is not true`,
+      and c.developer = h.developer
+    where (h.captured_micros = c.micros and h.captures = c.charges
+      and (h.tool = '' or h.tool = c.tool and h.tool = c.last_tool)) is not true`,
 
   'every open hold is scheduled to expire': sql.fragment`
     select 'hold ' || h.id, 'expires at ' || h.expires_at
@@ -43,4 +45,23 @@ export const HOLD_CHECKS = {
     select 'consumer ' || min(consumer_id::text), count(*) || ' holds with one key'
     from farebox.holds where idempotency_hash is not null
     group by idempotency_hash, request_fingerprint >> 40 having count(*) > 1`,
+
+  'a lease is a hold, and what it held was settled, released or is still held': sql.fragment`
+    select 'lease ' || coalesce(l.id, h.id), 'held ' || coalesce(h.amount_micros, 0) || ', settled '
+      || coalesce(h.captured_micros, 0) || ', released ' || coalesce(l.released_micros, 0) || ', still held '
+      || coalesce(h.held_micros, 0)
+    from farebox.leases l
+    full join (select * from farebox.holds where tool = '') h
+      on h.ledger = l.ledger and h.consumer_id = l.consumer_id and h.id = l.id and h.developer = l.developer
+    where (h.amount_micros = h.captured_micros + l.released_micros + h.held_micros and h.overflow_charge is null) is not true`,
+
+  'a charge of a lease is for one of its tools, and at most its price': sql.fragment`
+    select 'charge ' || c.id, c.tool || ' for ' || c.amount_micros || ', lease ' || l.id || ' has '
+      || coalesce(t.price::text, 'no such tool')
+    from farebox.charges c
+    join farebox.leases l on l.id = case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end
+    left join lateral (
+      select p.price from unnest(l.tools, l.highest_prices) as p (tool, price) where p.tool = c.tool
+    ) t on true
+    where (c.amount_micros <= t.price and c.developer = l.developer) is not true`,
 } as const;

@@ -24,6 +24,8 @@ export interface Budget {
   /** The least that is left of any limit on the path; null where nothing is limited. */
   readonly remainingMicros: Micros | null;
   readonly maxPerCallMicros: Micros | null;
+  readonly allowLeases: boolean;
+  readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
   readonly mayDelegate: boolean;

@@ -28,6 +28,8 @@ const BudgetRow = Type.Object({
   windowBegan: StringOrNull,
   remainingMicros: IntegerOrNull,
   maxPerCallMicros: IntegerOrNull,
+  allowLeases: Type.Boolean(),
+  maxLeaseMicros: IntegerOrNull,
   tools: StringsOrNull,
   developers: StringsOrNull,
   mayDelegate: Type.Boolean(),
@@ -53,7 +55,8 @@ const columns = sql.fragment`
     b.limit_micros as "limitMicros", b.used_micros as "usedMicros", b.window_unit as "windowUnit",
     b.window_limit_micros as "windowLimitMicros", ${windowUsed('b')} as "windowUsedMicros",
     w.began[b.window_unit] as "windowBegan", on_path.remaining as "remainingMicros",
-    d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers, d.may_delegate as "mayDelegate",
+    d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
+    d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.may_delegate as "mayDelegate",
     nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
 `;
 
@@ -177,6 +180,8 @@ function budgetOf(found: Static<typeof BudgetRow>): Budget {
     // A limit may be set below what is used.
     remainingMicros: microsOrNull(found.remainingMicros && Math.max(found.remainingMicros, 0)),
     maxPerCallMicros: microsOrNull(found.maxPerCallMicros),
+    allowLeases: found.allowLeases,
+    maxLeaseMicros: microsOrNull(found.maxLeaseMicros),
     tools: found.tools,
     developers: found.developers,
     mayDelegate: found.mayDelegate,

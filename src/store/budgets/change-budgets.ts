@@ -22,6 +22,8 @@ export interface BudgetSettings {
   readonly limitMicros: Micros | null;
   readonly window: { readonly unit: WindowUnit; readonly limitMicros: Micros } | null;
   readonly maxPerCallMicros: Micros | null;
+  readonly allowLeases: boolean;
+  readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
   readonly mayDelegate: boolean;
@@ -163,11 +165,14 @@ function ofNode({ ledger, consumerId }: TreeView, number: number) {
 
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
+  const { allowLeases, maxLeaseMicros } = changes;
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
     ...(maxPerCallMicros === undefined
       ? []
       : [sql.fragment`max_per_call_micros = ${maxPerCallMicros}`]),
+    ...(allowLeases === undefined ? [] : [sql.fragment`allow_leases = ${allowLeases}`]),
+    ...(maxLeaseMicros === undefined ? [] : [sql.fragment`max_lease_micros = ${maxLeaseMicros}`]),
     ...(tools === undefined ? [] : [sql.fragment`tools = ${arrayOrNull(tools, 'text')}`]),
     ...(developers === undefined
       ? []

@@ -9,6 +9,8 @@ const BudgetRules = Type.Object({
   isClosed: Type.Boolean(),
   expiresAt: Type.Union([Type.String(), Type.Null()]),
   maxPerCallMicros: Type.Union([Type.Integer(), Type.Null()]),
+  allowLeases: Type.Boolean(),
+  maxLeaseMicros: Type.Union([Type.Integer(), Type.Null()]),
   tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
   developers: Type.Union([Type.Array(Type.String()), Type.Null()]),
 });
@@ -25,7 +27,8 @@ export async function findBudgetRules(
 ): Promise<readonly BudgetRules[]> {
   return connection.any(sql.type(rulesRow)`
     select d.consumer_id as "consumerId", d.number, d.id, d.closed_at is not null as "isClosed",
-      d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros", d.tools, d.developers
+      d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros",
+      d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers
     from ${sql.unnest(
       nodes.map(({ consumerId, number }) => [consumerId, number]),
       ['uuid', 'int4'],

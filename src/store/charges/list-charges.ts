@@ -32,6 +32,8 @@ const StoredCharge = Type.Object({
   refundedMicros: micros,
   /** The hold from which it was captured; null for a plain charge. */
   holdId: nullable(Type.String()),
+  /** Whether that hold is a lease. */
+  isLeased: Type.Boolean(),
   metadata: nullable(Type.Record(Type.String(), Scalar)),
 });
 
@@ -45,7 +47,10 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   receipt_key as "receiptKey",
-  case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId", nullif(metadata, '')::json as metadata,
+  case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId",
+  case length(origin) when 22 then exists (
+    select from farebox.leases l where l.id = encode(substr(charges.origin, 7), 'hex')::uuid
+  ) else false end as "isLeased", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = charges.developer)
     as "developerId",
   coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger

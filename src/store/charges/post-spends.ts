@@ -62,7 +62,7 @@ export async function postSpends(
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is let go of here, so no debt is settled.
   const rows = await decideEntries(connection, entries, receiptKey, replay, false);
-  return rows.map(outcomeOf);
+  return rows.map(chargeOutcomeOf);
 }
 
 interface Node {
@@ -87,7 +87,8 @@ function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): re
   return [...nodes.values()];
 }
 
-function outcomeOf(found: EntryRow): ChargeOutcome {
+/** The outcome of an entry that is a charge. */
+export function chargeOutcomeOf(found: EntryRow): ChargeOutcome {
   switch (found.outcome) {
     case 'done':
     case 'replayed':

@@ -16,7 +16,8 @@ import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
 import { sql, type Connection, type RowParser } from '../database.ts';
 import type { HoldEntry, HoldOutcome } from './post-hold-entries.ts';
 
-export type LedgerEntry = HoldEntry | (ChargeDraft & { readonly kind: 'charge' });
+export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
+export type LedgerEntry = HoldEntry | ChargeEntry;
 
 /** What `post_entries` says of an entry. */
 export interface EntryRow extends LimitRow {

@@ -1,4 +1,4 @@
-/** Lists holds page by page, newest first, through the same two indexes as charges. */
+/** Lists holds page by page, newest first, through the same two indexes as charges. A hold without a tool is a lease. */
 import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
@@ -52,7 +52,7 @@ export async function listHolds(
 ): Promise<readonly StoredHold[]> {
   const rows = await connection.any(sql.type(holdRow)`
     select ${columns} from farebox.holds
-    where ${ownedBy(owner)}
+    where ${ownedBy(owner)} and tool <> ''
       and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
       and ${status === undefined ? sql.fragment`true` : ofStatus(status)}
     order by id desc limit ${limit}
@@ -66,7 +66,7 @@ export async function findHold(
   id: string,
 ): Promise<StoredHold | null> {
   const found = await connection.maybeOne(sql.type(holdRow)`
-    select ${columns} from farebox.holds where ${ownedBy(owner)} and id = ${id}
+    select ${columns} from farebox.holds where ${ownedBy(owner)} and tool <> '' and id = ${id}
   `);
   return found && (holdOf(found) as StoredHold);
 }

@@ -1,16 +1,19 @@
 /** Changes to holds and their outcomes. decide-entries.ts runs the statement, list-holds.ts reads holds. */
+import { Type } from 'typebox';
 import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { limitReached, type LimitReached } from '../budgets/budget.ts';
-import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
-import type { Database } from '../database.ts';
+import type { ChargeDraft, ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
+import { chargeOutcomeOf } from '../charges/post-spends.ts';
+import { row, sql, type Connection } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
-import { decideEntries, type EntryRow } from './decide-entries.ts';
+import { decideEntries, type EntryRow, type LedgerEntry } from './decide-entries.ts';
 
 /** The hash of an idempotency key and the fingerprint of the request, as in `ChargeDraft`. */
 type Identity = Pick<ChargeDraft, 'idempotencyHash' | 'fingerprint'>;
-type OfHold = Identity & { readonly holdId: string; readonly developerNumber: number };
+type OfHold = Identity &
+  Pick<ChargeDraft, 'developerId' | 'developerNumber'> & { readonly holdId: string };
 
 /** A change to a hold; ids are UUIDs. */
 export type HoldEntry =
@@ -59,42 +62,81 @@ export type HoldOutcome =
   | { readonly kind: 'unknown_hold' }
   | { readonly kind: 'key_reused' };
 
+/** A charge has the outcome of a charge, every other entry that of a hold. */
+export type EntryOutcome = HoldOutcome | ChargeOutcome;
+
 /**
- * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. `owing`: the
- * entry would release money of a consumer with a debt; `settleHoldEntry` decides it.
+ * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. An entry that
+ * would release money of a consumer with a debt has the outcome undefined: `settleEntries` decides it.
  */
-export async function postHoldEntries(
-  database: Database,
-  entries: readonly HoldEntry[],
+export async function postEntries(
+  connection: Connection,
+  entries: readonly LedgerEntry[],
   receiptKey: number,
   replay: ReplayWindow,
-): Promise<(HoldOutcome | 'owing')[]> {
-  const rows = await decideEntries(database, entries, receiptKey, replay, false);
-  const outcomes: (HoldOutcome | 'owing')[] = [];
+): Promise<(EntryOutcome | undefined)[]> {
+  const rows = await decideEntries(connection, entries, receiptKey, replay, false);
+  return outcomesOf(entries, rows);
+}
+
+/** Decides them all, and repays the debts of their consumers from the money that they release, in one transaction. */
+export async function settleEntries(
+  connection: Connection,
+  entries: readonly LedgerEntry[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<EntryOutcome[]> {
+  return connection.transaction(async (tx) => {
+    const rows = await decideEntries(tx, entries, receiptKey, replay, true);
+    const consumers = new Map(
+      rows
+        .filter(({ hold_id: holdId }) => holdId !== null)
+        .map(({ ledger, consumer }) => [consumer, { ledger, consumerId: consumer }]),
+    );
+    if (consumers.size > 0) await repayDebts(tx, [...consumers.values()]);
+    return outcomesOf(entries, rows) as EntryOutcome[];
+  });
+}
+
+const idRow = row(Type.Object({ id: Type.String() }));
+
+/** The holds that another transaction has locked now, or whose consumer it has. Does not wait for locks. */
+export async function findLockedHolds(
+  connection: Connection,
+  holds: readonly Pick<OfHold, 'developerNumber' | 'holdId'>[],
+): Promise<readonly string[]> {
+  return connection.anyFirst(sql.type(idRow)`
+    with asked as (
+      select h.ledger, h.consumer_id, h.id
+      from ${sql.unnest(
+        holds.map(({ developerNumber, holdId }) => [developerNumber, holdId]),
+        ['int4', 'uuid'],
+      )} as a (developer, id)
+      join farebox.holds h on h.developer = a.developer and h.id = a.id
+    ), free as materialized (
+      select h.id from asked a
+      join farebox.holds h on h.ledger = a.ledger and h.consumer_id = a.consumer_id and h.id = a.id
+      join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
+      for update of h, c skip locked
+    )
+    select distinct id from asked where id not in (select id from free)
+  `);
+}
+
+function outcomesOf(
+  entries: readonly LedgerEntry[],
+  rows: readonly EntryRow[],
+): (EntryOutcome | undefined)[] {
+  const outcomes: (EntryOutcome | undefined)[] = entries.map(() => undefined);
   for (const found of rows) {
-    outcomes[found.ord - 1] = found.outcome === 'owing' ? 'owing' : outcomeOf(found);
+    const isCharge = entries[found.ord - 1]?.kind === 'charge';
+    if (found.outcome === 'owing') continue;
+    outcomes[found.ord - 1] = isCharge ? chargeOutcomeOf(found) : outcomeOf(found);
   }
   return outcomes;
 }
 
-/** Decides one entry, and repays the consumer's debts from the money it releases, in one transaction. */
-export async function settleHoldEntry(
-  database: Database,
-  entry: HoldEntry,
-  receiptKey: number,
-  replay: ReplayWindow,
-): Promise<HoldOutcome> {
-  return database.transaction(async (tx) => {
-    const [found] = await decideEntries(tx, [entry], receiptKey, replay, true);
-    if (!found) throw new Error('one entry asked, none decided');
-    if (found.hold_id !== null) {
-      await repayDebts(tx, [{ ledger: found.ledger, consumerId: found.consumer }]);
-    }
-    return outcomeOf(found);
-  });
-}
-
-function outcomeOf(found: EntryRow): HoldOutcome {
+export function outcomeOf(found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':

@@ -14,6 +14,15 @@ import {
 const DELIVERED = 'every notice is delivered within ten minutes';
 const ENDS = 'every top-up ends on time';
 
+const SENT = 'every event is sent within ten minutes of when it is due';
+
+const event = (dueIn: string, status = `'active', null`) =>
+  `with endpoint as (
+      insert into farebox.webhook_endpoints (id, account_id, url, secret_master, status, disabled_reason)
+      values (':manual', ':account', 'https://example.com', 1, ${status}) returning id
+    )
+    insert into farebox.webhook_deliveries (endpoint_id, event_id, next_attempt_at)
+    select id, ':checkout', now() + interval '${dueIn}' from endpoint`;
 const notice = (topic: string, age: string, next = 'now()') =>
   `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
     values ('${topic}', ':consumer', now() - interval '${age}', 7, ${next})`;
@@ -36,6 +45,17 @@ const PLANTS: readonly Plant[] = [
   {
     what: 'an automatic top-up that is put off',
     statements: [notice('auto_top_up', '2 days', `now() + interval '1 hour'`)],
+    finds: () => [],
+  },
+  {
+    what: 'an event that nobody sends',
+    statements: [event('-11 minutes')],
+    finds: ({ checkout }) => [[SENT, `event ${checkout}`]],
+  },
+  { what: 'an event that waits after a failure', statements: [event('1 minute')], finds: () => [] },
+  {
+    what: 'an event for a disabled endpoint',
+    statements: [event('-11 minutes', `'disabled', 'owner'`)],
     finds: () => [],
   },
   {

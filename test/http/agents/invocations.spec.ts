@@ -9,6 +9,10 @@ import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+
+/** Of each API process (src/processes/api.ts). */
+const READ_CONNECTIONS = 8;
 
 /** The sample of the specification, except for the ids. */
 const invocation = (grantId: string) => ({
@@ -82,6 +86,40 @@ describe('invocations while Temporal is away', () => {
     assert.deepEqual(bodyOf(shown, 200, InvocationReply), answer.body);
     assertError(await call(api, 'GET', `/receipts/${id}`, { headers }), 404, 'not_found');
   });
+
+  it('are granted and accepted while reads have every connection for reads', async () => {
+    const reads = await withReadsHeld(async () => {
+      bodyOf(await post('/invoke', invocation(await grant())), 202, InvocationReply);
+    });
+    for (const read of reads) assert.notEqual(read.status, 500);
+  });
+
+  /** More reads than there are connections for reads wait for a lock meanwhile, three by each account. */
+  async function withReadsHeld(work: () => Promise<void>): Promise<Answer[]> {
+    await api.sql.query('begin');
+    await api.sql.query('lock table farebox.top_ups');
+    try {
+      const reads = [maker, caller, stranger].flatMap(({ consumerKey: key }) =>
+        [1, 2, 3].map(() => call(api, 'GET', '/v1/top-up', { key })),
+      );
+      await until(async () => (await waitingReads()) === READ_CONNECTIONS);
+      await work();
+      await api.sql.query('commit');
+      return await Promise.all(reads);
+    } finally {
+      await api.sql.query('rollback');
+    }
+  }
+
+  async function waitingReads(): Promise<number> {
+    // Inside a transaction, pg_stat_activity is a snapshot of its first look.
+    await api.sql.query('select pg_stat_clear_snapshot()');
+    const { rows } = await api.sql.query<{ count: number }>(
+      `select count(*)::int from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.count ?? 0;
+  }
 
   it('of a one_time grant succeed once out of fifty, over all processes', async () => {
     const grantId = await grant();

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
-import { ChargeBatchReply, ChargeReply } from '../../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { KeyReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../../src/domain/errors.ts';
-import { ChargeReply, ChargeBatchReply } from '../../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import {

@@ -169,6 +169,8 @@ const SETTINGS: BudgetSettings = {
   limitMicros: null,
   window: null,
   maxPerCallMicros: null,
+  allowLeases: false,
+  maxLeaseMicros: null,
   tools: null,
   developers: null,
   mayDelegate: false,

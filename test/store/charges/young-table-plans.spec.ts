@@ -11,7 +11,7 @@ import {
   postFittingCharges,
   type ChargeDraft,
 } from '../../../src/store/charges/post-charges.ts';
-import { postHoldEntries, type HoldEntry } from '../../../src/store/holds/post-hold-entries.ts';
+import { postEntries, type HoldEntry } from '../../../src/store/holds/post-hold-entries.ts';
 import {
   newConsumers,
   newDraft,
@@ -119,7 +119,7 @@ describe('plans made on young tables', () => {
     }
     for (const [n, entries] of (await entriesOf(consumers)).entries()) {
       const run = (connection: Database) =>
-        postHoldEntries(connection, entries, RECEIPT_KEY, replayWindow());
+        postEntries(connection, entries, RECEIPT_KEY, replayWindow());
       plans.set(
         `holds ${n}: ${entries.map(({ kind }) => kind).join(', ')}`,
         await explaining.plansOf(run),
@@ -139,7 +139,7 @@ describe('plans made on young tables', () => {
     const [first] = (await newConsumers(client, 1, CREDITED_MICROS)) as [Consumer];
     await postFittingCharges(database, drafts([first], 1), RECEIPT_KEY, replayWindow());
     const hold = await capturable(database, first, 10);
-    await postHoldEntries(
+    await postEntries(
       database,
       [{ ...extending(hold, 900), ...newKey() }],
       RECEIPT_KEY,

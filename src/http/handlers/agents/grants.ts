@@ -29,8 +29,9 @@ export async function postGrant(
 ): Promise<Reply<GrantReply, 201>> {
   const request = grantOf(body, caller.accountId, idempotencyKey);
   // First: a retry with the same key gets the same grant, even if `expiresAt` has passed by now.
-  const known = await findKnownGrant(api.database, request);
-  const result = known ?? (await makeGrant(api.database, request));
+  const { database } = api.invocations;
+  const known = await findKnownGrant(database, request);
+  const result = known ?? (await makeGrant(database, request));
   if (result.kind === 'key_reused') {
     throw new ApiError(
       'idempotency_key_reused',
@@ -87,7 +88,7 @@ export async function postGrantRevocation(
   { caller, params }: Request,
 ): Promise<Reply<GrantReply>> {
   const id = uuidOf('grant', params['id'] ?? '');
-  const result = id && (await revokeGrant(api.database, caller.accountId, id));
+  const result = id && (await revokeGrant(api.invocations.database, caller.accountId, id));
   if (!result) throw unknownGrant();
   if (result.kind === 'ended') {
     const { status } = result.grant;

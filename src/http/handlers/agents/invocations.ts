@@ -27,7 +27,7 @@ export async function postInvocation(
 ): Promise<Reply<InvocationReply, 200 | 202>> {
   const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const { targetAgentId, grantId, capability, payload } = body;
-  if (!(await findAgent(api.database, targetAgentId))) throw unknownAgent();
+  if (!(await findAgent(api.invocations.database, targetAgentId))) throw unknownAgent();
   const grantRowId = uuidOf('grant', grantId);
   if (grantRowId === undefined) throw unknownGrant('grantId');
   const asked = { targetAgentId, grantId, capability, payload };

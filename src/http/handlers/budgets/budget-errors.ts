@@ -9,6 +9,7 @@ const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
   total: 'in all',
   window: 'in its current window',
   per_call: 'for one call',
+  per_lease: 'for one lease',
 };
 
 export function budgetError(
@@ -36,5 +37,9 @@ export function budgetError(
         'The budget of this key does not allow charges by this developer.',
         { facts: { budgetId } },
       );
+    case 'lease_not_allowed':
+      return new ApiError('lease_not_allowed', 'The budget of this key does not allow leases.', {
+        facts: { budgetId },
+      });
   }
 }

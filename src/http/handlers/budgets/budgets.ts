@@ -93,9 +93,10 @@ export async function postBudget(
   const parentId = body.parentId === undefined ? (seen.own?.id ?? null) : idOf(body.parentId);
   const { limit = null, window = null, maxPerCall = null, tools = null, developers = null } = body;
   const { mayDelegate = false, expiresAt = null, metadata = null, name } = body;
+  const { allowLeases = false, maxLease = null } = body;
   const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
   const made = await makeBudget(api.database, seen, parentId, {
-    ...(settingsOf({ name, ...asked }) as BudgetSettings),
+    ...(settingsOf({ name, ...asked, allowLeases, maxLease }) as BudgetSettings),
   });
   switch (made.kind) {
     case 'made':
@@ -166,6 +167,7 @@ function idOf(wire: string): string {
 function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;
+  const { allowLeases, maxLease } = body;
   return {
     ...(name !== undefined && { name }),
     ...(limit !== undefined && { limitMicros: limitOf('limit', limit, LIMIT) }),
@@ -173,6 +175,8 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
     ...(maxPerCall !== undefined && {
       maxPerCallMicros: limitOf('maxPerCall', maxPerCall, CHARGEABLE),
     }),
+    ...(allowLeases !== undefined && { allowLeases }),
+    ...(maxLease !== undefined && { maxLeaseMicros: limitOf('maxLease', maxLease, CHARGEABLE) }),
     ...(tools !== undefined && { tools }),
     ...(developers !== undefined && {
       developers: developers && developers.map((id) => uuidOf('developer', id) ?? ''),
@@ -239,6 +243,8 @@ export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     },
     remaining: dollarsOrNull(budget.remainingMicros),
     maxPerCall: dollarsOrNull(budget.maxPerCallMicros),
+    allowLeases: budget.allowLeases,
+    maxLease: dollarsOrNull(budget.maxLeaseMicros),
     tools: budget.tools && [...budget.tools],
     developers: budget.developers && budget.developers.map((id) => wireId('developer', id)),
     mayDelegate: budget.mayDelegate,

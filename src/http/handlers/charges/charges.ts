@@ -114,6 +114,7 @@ export function refusalError(
     case 'limit_reached':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
+    case 'lease_not_allowed':
       return budgetError(refusal);
     case 'idempotency_key_reused':
       return new ApiError(
@@ -153,8 +154,8 @@ type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 
  */
 export function wireCharge(
   api: Pick<Api, 'receipts'>,
-  stored: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId'>,
-): Omit<ListedCharge, 'refunded' | 'holdId'> {
+  stored: Omit<StoredCharge, 'metadata' | 'refundedMicros' | 'holdId' | 'isLeased'>,
+): Omit<ListedCharge, 'refunded' | 'holdId' | 'leaseId'> {
   const payload = receiptPayload(stored);
   return {
     id: payload.id,
@@ -168,11 +169,12 @@ export function wireCharge(
 
 /** The same, with what happened to the charge later. */
 export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): ListedCharge {
-  const { holdId } = stored;
+  const { holdId, isLeased } = stored;
   return {
     ...wireCharge(api, stored),
     refunded: dollarsOf(stored.refundedMicros),
-    ...(holdId !== null && { holdId: wireId('hold', holdId) }),
+    ...(holdId !== null &&
+      (isLeased ? { leaseId: wireId('lease', holdId) } : { holdId: wireId('hold', holdId) })),
   };
 }
 

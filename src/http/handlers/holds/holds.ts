@@ -1,4 +1,5 @@
 /** Holds: reserve money for a call, then capture what it cost or release it. */
+import type { Requester } from '../../../charging/batcher.ts';
 import { prepareCharge } from '../../../charging/charge.ts';
 import {
   captureEntry,
@@ -6,6 +7,7 @@ import {
   placeEntry,
   releaseEntry,
   type HoldRequest,
+  type PlaceRequest,
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -18,7 +20,6 @@ import type {
   HoldReply,
   PlacedHoldReply,
 } from '../../../schemas/holds.ts';
-import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
@@ -34,23 +35,30 @@ const CAPTURABLE: AmountRule = {
     'hold',
 };
 
-type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
+export type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
 
 /** 201; `Idempotency-Replayed: true` when this key has already placed the hold. */
 export async function postHold(
   api: Api,
   request: Request<HoldBody>,
 ): Promise<Reply<PlacedHoldReply, 201>> {
-  const { caller, body, idempotencyKey } = request;
+  const { caller: developer, body, idempotencyKey } = request;
+  const entry = await preparePlacement(api, { developer, body, idempotencyKey });
+  const decided = await decide(api, request, entry);
+  return replyOf(201, decided, placedHold(request, decided));
+}
+
+/** The entry that places the hold. Throws the ApiError of a refusal. */
+export async function preparePlacement(api: Api, asked: PlaceRequest): Promise<HoldEntry> {
   // Without the idempotency key, which would name a charge here.
-  const asked = { developer: caller, body, idempotencyKey: undefined };
-  const prepared = await prepareCharge(api, asked);
+  const prepared = await prepareCharge(api, { ...asked, idempotencyKey: undefined });
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
   if (prepared.kind !== 'ready') throw refusalError(prepared);
-  const { draft } = prepared;
-  const decided = await decide(api, caller, placeEntry(draft, { ...asked, body, idempotencyKey }));
-  const balance = dollarsOf(decided.balanceMicros);
-  return replyOf(201, decided, { ...wireHold(decided.hold, caller.developerId), balance });
+  return placeEntry(prepared.draft, asked);
+}
+
+export function placedHold({ caller }: Asking, { hold, balanceMicros }: Decided): PlacedHoldReply {
+  return { ...wireHold(hold, caller.developerId), balance: dollarsOf(balanceMicros) };
 }
 
 /** 201 with the charge and the hold. */
@@ -58,27 +66,40 @@ export async function postCapture(
   api: Api,
   request: Request<CaptureBody>,
 ): Promise<Reply<CaptureReply, 201>> {
-  const { caller, body } = request;
+  const entry = prepareCapture(requestOf(request), request.body);
+  const decided = await decide(api, request, entry);
+  return replyOf(201, decided, capturedCharge(api, request, decided));
+}
+
+/** The entry that captures the hold. Throws when the amount cannot be charged. */
+export function prepareCapture(asked: HoldRequest, body: CaptureBody): HoldEntry {
   const { amount } = body;
   const micros = amount === undefined ? null : amountOf('amount', amount, CAPTURABLE);
-  const decided = await decide(api, caller, captureEntry(requestOf(request), body, micros));
+  return captureEntry(asked, body, micros);
+}
+
+export function capturedCharge(api: Api, { caller }: Asking, decided: Decided): CaptureReply {
   const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
   const { developerId } = caller;
   const { consumerId, tool } = hold;
   const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
-  return replyOf(201, decided, {
+  return {
     ...wireCharge(api, charge),
     consumerId: wireId('consumer', consumerId),
     balance: dollarsOf(balanceMicros),
     holdId: wireId('hold', hold.id),
     hold: wireHold(hold, developerId),
-  });
+  };
 }
 
 /** 200 with the hold, also if it was already released. */
 export async function postRelease(api: Api, request: Request): Promise<Reply<HoldReply>> {
-  const decided = await decide(api, request.caller, releaseEntry(requestOf(request)));
-  return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
+  const decided = await decide(api, request, releaseEntry(requestOf(request)));
+  return replyOf(200, decided, releasedHold(request, decided));
+}
+
+export function releasedHold({ caller }: Asking, { hold }: Decided): HoldReply {
+  return wireHold(hold, caller.developerId);
 }
 
 /** 200 with the hold. */
@@ -86,7 +107,7 @@ export async function postExtension(
   api: Api,
   request: Request<ExtendBody>,
 ): Promise<Reply<HoldReply>> {
-  const decided = await decide(api, request.caller, extendEntry(requestOf(request), request.body));
+  const decided = await decide(api, request, extendEntry(requestOf(request), request.body));
   return replyOf(200, decided, wireHold(decided.hold, request.caller.developerId));
 }
 
@@ -99,17 +120,26 @@ function replyOf<Body, Status extends number>(
 }
 
 function requestOf({ caller, params, idempotencyKey }: Request): HoldRequest {
-  const holdId = uuidOf('hold', params['id'] ?? '');
-  if (holdId === undefined) throw unknownHold();
-  return { developer: caller, holdId, idempotencyKey };
+  return { developer: caller, holdId: holdIdOf(params['id'] ?? ''), idempotencyKey };
 }
 
-async function decide(
+/** The UUID of the hold with this id. Throws when it cannot be one. */
+export function holdIdOf(id: string): string {
+  const holdId = uuidOf('hold', id);
+  if (holdId === undefined) throw unknownHold();
+  return holdId;
+}
+
+type Asking = Pick<Request, 'caller'>;
+
+/** Posts the entry. Throws the ApiError of a refusal. */
+export async function decide(
   api: Api,
-  { developerId }: Pick<KeyOwner, 'developerId'>,
+  request: Asking & Requester,
   entry: HoldEntry,
 ): Promise<Decided> {
-  const outcome = await api.holds.post(entry);
+  const { developerId } = request.caller;
+  const outcome = await api.entries.post(entry, request);
   switch (outcome.kind) {
     case 'done':
     case 'replayed':

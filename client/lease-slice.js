@@ -1,0 +1,86 @@
+/**
+ * One lease of the service: what is left of it, until when, and the calls that are not settled yet. Amounts are whole
+ * micro-dollars. Requests about it are sent one after the other, so that none has an older fence than the one before.
+ */
+const MICROS_PER_DOLLAR = 1_000_000;
+/** Decisions end this long before the lease does, so that they can still be settled. */
+const MARGIN_MS = 3_000;
+const BATCH_MAX = 1_000;
+/** UTF-8 needs at most three bytes per character, and the service accepts bodies of 1 MiB. */
+const METADATA_CHARS_MAX = 256 * 1024;
+
+export class Slice {
+  id;
+  prices;
+  left;
+  /** Below it, the next lease is taken in advance. */
+  low;
+  /** By the monotonic clock: the clock of this machine may be wrong. */
+  deadline = 0;
+  fence = 0;
+  sequence = 0;
+  /** Calls that are being written to the journal. */
+  writing = 0;
+  /** The key of a renewal whose answer was lost. */
+  renewalKey;
+  #batch = [];
+  #full = [];
+  #metadataChars = 0;
+  #turn = Promise.resolve();
+
+  /** `askedAt`: when the request was sent, which is before the service's clock ran. */
+  constructor(lease, askedAt) {
+    this.id = lease.id;
+    this.left = microsOf(lease.remaining);
+    this.low = Math.ceil(this.left / 2);
+    this.renewed(lease, askedAt);
+  }
+
+  renewed({ fence, tools, expiresIn }, askedAt) {
+    this.fence = fence;
+    this.prices = new Map(tools.map(({ name, price }) => [name, microsOf(price)]));
+    this.deadline = askedAt + expiresIn * 1_000 - MARGIN_MS;
+    this.renewalKey = undefined;
+  }
+
+  get count() {
+    return this.#batch.length + this.#full.length * BATCH_MAX;
+  }
+
+  /** Returns whether a batch is full. */
+  add(entry) {
+    this.#batch.push(entry);
+    if (entry.metadata !== undefined) {
+      this.#metadataChars += JSON.stringify(entry.metadata).length;
+    }
+    if (this.#batch.length < BATCH_MAX && this.#metadataChars < METADATA_CHARS_MAX) return false;
+    this.#full.push(this.#batch);
+    this.#batch = [];
+    this.#metadataChars = 0;
+    return true;
+  }
+
+  /** The oldest calls; empty when all are taken. */
+  takeBatch() {
+    if (this.#full.length > 0) return this.#full.shift();
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#metadataChars = 0;
+    return batch;
+  }
+
+  /** Runs one request after the other. */
+  inTurn(send) {
+    const done = this.#turn.then(send);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+}
+
+export function microsOf(dollars) {
+  return Math.round(dollars * MICROS_PER_DOLLAR);
+}
+
+export function dollarsOf(micros) {
+  return micros / MICROS_PER_DOLLAR;
+}

@@ -1,0 +1,346 @@
+/**
+ * Decides calls in this process, within money that the service has reserved, and settles them in batches. It never
+ * decides more than is reserved, and never after the lease has ended. index.d.ts documents everything.
+ */
+import { openJournal } from '#journal';
+import { createError, FareboxError } from './errors.js';
+import { dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { amountToSend } from './money.js';
+import { checkInteger } from './settings.js';
+
+const SETTLE_AFTER_MS = 1_000;
+const RETRY_MS = 500;
+/** A lease has to last much longer than the margin before its end. */
+const EXPIRES_IN_SECONDS_MIN = 10;
+
+/** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
+export async function openLease(leases, options) {
+  const { expiresIn = 300, journal: path } = options;
+  checkInteger('expiresIn', expiresIn, EXPIRES_IN_SECONDS_MIN);
+  const journal = path === undefined ? undefined : await openJournal(path);
+  const lease = new Lease(leases, { ...options, expiresIn }, journal);
+  try {
+    await lease.start();
+  } catch (error) {
+    await journal?.close();
+    throw error;
+  }
+  return lease;
+}
+
+class Lease {
+  #leases;
+  #options;
+  #journal;
+  #slice;
+  /** Taken in advance. */
+  #spare;
+  #taking;
+  /** Why the last attempt to take a lease was refused. */
+  #refusal;
+  #timers = new Map();
+  #settling = new Map();
+  #retiring = new Set();
+  /** Calls of all leases. */
+  #unsettled = 0;
+  #isClosed = false;
+
+  constructor(leases, options, journal) {
+    this.#leases = leases;
+    this.#options = options;
+    this.#journal = journal;
+  }
+
+  async start() {
+    for (const [leaseId, entries] of this.#journal?.unsettled ?? []) {
+      await this.#settleFormer(leaseId, entries);
+    }
+    await this.#journal?.empty();
+    this.#slice = await this.#take();
+  }
+
+  get leaseId() {
+    return this.#slice.id;
+  }
+
+  /** Dollars that can still be decided. */
+  get remaining() {
+    const isOver = performance.now() >= this.#slice.deadline;
+    return dollarsOf((isOver ? 0 : this.#slice.left) + (this.#spare?.left ?? 0));
+  }
+
+  charge({ tool, amount, metadata }) {
+    const slice = this.#slice;
+    const price = slice.prices.get(tool);
+    const micros =
+      amount === undefined && price !== undefined ? price : priceOf(tool, amount, price);
+    if (micros > slice.left || performance.now() >= slice.deadline) {
+      this.#advance(micros);
+      // The next lease may have other prices.
+      return this.charge({ tool, amount, metadata });
+    }
+    this.#unsettled += 1;
+    slice.left -= micros;
+    slice.sequence += 1;
+    const entry = { sequence: slice.sequence, tool, micros, metadata };
+    if (slice.left < slice.low) this.#takeSpare();
+    if (this.#journal) return this.#write(slice, entry);
+    this.#note(slice, entry);
+    return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
+  }
+
+  /** Settles what is decided so far. */
+  async settle() {
+    await Promise.all([this.#slice, this.#spare].map((slice) => slice && this.#settle(slice)));
+  }
+
+  /** Settles everything and releases the rest. */
+  async close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#slice.deadline = 0;
+    await this.#taking;
+    for (const slice of [this.#slice, this.#spare]) {
+      if (!slice) continue;
+      slice.deadline = 0;
+      this.#retire(slice);
+    }
+    await Promise.all(this.#retiring);
+    await this.#journal?.close();
+  }
+
+  /** The journal has the entry before the caller has the answer. */
+  async #write(slice, entry) {
+    slice.writing += 1;
+    try {
+      await this.#journal.write([slice.id, entry]);
+    } catch (error) {
+      slice.left += entry.micros;
+      this.#unsettled -= 1;
+      throw error;
+    } finally {
+      slice.writing -= 1;
+    }
+    this.#note(slice, entry);
+    return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
+  }
+
+  #note(slice, entry) {
+    const isFull = slice.add(entry);
+    if (isFull) void this.#settle(slice);
+    else if (!this.#timers.has(slice)) this.#settleLater(slice, SETTLE_AFTER_MS);
+  }
+
+  /** This timer keeps the process alive: what it has decided is not charged yet. */
+  #settleLater(slice, ms) {
+    const timer = setTimeout(() => {
+      this.#timers.delete(slice);
+      void this.#settle(slice);
+    }, ms);
+    this.#timers.set(slice, timer);
+  }
+
+  /** The next lease takes over when the current one has ended or has too little left. */
+  #advance(micros) {
+    if (this.#isClosed) throw createError('lease_closed', 'This lease was closed.');
+    const now = performance.now();
+    const [old, next] = [this.#slice, this.#spare];
+    this.#spare = undefined;
+    if (next && micros <= next.left && now < next.deadline) return this.#replace(next);
+    if (next) this.#retire(next);
+    this.#takeSpare();
+    if (this.#refusal) throw this.#refusal;
+    const why = now < old.deadline ? 'has too little left' : 'has ended';
+    throw createError('lease_used_up', `The lease ${why}, and there is no next one yet.`);
+  }
+
+  #takeSpare() {
+    if (this.#taking || this.#spare || this.#isClosed) return;
+    this.#taking = this.#take()
+      .then(
+        (slice) => {
+          this.#refusal = undefined;
+          if (performance.now() < this.#slice.deadline) this.#spare = slice;
+          else this.#replace(slice);
+        },
+        (error) => {
+          this.#refusal = error;
+          return pause(RETRY_MS);
+        },
+      )
+      .finally(() => {
+        this.#taking = undefined;
+      });
+  }
+
+  #replace(slice) {
+    const old = this.#slice;
+    this.#slice = slice;
+    this.#retire(old);
+  }
+
+  /** As much as there is, when there is less than was asked for. */
+  async #take() {
+    const { apiKey, tools, amount, expiresIn } = this.#options;
+    const take = async (asked) => {
+      const askedAt = performance.now();
+      const request = { apiKey, tools, amount: asked, expiresIn };
+      const slice = new Slice(await this.#leases.take(request), askedAt);
+      this.#renewInTime(slice);
+      return slice;
+    };
+    return take(amount).catch((error) => {
+      const room = error.remaining ?? error.balance;
+      const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
+      if (!(microsOf(room) >= least) || error.scope === 'per_call') throw error;
+      return take(room);
+    });
+  }
+
+  /** Halfway to its end, and again until it is renewed, is refused, or has ended. */
+  #renewInTime(slice, ms = (slice.deadline - performance.now()) / 2) {
+    const timer = setTimeout(() => void this.#renew(slice), Math.max(ms, RETRY_MS));
+    timer.unref?.();
+  }
+
+  async #renew(slice) {
+    const isInUse = slice === this.#slice || slice === this.#spare;
+    if (!isInUse || this.#isClosed || performance.now() >= slice.deadline) return;
+    slice.renewalKey ??= crypto.randomUUID();
+    const { id: leaseId, renewalKey: idempotencyKey } = slice;
+    const { expiresIn } = this.#options;
+    try {
+      await slice.inTurn(async () => {
+        const askedAt = performance.now();
+        const { fence } = slice;
+        slice.renewed(
+          await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey }),
+          askedAt,
+        );
+      });
+      this.#renewInTime(slice);
+    } catch (error) {
+      if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
+      // It lasts until its end; the next one has to be a new one.
+      this.#refusal = error;
+      if (slice === this.#slice) this.#takeSpare();
+      this.#renewInTime(slice);
+    }
+  }
+
+  /** One at a time for each lease. */
+  #settle(slice) {
+    clearTimeout(this.#timers.get(slice));
+    this.#timers.delete(slice);
+    const current = this.#settling.get(slice);
+    if (current) return current;
+    const settling = this.#settleAll(slice).finally(() => {
+      this.#settling.delete(slice);
+      if (slice.count > 0) this.#settleLater(slice, SETTLE_AFTER_MS);
+    });
+    this.#settling.set(slice, settling);
+    return settling;
+  }
+
+  async #settleAll(slice) {
+    for (let batch = slice.takeBatch(); batch.length > 0; batch = slice.takeBatch()) {
+      const answer = await this.#send(slice, batch);
+      this.#report(slice.id, batch, answer);
+    }
+  }
+
+  /** Sends the batch until the service has answered. */
+  async #send(slice, batch, final) {
+    const entries = batch.map(wireEntry);
+    for (;;) {
+      try {
+        return await slice.inTurn(() =>
+          this.#leases.settle({ leaseId: slice.id, fence: slice.fence, entries, final }),
+        );
+      } catch (error) {
+        // A renewal whose answer was lost raised it.
+        if (error.code === 'lease_fenced' && slice.renewalKey) slice.fence = error.fence;
+        else if (isUnavailable(error)) await pause(RETRY_MS);
+        else {
+          // Nothing of it can be settled any more.
+          slice.deadline = 0;
+          return { error };
+        }
+      }
+    }
+  }
+
+  #report(leaseId, batch, { results = [], error }) {
+    const settled = batch.map(({ sequence }, n) => resultOf(leaseId, sequence, results[n], error));
+    const { onSettled } = this.#options;
+    this.#unsettled -= batch.length;
+    // What the caller's function throws is the caller's.
+    if (onSettled) queueMicrotask(() => onSettled(settled));
+    const [first, last] = [batch[0], batch.at(-1)];
+    if (!this.#journal || !first) return;
+    this.#journal.settled([leaseId, first.sequence, last.sequence], () => this.#unsettled === 0);
+  }
+
+  /** Settles the rest of it and gives back what is left. */
+  #retire(slice) {
+    const retire = async () => {
+      while (slice.writing > 0) await pause(1);
+      do await this.#settle(slice);
+      while (slice.count > 0);
+      await this.#send(slice, [], true);
+    };
+    const retiring = retire().finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  async #settleFormer(leaseId, entries) {
+    while (entries.length > 0) {
+      const batch = entries.splice(0, 1_000);
+      const final = entries.length === 0;
+      const sent = batch.map(wireEntry);
+      this.#unsettled += batch.length;
+      const answer = await this.#leases.settle({ leaseId, entries: sent, final }).catch((error) => {
+        if (isUnavailable(error)) throw error;
+        return { error };
+      });
+      this.#report(leaseId, batch, answer);
+    }
+  }
+}
+
+/** The amount of the call, which may be less than its price. */
+function priceOf(tool, amount, price) {
+  if (price === undefined) {
+    throw createError('unknown_tool', `The lease has no tool "${tool}".`, { param: 'tool' });
+  }
+  const micros = microsOf(Number(amountToSend(amount)));
+  if (micros > 0 && micros <= price) return micros;
+  const message = 'The amount must be more than $0 and at most the price of the tool in the lease.';
+  throw createError('invalid_amount', message, { param: 'amount' });
+}
+
+function wireEntry({ sequence, tool, micros, metadata }) {
+  return { sequence, tool, amount: dollarsOf(micros), metadata };
+}
+
+function resultOf(leaseId, sequence, result, error) {
+  if (result?.status === 201) {
+    const { id, receipt, tool, amount, createdAt } = result;
+    return { paid: true, leaseId, sequence, id, receipt, tool, amount, createdAt };
+  }
+  const { code, message } = result?.error ?? error;
+  return { paid: false, leaseId, sequence, code, message };
+}
+
+/** No answer, or none that decided anything. */
+function isUnavailable(error) {
+  if (!FareboxError.isInstance(error)) return true;
+  const { code, outcome } = error;
+  return code === 'service_unavailable' || code === 'rate_limited' || outcome === 'unknown';
+}
+
+function pause(ms) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,114 @@
+/** Leases: money that this process spends by itself, call by call, and settles in batches. */
+import type { LeaseReply, LeasesReply, PlacedLeaseReply, SettlementReply } from './api.js';
+import type { CallOptions, ChargeRequest, List, PageSize } from './index.js';
+import type { Amount } from './money.js';
+
+/** A tool by its name, at its registered price, or with the most that a call costs. */
+export type LeasedTool = string | { name: string; price?: Amount | undefined };
+
+export interface LeaseOptions {
+  /** A spend key whose budget, and each one above it, has `allowLeases`. */
+  apiKey: string | undefined;
+  tools: readonly LeasedTool[];
+  /** Dollars of one lease. The next one is taken when half is used, so up to two are reserved. */
+  amount: Amount;
+  /** Seconds that a lease lasts unless it is renewed, from 10. Default 300. */
+  expiresIn?: number | undefined;
+  /** Called with the results of each batch. */
+  onSettled?: ((results: SettledCall[]) => void) | undefined;
+  /**
+   * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next lease with
+   * this path settles what the file has. One process a file.
+   */
+  journal?: string | undefined;
+}
+
+/** A call that was decided here. It becomes a charge when it is settled. */
+export interface LeasedCharge {
+  paid: true;
+  provisional: true;
+  leaseId: string;
+  /** The number of the call within the lease. */
+  sequence: number;
+}
+
+export type SettledCall =
+  | {
+      paid: true;
+      leaseId: string;
+      sequence: number;
+      /** `chg_...` */
+      id: string;
+      receipt: string;
+      tool: string;
+      amount: number;
+      createdAt: string;
+    }
+  /** It ran and will not be paid for: the lease had ended, or somebody else settled it. */
+  | { paid: false; leaseId: string; sequence: number; code: string; message: string };
+
+export interface LeaseCall {
+  tool: string;
+  /** Dollars: at most the price of the tool, which is the default. */
+  amount?: Amount | undefined;
+  metadata?: ChargeRequest['metadata'];
+}
+
+/** `Answer` is a promise when there is a journal. */
+export interface Lease<Answer = LeasedCharge> {
+  /**
+   * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
+   * `invalid_amount`, `lease_used_up` while the next lease is not there yet, or the reason why it was refused, such as
+   * `insufficient_balance` or `spend_limit_reached`.
+   */
+  charge(call: LeaseCall): Answer;
+  /** Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. */
+  settle(): Promise<void>;
+  /** Settles everything, when Farebox is away once it is back, and releases the rest. Call it before your process ends. */
+  close(): Promise<void>;
+  /** The id of the current lease. */
+  readonly leaseId: string;
+  /** Dollars that can still be decided without a request. */
+  readonly remaining: number;
+}
+
+/** The requests that `farebox.lease()` makes, one by one. */
+export interface Leases {
+  take(
+    request: {
+      apiKey: string | undefined;
+      tools: readonly LeasedTool[];
+      amount: Amount;
+      expiresIn?: number | undefined;
+      idempotencyKey?: string | undefined;
+    },
+    options?: CallOptions,
+  ): Promise<PlacedLeaseReply>;
+  settle(
+    request: {
+      leaseId: string;
+      fence?: number | undefined;
+      entries: readonly {
+        sequence: number;
+        tool: string;
+        amount: Amount;
+        metadata?: ChargeRequest['metadata'];
+      }[];
+      /** Whether to release what is left. */
+      final?: boolean | undefined;
+    },
+    options?: CallOptions,
+  ): Promise<SettlementReply>;
+  renew(
+    request: {
+      leaseId: string;
+      fence?: number | undefined;
+      expiresIn?: number | undefined;
+      idempotencyKey?: string | undefined;
+    },
+    options?: CallOptions,
+  ): Promise<LeaseReply>;
+  release(request: { leaseId: string }, options?: CallOptions): Promise<LeaseReply>;
+  list(filter?: PageSize, options?: CallOptions): List<LeaseReply, LeasesReply>;
+  get(id: string, options?: CallOptions): Promise<LeaseReply>;
+}

@@ -1,0 +1,56 @@
+/** Leases as the service has them. `farebox.lease()` spends them call by call. */
+import { checkApiKey } from './holds.js';
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+
+const LEASE = { noun: 'lease', done: 'held' };
+const SETTLEMENT = { noun: 'settlement', done: 'charged' };
+const CHANGE = { noun: 'change', done: 'done' };
+
+export class Leases {
+  #calls;
+
+  constructor(calls) {
+    this.#calls = calls;
+  }
+
+  async take(request, options) {
+    const { apiKey, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
+    checkApiKey(apiKey);
+    const tools = request.tools.map((tool) =>
+      typeof tool === 'string' ? tool : { name: tool.name, price: amountToSend(tool.price) },
+    );
+    const body = { apiKey, tools, amount: amountToSend(request.amount), expiresIn };
+    return this.#write('/v1/leases', body, LEASE, options, idempotencyKey);
+  }
+
+  /** Needs no idempotency key: the number of an entry names its charge. */
+  async settle({ leaseId, fence, entries, final }, options) {
+    const path = `/v1/leases/${idInPath(leaseId)}/settle`;
+    const amounts = entries.map((entry) => ({ ...entry, amount: amountToSend(entry.amount) }));
+    return this.#write(path, { entries: amounts, fence, final }, SETTLEMENT, options);
+  }
+
+  async renew(request, options) {
+    const { leaseId, fence, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
+    const path = `/v1/leases/${idInPath(leaseId)}/renew`;
+    return this.#write(path, { fence, expiresIn }, CHANGE, options, idempotencyKey);
+  }
+
+  async release({ leaseId }, options) {
+    return this.#write(`/v1/leases/${idInPath(leaseId)}/release`, undefined, CHANGE, options);
+  }
+
+  list({ limit } = {}, options) {
+    return listAt(this.#calls, '/v1/leases', 'leases', { limit }, options);
+  }
+
+  get(id, options) {
+    return this.#calls.get(`/v1/leases/${idInPath(id)}`, {}, options);
+  }
+
+  async #write(path, body, deed, options, idempotencyKey) {
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.#calls.write(asked, deed, options)).json;
+  }
+}

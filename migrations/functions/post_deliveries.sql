@@ -1,0 +1,19 @@
+-- Writes a delivery of each new event for each endpoint of its account that wants its type, and a notice that wakes the
+-- endpoint's workflow. An account without endpoints costs one probe of an index. A test is sent only where it was asked for.
+create or replace function farebox.post_deliveries() returns trigger language plpgsql as $$
+begin
+  with deliveries as (
+    insert into farebox.webhook_deliveries (endpoint_id, event_id)
+    select e.id, p.id
+    from posted p join farebox.webhook_endpoints e on e.account_id = p.account_id
+    where e.status = 'active' and (e.types is null or p.type = any (e.types))
+      and p.type <> 'webhook_endpoint.test'
+    returning endpoint_id
+  )
+  insert into farebox.outbox (topic, subject_id)
+  select distinct 'webhook_endpoint', endpoint_id from deliveries;
+  return null;
+end $$;
+
+create or replace trigger events_posted after insert on farebox.events
+  referencing new table as posted for each statement execute function farebox.post_deliveries();

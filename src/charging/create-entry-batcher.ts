@@ -1,0 +1,85 @@
+/**
+ * The batcher of entries: holds, their captures and releases, and the charges that come with them in a batch. It has
+ * connections and lanes of its own, and the limits of charges, so that neither waits for the other.
+ */
+import { stampedUuid } from '../domain/ids.ts';
+import { findLockedConsumers } from '../store/balance/consumers.ts';
+import type { ChargeOutcome, ReplayWindow } from '../store/charges/post-charges.ts';
+import type { Connection, Database } from '../store/database.ts';
+import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts';
+import {
+  findLockedHolds,
+  postEntries,
+  settleEntries,
+  type EntryOutcome,
+  type HoldEntry,
+  type HoldOutcome,
+} from '../store/holds/post-hold-entries.ts';
+import { Batcher, type Flush, type Requester } from './batcher.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
+import { replayWindow } from './replay-window.ts';
+
+/** The outcome is of the entry's kind. */
+export interface EntryBatcher {
+  /** Entries that wait for a flush. */
+  readonly waiting: number;
+  post(entry: HoldEntry, requester: Requester): Promise<HoldOutcome>;
+  post(entry: ChargeEntry, requester: Requester): Promise<ChargeOutcome>;
+}
+
+type EntryStatement<Outcome> = (
+  connection: Connection,
+  entries: readonly LedgerEntry[],
+  receiptKey: number,
+  replay: ReplayWindow,
+) => Promise<Outcome[]>;
+
+/** `holdPool` has a connection for each lane, exceptions included. `receiptKey` is the number of the signing secret. */
+export function createEntryBatcher(
+  holdPool: Database,
+  laneCount: number,
+  receiptKey: number,
+  clock: DatabaseClock,
+  onFailure: (error: unknown) => void,
+  onFlush: ((flush: Flush) => void) | undefined,
+): EntryBatcher {
+  const send =
+    <Outcome>(statement: EntryStatement<Outcome>) =>
+    (entries: readonly LedgerEntry[], onSent: () => void) =>
+      holdPool.connect((connection) => {
+        const nowMs = clock.checkedNowMs();
+        const stamped = entries.map((entry, index) => stampedEntry(entry, nowMs, index));
+        onSent();
+        return statement(connection, stamped, receiptKey, replayWindow(nowMs));
+      });
+  return new Batcher<LedgerEntry, EntryOutcome>({
+    payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
+    execute: send(postEntries),
+    decide: send(settleEntries),
+    findLocked: (entries) => findLocked(holdPool, entries),
+    onFailure,
+    onFlush,
+    laneCount,
+    batchMax: BATCH_MAX,
+    queueMax: QUEUE_MAX,
+    queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
+    deadlineMs: QUEUE_DEADLINE_MS,
+  }) as unknown as EntryBatcher;
+}
+
+/** New holds and charges get their time by Postgres' clock when they are sent, as all charges do. */
+function stampedEntry(entry: LedgerEntry, nowMs: number, index: number): LedgerEntry {
+  return 'id' in entry ? { ...entry, id: stampedUuid(entry.id, nowMs, index) } : entry;
+}
+
+async function findLocked(
+  connection: Connection,
+  entries: readonly LedgerEntry[],
+): Promise<ReadonlySet<string>> {
+  const paying = entries.filter((entry) => 'consumerId' in entry);
+  const ofHolds = entries.filter((entry) => 'holdId' in entry);
+  const consumers = paying.length > 0 ? await findLockedConsumers(connection, paying) : [];
+  const holds = ofHolds.length > 0 ? await findLockedHolds(connection, ofHolds) : [];
+  return new Set([...consumers, ...holds]);
+}

@@ -1,0 +1,223 @@
+/**
+ * Leases from request to outcome: finds the key, the prices of the tools and what the budgets allow, then asks the store.
+ * Refusals are data. An entry of a settlement is named by its number, as a charge is by its idempotency key.
+ */
+import { hash, randomUUIDv7 } from 'node:crypto';
+import { stampedUuid } from '../domain/ids.ts';
+import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
+import type { Micros } from '../domain/money.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import type { Database } from '../store/database.ts';
+import { findLease, type LeasedTool } from '../store/leases/lease.ts';
+import { placeLease, type PlacedLease } from '../store/leases/place-lease.ts';
+import { renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
+import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
+import type { BudgetRefusal } from './budget-rules.ts';
+import { comparable, type ChargingDeps } from './charge.ts';
+import type { DatabaseClock } from './database-clock.ts';
+import { findKeyOwner } from './find-key-owner.ts';
+import { withTailOf } from './hold-entries.ts';
+import { replayWindow } from './replay-window.ts';
+
+/** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
+export interface LeaseDeps extends Pick<
+  ChargingDeps,
+  'tools' | 'budgets' | 'keys' | 'keyPrefix' | 'lastUsed'
+> {
+  readonly leasePool: Database;
+  readonly clock: DatabaseClock;
+  /** The number of the signing secret. */
+  readonly receiptKey: number;
+}
+
+type Developer = Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+
+export interface AskedTool {
+  readonly name: string;
+  /** Null: the registered price. */
+  readonly askedMicros: Micros | null;
+}
+
+export interface LeaseRequest {
+  readonly developer: Developer;
+  readonly apiKey: string | undefined;
+  readonly tools: readonly AskedTool[];
+  readonly amountMicros: Micros;
+  readonly expiresIn: number | undefined;
+  readonly idempotencyKey: string | undefined;
+}
+
+export interface RenewRequest {
+  readonly developer: Developer;
+  /** A UUID. */
+  readonly leaseId: string;
+  readonly expiresIn: number | undefined;
+  readonly fence: number | undefined;
+  readonly idempotencyKey: string | undefined;
+}
+
+export interface SettleRequest {
+  readonly developer: Developer;
+  /** A UUID. */
+  readonly leaseId: string;
+  readonly fence: number | undefined;
+  readonly isFinal: boolean;
+  readonly entries: readonly {
+    readonly sequence: number;
+    readonly tool: string;
+    readonly amountMicros: Micros;
+    readonly metadata: Readonly<Record<string, string | number | boolean | null>> | undefined;
+  }[];
+}
+
+/** A tool has no price, so it cannot be leased. `index` is its place in the request. */
+interface ToolRefusal {
+  readonly kind: 'unknown_tool' | 'tool_archived' | 'amount_required';
+  readonly index: number;
+}
+/** `not_spendable`: a key of the account, which has no budget that could allow it. */
+export type LeaseRefusal = BudgetRefusal | ToolRefusal | { readonly kind: 'not_spendable' };
+
+export async function requestLease(
+  deps: LeaseDeps,
+  request: LeaseRequest,
+): Promise<PlacedLease | LeaseRefusal> {
+  const { developer, apiKey, amountMicros } = request;
+  const consumer = apiKey === undefined ? undefined : await findKeyOwner(deps, apiKey, 'payer');
+  if (!consumer) return { kind: 'invalid_api_key' };
+  if (!consumer.spend) return { kind: 'not_spendable' };
+  deps.lastUsed.add(consumer.keyId);
+  const tools = await priced(deps, developer, request.tools);
+  if ('kind' in tools) return tools;
+  const refusal = await deps.budgets.leaseRefusalOf(
+    consumer,
+    callsOf(developer, tools),
+    amountMicros,
+  );
+  if (refusal) return refusal;
+  const nowMs = deps.clock.checkedNowMs();
+  const { ledger, consumerId, spend } = consumer;
+  const id = withTailOf(consumerId, stampedUuid(randomUUIDv7(), nowMs, 0));
+  const seconds = request.expiresIn ?? LEASE_SECONDS_DEFAULT;
+  const sent = [request.tools, amountMicros, seconds];
+  const entry = {
+    kind: 'place',
+    id,
+    ledger,
+    consumerId,
+    developerId: developer.developerId,
+    developerNumber: developer.developerNumber,
+    tool: '',
+    amountMicros,
+    ...identityOf(`lease${consumerId}${developer.developerId}`, request.idempotencyKey, sent),
+    metadata: null,
+    spend,
+    seconds,
+  } as const;
+  return placeLease(deps.leasePool, entry, tools, deps.receiptKey, replayWindow(nowMs));
+}
+
+/** What would refuse a new lease refuses the renewal too. */
+export async function requestRenewal(
+  deps: LeaseDeps,
+  { developer, leaseId, expiresIn, fence, idempotencyKey }: RenewRequest,
+): Promise<RenewedLease | LeaseRefusal> {
+  const { developerNumber, developerId } = developer;
+  const lease = await findLease(deps.leasePool, { kind: 'developer', developerNumber }, leaseId);
+  if (!lease) return { kind: 'unknown_lease' };
+  const seconds = expiresIn ?? LEASE_SECONDS_DEFAULT;
+  const identity = identityOf(`renew${leaseId}${developerId}`, idempotencyKey, [
+    seconds,
+    fence ?? null,
+  ]);
+  const renew = (pricesMicros: readonly Micros[]) =>
+    renewLease(deps.leasePool, {
+      developerNumber,
+      leaseId,
+      fence: fence ?? null,
+      seconds,
+      pricesMicros,
+      ...identity,
+    });
+  const tools = await priced(deps, developer, lease.tools);
+  if ('kind' in tools) return tools;
+  const payer = {
+    consumerId: lease.consumerId,
+    spend: { number: lease.spendKey, path: [...lease.path] },
+  };
+  const refusal = await deps.budgets.leaseRefusalOf(
+    payer,
+    callsOf(developer, tools),
+    lease.remainingMicros,
+  );
+  return refusal ?? renew(tools.map(({ priceMicros }) => priceMicros));
+}
+
+export async function requestSettlement(
+  deps: LeaseDeps,
+  { developer, leaseId, fence, isFinal, entries }: SettleRequest,
+): Promise<SettledLease> {
+  const { developerNumber, developerId } = developer;
+  const nowMs = deps.clock.checkedNowMs();
+  const settled = entries.map(({ sequence, tool, amountMicros, metadata }, index) => {
+    const [, members] = comparable({ amount: undefined, metadata });
+    const named = `settle${leaseId}${developerId}${sequence}`;
+    return {
+      id: stampedUuid(randomUUIDv7(), nowMs, index),
+      tool,
+      amountMicros,
+      idempotencyHash: hash('sha256', named).slice(0, 22),
+      fingerprint: fingerprintOf([tool, amountMicros, members]),
+      metadata: metadata === undefined ? null : JSON.stringify(metadata),
+    };
+  });
+  const settlement = {
+    developerNumber,
+    leaseId,
+    fence: fence ?? null,
+    entries: settled,
+    isFinal,
+  };
+  return settleLease(deps.leasePool, settlement, deps.receiptKey, replayWindow(nowMs));
+}
+
+/** The tools with their prices of now, or the first that has none. */
+async function priced(
+  { tools }: LeaseDeps,
+  { developerId }: Developer,
+  asked: readonly AskedTool[],
+): Promise<readonly LeasedTool[] | ToolRefusal> {
+  const found = await Promise.all(asked.map(({ name }) => tools.find(developerId, name)));
+  const leased: LeasedTool[] = [];
+  for (const [index, { name, askedMicros }] of asked.entries()) {
+    const known = found[index];
+    if (askedMicros === null && known?.isArchived) return { kind: 'tool_archived', index };
+    const isKnown =
+      known !== undefined || (askedMicros !== null && (await tools.note(developerId, name)));
+    if (!isKnown) return { kind: 'unknown_tool', index };
+    const priceMicros = askedMicros ?? known?.price;
+    if (priceMicros === undefined) return { kind: 'amount_required', index };
+    leased.push({ name, priceMicros, askedMicros });
+  }
+  return leased;
+}
+
+function callsOf({ developerId }: Developer, tools: readonly LeasedTool[]) {
+  return tools.map(({ name, priceMicros }) => ({
+    developerId,
+    tool: name,
+    amountMicros: priceMicros,
+  }));
+}
+
+function identityOf(space: string, idempotencyKey: string | undefined, sent: readonly unknown[]) {
+  if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
+  return {
+    idempotencyHash: hash('sha256', space + idempotencyKey).slice(0, 22),
+    fingerprint: fingerprintOf(sent),
+  };
+}
+
+function fingerprintOf(sent: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(sent)).slice(0, 10);
+}

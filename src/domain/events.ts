@@ -1,0 +1,34 @@
+/**
+ * The types of the events that Farebox sends to an account's webhook endpoints. A type is never renamed or removed, and
+ * members of its data are only added: receivers depend on them.
+ */
+import { TOP_UP_STATUSES } from './top-up.ts';
+
+const TOP_UP_EVENTS = TOP_UP_STATUSES.map((status) => `top_up.${status}` as const);
+
+/** src/schemas/events.ts has the data of each. */
+export const EVENT_TYPES = [
+  'balance.low',
+  'balance.exhausted',
+  'budget.threshold_reached',
+  ...TOP_UP_EVENTS,
+  'refund.requested',
+  'refund.made',
+  'refund.failed',
+  'dispute.open',
+  'dispute.lost',
+  'dispute.won',
+  'charge.refunded',
+  'hold.expired',
+  'key.created',
+  'key.rolled',
+  'key.revoked',
+  'tool.price_changed',
+  'webhook_endpoint.disabled',
+  'webhook_endpoint.test',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** The marks of a budget's limit, in percent, that make an event when the use reaches them. */
+export const BUDGET_MARKS_PERCENT = [80, 100] as const;

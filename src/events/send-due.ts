@@ -1,0 +1,175 @@
+/**
+ * Sends what is due for one endpoint. It may run twice at once: receivers get the same `webhook-id` and body, and only one
+ * of the two attempts is recorded. So each event arrives at least once, until it is given up.
+ */
+import { wireId } from '../domain/ids.ts';
+import {
+  ANSWER_CHARACTERS_MAX,
+  ANSWER_TIMEOUT_MS,
+  webhookRetryMs,
+  type DisabledReason,
+} from '../domain/webhook-endpoint.ts';
+import { openPoster, type Posted, type Poster } from '../egress/post.ts';
+import type { Database } from '../store/database.ts';
+import {
+  listDueDeliveries,
+  nextDeliveryInMs,
+  recordDelivered,
+  recordFailed,
+  type Attempt,
+  type Delivery,
+} from '../store/events/deliveries.ts';
+import {
+  disableWebhookEndpoint,
+  findWebhookEndpoint,
+  type WebhookEndpoint,
+} from '../store/events/webhook-endpoints.ts';
+import type { SecretNumbers, WebhookSigner } from './signing.ts';
+
+export interface SendDeps {
+  readonly database: Database;
+  readonly signer: WebhookSigner;
+  /** Whether endpoints may have loopback and private addresses. */
+  readonly allowPrivate: boolean;
+  /** The pause after the first failure. */
+  readonly retryMs: number;
+  /** Tells the owner by mail. */
+  readonly tell: (mail: { recipient: string; subject: string; body: string }) => void;
+}
+
+export interface Sent {
+  /** Null: it was deleted. */
+  readonly status: WebhookEndpoint['status'] | null;
+  readonly failingSince: string | null;
+  /** How long until there is more to send; 0: there is more now. Null: nothing waits. */
+  readonly nextInMs: number | null;
+}
+
+/** How many are sent at once to one endpoint. */
+const LANES = 8;
+/** After this it returns, so that a change of the endpoint and a stop of the worker are noticed. */
+const SENDING_MS_MAX = 5_000;
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent> {
+  const { database, allowPrivate } = deps;
+  const poster = openPoster({
+    allowPrivate,
+    timeoutMs: ANSWER_TIMEOUT_MS,
+    charactersMax: ANSWER_CHARACTERS_MAX,
+  });
+  const untilMs = performance.now() + SENDING_MS_MAX;
+  try {
+    for (;;) {
+      const endpoint = await findWebhookEndpoint(database, { id: endpointId });
+      if (endpoint?.status !== 'active') return stateOf(endpoint, null);
+      const due = await listDueDeliveries(database, endpointId, LANES);
+      await Promise.all(due.map((delivery) => attempt(deps, poster, endpoint, delivery)));
+      if (due.length === LANES && performance.now() < untilMs) continue;
+      const seen = await findWebhookEndpoint(database, { id: endpointId });
+      return stateOf(seen, await nextDeliveryInMs(database, endpointId));
+    }
+  } finally {
+    await poster.close();
+  }
+}
+
+function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sent {
+  return {
+    status: endpoint?.status ?? null,
+    failingSince: endpoint?.failingSince ?? null,
+    nextInMs,
+  };
+}
+
+async function attempt(
+  deps: SendDeps,
+  poster: Poster,
+  endpoint: WebhookEndpoint,
+  delivery: Delivery,
+): Promise<void> {
+  const { database } = deps;
+  const beganMs = performance.now();
+  const posted = await poster.post(endpoint.url, signedMessage(deps.signer, endpoint, delivery));
+  const made: Attempt = {
+    endpointId: endpoint.id,
+    eventId: delivery.id,
+    attempts: delivery.attempts,
+    durationMs: Math.round(performance.now() - beganMs),
+    responseStatus: posted.kind === 'answered' ? posted.status : null,
+    responseBody: posted.kind === 'answered' ? posted.beginning : null,
+    error: posted.kind === 'failed' ? posted.reason : null,
+  };
+  if (isReceived(posted)) return recordDelivered(database, made);
+  const isLate = await recordFailed(database, made, retryMsOf(deps, posted, made.attempts + 1));
+  if (made.responseStatus === 410) await disable(deps, endpoint, 'gone');
+  else if (isLate) await disable(deps, endpoint, 'failing');
+}
+
+/** The same bytes at every attempt; only the time of the attempt and the signature differ. */
+function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, delivery: Delivery) {
+  const id = wireId('event', delivery.id);
+  const timestamp = Math.floor(Date.now() / 1_000);
+  const body = JSON.stringify(payloadOf(delivery));
+  return {
+    body,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'Farebox (webhooks)',
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signer.sign(endpoint.id, secretsOf(endpoint), { id, timestamp, body }),
+    },
+  };
+}
+
+/** What an event says, as it is sent. */
+export function payloadOf({
+  type,
+  createdAt,
+  data,
+}: Pick<Delivery, 'type' | 'createdAt' | 'data'>) {
+  return { type, timestamp: createdAt, data: JSON.parse(data) as Record<string, unknown> };
+}
+
+/** The newest first. */
+function secretsOf(endpoint: WebhookEndpoint): SecretNumbers[] {
+  const { secret, secretMaster, previousSecret, previousSecretMaster } = endpoint;
+  const newest = { secret, master: secretMaster };
+  return previousSecret === null || previousSecretMaster === null
+    ? [newest]
+    : [newest, { secret: previousSecret, master: previousSecretMaster }];
+}
+
+function isReceived(posted: Posted): boolean {
+  return posted.kind === 'answered' && posted.status >= 200 && posted.status < 300;
+}
+
+function retryMsOf({ retryMs }: SendDeps, posted: Posted, attempts: number): number {
+  const askedMs = posted.kind === 'answered' ? (posted.retryAfterMs ?? 0) : 0;
+  const ownMs = webhookRetryMs(attempts, retryMs, Math.random());
+  return Math.max(ownMs, Math.min(askedMs, RETRY_AFTER_MS_MAX));
+}
+
+const REASONS = {
+  failing: 'It has not accepted an event for five days.',
+  gone: 'It answered 410, which asks for no more events.',
+};
+
+async function disable(
+  { database, tell }: SendDeps,
+  { id, url }: WebhookEndpoint,
+  reason: Exclude<DisabledReason, 'owner'>,
+): Promise<void> {
+  const owner = await database.transaction((tx) => disableWebhookEndpoint(tx, id, reason));
+  if (!owner) return;
+  const { host } = new URL(url);
+  tell({
+    recipient: owner.email,
+    subject: `Your webhook endpoint at ${host} was disabled`,
+    body:
+      `${REASONS[reason]} Events are no longer sent to ${wireId('webhookEndpoint', id)}.\n\n` +
+      'Enable it again in the console, under Webhooks, or with PATCH /v1/webhook-endpoints/:id. What was not ' +
+      'delivered is in its log, and can be sent again from there.\n',
+  });
+}

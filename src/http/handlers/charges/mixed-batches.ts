@@ -1,0 +1,79 @@
+/**
+ * A batch in which some members are about holds. All of its members, charges included, are entries of one batcher, so
+ * that those of a consumer are decided in the order of the request.
+ */
+import { prepareCharge } from '../../../charging/charge.ts';
+import { releaseEntry } from '../../../charging/hold-entries.ts';
+import type { BatchMember } from '../../../schemas/charge-batches.ts';
+import type { Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+import {
+  capturedCharge,
+  decide,
+  placedHold,
+  prepareCapture,
+  preparePlacement,
+  releasedHold,
+  type Decided,
+} from '../holds/holds.ts';
+import { chargedMember, type AskedMember } from './batch-members.ts';
+
+/** Posts the member's entry before it first awaits, and resolves with the member's result. */
+type Posting = () => Promise<BatchMember>;
+
+/** All are prepared before the first is posted, as in `chargeAll`. */
+export async function doAll(
+  api: Api,
+  request: Request,
+  members: readonly AskedMember[],
+): Promise<PromiseSettledResult<BatchMember>[]> {
+  const prepared = await Promise.allSettled(
+    members.map(async (member) => prepare(api, request, member)),
+  );
+  return Promise.allSettled(
+    prepared.map((each) =>
+      each.status === 'fulfilled' ? each.value() : Promise.reject(each.reason),
+    ),
+  );
+}
+
+async function prepare(api: Api, request: Request, member: AskedMember): Promise<Posting> {
+  switch (member.op) {
+    case 'charge': {
+      const prepared = await prepareCharge(api, member.request);
+      if (prepared.kind !== 'ready') return async () => chargedMember(api, prepared);
+      const { draft } = prepared;
+      return async () => {
+        const outcome = await api.entries.post({ ...draft, kind: 'charge' }, request);
+        return chargedMember(api, { kind: 'decided', draft, outcome });
+      };
+    }
+    case 'hold': {
+      const entry = await preparePlacement(api, member.request);
+      return async () => {
+        const decided = await decide(api, request, entry);
+        return { ...made(decided), hold: placedHold(request, decided) };
+      };
+    }
+    case 'capture': {
+      const entry = prepareCapture(member.request, member.body);
+      return async () => {
+        const decided = await decide(api, request, entry);
+        return { ...made(decided), ...capturedCharge(api, request, decided) };
+      };
+    }
+    case 'release': {
+      const entry = releaseEntry(member.request);
+      return async () => ({
+        status: 200,
+        hold: releasedHold(request, await decide(api, request, entry)),
+      });
+    }
+  }
+}
+
+function made({ kind }: Decided) {
+  return kind === 'replayed'
+    ? ({ status: 201, replayed: true } as const)
+    : ({ status: 201 } as const);
+}

@@ -1,0 +1,330 @@
+/** Leases: reserve money that a client spends by itself, settle its calls in batches, renew the lease or release it. */
+import { receiptPayload } from '../../../charging/receipts.ts';
+import {
+  requestLease,
+  requestRenewal,
+  requestSettlement,
+  type LeaseRefusal,
+  type SettleRequest,
+} from '../../../charging/lease-requests.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { dollarsOf, formatDollars } from '../../../domain/money.ts';
+import type {
+  LeaseBody,
+  LeaseReply,
+  LeasesReply,
+  PlacedLeaseReply,
+  RenewBody,
+  SettlementBody,
+  SettlementMember,
+  SettlementReply,
+} from '../../../schemas/leases.ts';
+import type { PageQuery } from '../../../schemas/shapes.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import type { HoldOwner } from '../../../store/holds/list-holds.ts';
+import { findLease, listLeases, type Lease } from '../../../store/leases/lease.ts';
+import type { EntryOutcome } from '../../../store/leases/settle-lease.ts';
+import { errorBody } from '../../answer-errors.ts';
+import { amountOf, CHARGEABLE } from '../../amounts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
+import { REPLAYED } from '../../respond.ts';
+import type { Api } from '../../services.ts';
+import { insufficientBalance, refusalError } from '../charges/charges.ts';
+
+/** 201; `Idempotency-Replayed: true` when this key has already placed the lease. */
+export async function postLease(
+  api: Api,
+  { caller, body, idempotencyKey }: Request<LeaseBody>,
+): Promise<Reply<PlacedLeaseReply, 201>> {
+  const tools = body.tools.map((tool, n) => {
+    const { name, price } = typeof tool === 'string' ? { name: tool, price: undefined } : tool;
+    const askedMicros =
+      price === undefined ? null : amountOf(`tools.${n}.price`, price, CHARGEABLE);
+    return { name, askedMicros };
+  });
+  refuseTwice(
+    'tools',
+    tools.map(({ name }) => name),
+    (index) => `tools.${index}`,
+  );
+  const amountMicros = amountOf('amount', body.amount, CHARGEABLE);
+  const { apiKey, expiresIn } = body;
+  const asked = { developer: caller, apiKey, tools, amountMicros, expiresIn, idempotencyKey };
+  const placed = await requestLease(api, asked);
+  switch (placed.kind) {
+    case 'done':
+    case 'replayed': {
+      const balance = dollarsOf(placed.balanceMicros);
+      const reply = { status: 201, body: { ...wireLease(placed.lease), balance } } as const;
+      return placed.kind === 'replayed' ? { ...reply, headers: REPLAYED } : reply;
+    }
+    case 'insufficient': {
+      const { developerId } = caller;
+      const consumerId = placed.consumerId ?? '';
+      const draft = { consumerId, developerId, amountMicros: placed.requiredMicros };
+      throw insufficientBalance(api, draft, placed.balanceMicros);
+    }
+    case 'key_closed':
+      throw refusalError({ kind: 'invalid_api_key' });
+    case 'key_reused':
+      throw keyReused();
+    case 'invalid_api_key':
+    case 'not_spendable':
+    case 'unknown_tool':
+    case 'tool_archived':
+    case 'amount_required':
+    case 'limit_reached':
+    case 'lease_not_allowed':
+    case 'tool_not_allowed':
+    case 'developer_not_allowed':
+      throw leaseError(placed);
+  }
+}
+
+/** 200 with the lease, which ends later and has another fence. */
+export async function postRenewal(
+  api: Api,
+  { caller, params, body, idempotencyKey }: Request<RenewBody>,
+): Promise<Reply<LeaseReply>> {
+  const leaseId = leaseIdOf(params);
+  const { expiresIn, fence } = body;
+  const asked = { developer: caller, leaseId, expiresIn, fence, idempotencyKey };
+  const renewed = await requestRenewal(api, asked);
+  switch (renewed.kind) {
+    case 'done':
+      return { status: 200, body: wireLease(renewed.lease) };
+    case 'replayed':
+      return { status: 200, body: wireLease(renewed.lease), headers: REPLAYED };
+    case 'closed':
+      throw leaseClosed(renewed.lease);
+    case 'fenced':
+      throw fenced(renewed.lease);
+    case 'not_renewable':
+      throw new ApiError(
+        'lease_not_renewable',
+        'The lease is 24 hours old, ends later already, or a window of its budget has ended since it was placed. ' +
+          'Settle it and take a new one.',
+      );
+    case 'unknown_lease':
+      throw unknownLease();
+    case 'key_closed':
+      throw refusalError({ kind: 'invalid_api_key' });
+    case 'key_reused':
+      throw keyReused();
+    case 'invalid_api_key':
+    case 'not_spendable':
+    case 'unknown_tool':
+    case 'tool_archived':
+    case 'amount_required':
+    case 'limit_reached':
+    case 'lease_not_allowed':
+    case 'tool_not_allowed':
+    case 'developer_not_allowed':
+      throw leaseError(renewed);
+  }
+}
+
+/** Always 200; each entry's result has a status of its own. */
+export async function postSettlement(
+  api: Api,
+  { caller, params, body, requestId }: Request<SettlementBody>,
+): Promise<Reply<SettlementReply>> {
+  const { entries, fence, final = false } = body;
+  refuseTwice(
+    'sequence',
+    entries.map(({ sequence }) => sequence),
+    (n) => `entries.${n}.sequence`,
+  );
+  const settled = await settle(api, caller, {
+    leaseId: leaseIdOf(params),
+    fence,
+    isFinal: final,
+    entries: entries.map(({ sequence, tool, amount, metadata }, n) => ({
+      sequence,
+      tool,
+      amountMicros: amountOf(`entries.${n}.amount`, amount, CHARGEABLE),
+      metadata,
+    })),
+  });
+  const { lease, outcomes } = settled;
+  const docsUrl = `${api.config.baseUrl}/docs/errors`;
+  const results = entries.map(({ sequence, tool }, n): SettlementMember => {
+    const outcome = outcomes[n];
+    if (!outcome) throw new Error(`entry ${n} was not decided`);
+    if (!('chargeId' in outcome)) {
+      const error = entryError(outcome, lease);
+      return { sequence, status: error.status, ...errorBody(error, docsUrl, requestId) };
+    }
+    const { chargeId: id, amountMicros, receiptKey } = outcome;
+    const { consumerId, developerId } = lease;
+    const payload = receiptPayload({ id, consumerId, developerId, tool, amountMicros, receiptKey });
+    return {
+      sequence,
+      status: 201,
+      ...(outcome.kind === 'replayed' && { replayed: true }),
+      id: payload.id,
+      receipt: api.receipts.signPayload(receiptKey, payload),
+      tool,
+      amount: dollarsOf(amountMicros),
+      createdAt: payload.createdAt,
+    };
+  });
+  return { status: 200, body: { results, lease: wireLease(lease) } };
+}
+
+/** 200 with the lease, also if it was already released or had nothing left. */
+export async function postLeaseRelease(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<LeaseReply>> {
+  const asked = { leaseId: leaseIdOf(params), fence: undefined, isFinal: true, entries: [] };
+  const { lease } = await settle(api, caller, asked);
+  if (lease.status === 'expired') throw leaseClosed(lease);
+  return { status: 200, body: wireLease(lease) };
+}
+
+export async function getLeases(
+  api: Api,
+  { caller, query }: Request<undefined, PageQuery>,
+): Promise<Reply<LeasesReply>> {
+  const { rows, ...marks } = await listPage(query, 'lease', (page) =>
+    listLeases(api.database, ownerOf(caller), page),
+  );
+  return { status: 200, body: { leases: rows.map(wireLease), ...marks } };
+}
+
+export async function getLease(api: Api, { caller, params }: Request): Promise<Reply<LeaseReply>> {
+  const lease = await findLease(api.database, ownerOf(caller), leaseIdOf(params));
+  if (!lease) throw unknownLease();
+  return { status: 200, body: wireLease(lease) };
+}
+
+async function settle(api: Api, developer: KeyOwner, asked: Omit<SettleRequest, 'developer'>) {
+  const settled = await requestSettlement(api, { developer, ...asked });
+  if (settled.kind === 'unknown_lease') throw unknownLease();
+  if (settled.kind === 'fenced') throw fenced(settled.lease);
+  return settled;
+}
+
+function entryError(
+  outcome: Exclude<EntryOutcome, { kind: 'done' | 'replayed' }>,
+  lease: Lease,
+): ApiError {
+  switch (outcome.kind) {
+    case 'exceeds_lease':
+      return new ApiError(
+        'exceeds_lease',
+        `Only ${formatDollars(outcome.limitMicros)} of the lease is left.`,
+        { param: 'amount', facts: { remaining: dollarsOf(outcome.limitMicros) } },
+      );
+    case 'above_price':
+      return new ApiError(
+        'invalid_amount',
+        `The lease allows ${formatDollars(outcome.limitMicros)} for a call of this tool.`,
+        { param: 'amount' },
+      );
+    case 'unknown_tool':
+      return new ApiError('tool_not_allowed', 'The lease does not have this tool.', {
+        param: 'tool',
+      });
+    case 'closed':
+      return leaseClosed(lease);
+    case 'key_reused':
+      return new ApiError(
+        'idempotency_key_reused',
+        'This number was settled with another tool, amount or metadata.',
+        { param: 'sequence' },
+      );
+  }
+}
+
+function leaseError(refusal: LeaseRefusal): ApiError {
+  switch (refusal.kind) {
+    case 'not_spendable':
+      return new ApiError(
+        'lease_not_allowed',
+        'Only a spend key can be leased, and only if its budget has allowLeases.',
+      );
+    case 'unknown_tool':
+    case 'tool_archived':
+    case 'amount_required': {
+      const { code, message } = refusalError({ kind: refusal.kind });
+      return new ApiError(code, message, { param: `tools.${refusal.index}` });
+    }
+    case 'invalid_api_key':
+    case 'limit_reached':
+    case 'lease_not_allowed':
+    case 'tool_not_allowed':
+    case 'developer_not_allowed':
+      return refusalError(refusal);
+  }
+}
+
+function refuseTwice(
+  what: string,
+  values: readonly (string | number)[],
+  paramOf: (index: number) => string,
+): void {
+  if (new Set(values).size === values.length) return;
+  const index = values.findIndex((value, n) => values.indexOf(value) < n);
+  throw new ApiError('invalid_request', `${what}: ${values[index]} is there twice.`, {
+    param: paramOf(index),
+  });
+}
+
+function keyReused(): ApiError {
+  return new ApiError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
+  );
+}
+
+function leaseClosed({ status }: Lease): ApiError {
+  return new ApiError('lease_closed', `The lease is ${status}, so nothing of it is left.`, {
+    facts: { status },
+  });
+}
+
+function fenced({ fence }: Lease): ApiError {
+  return new ApiError(
+    'lease_fenced',
+    `The lease was renewed since, and its fence is now ${fence}.`,
+    { facts: { fence } },
+  );
+}
+
+function unknownLease(): ApiError {
+  return new ApiError('lease_not_found', 'There is no such lease.');
+}
+
+function leaseIdOf(params: Request['params']): string {
+  const id = uuidOf('lease', params['id'] ?? '');
+  if (id === undefined) throw unknownLease();
+  return id;
+}
+
+function ownerOf(caller: KeyOwner): HoldOwner {
+  return caller.kind === 'developer'
+    ? { ...caller, kind: 'developer' }
+    : { ...caller, kind: 'consumer' };
+}
+
+function wireLease(lease: Lease): LeaseReply {
+  return {
+    id: wireId('lease', lease.id),
+    status: lease.status,
+    amount: dollarsOf(lease.amountMicros),
+    settled: dollarsOf(lease.settledMicros),
+    released: dollarsOf(lease.releasedMicros),
+    remaining: dollarsOf(lease.remainingMicros),
+    expiresAt: lease.expiresAt,
+    expiresIn: lease.expiresInMs / 1_000,
+    fence: lease.fence,
+    tools: lease.tools.map(({ name, priceMicros }) => ({ name, price: dollarsOf(priceMicros) })),
+    createdAt: lease.placedAt,
+    consumerId: wireId('consumer', lease.consumerId),
+    developerId: wireId('developer', lease.developerId),
+  };
+}

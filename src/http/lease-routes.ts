@@ -1,0 +1,83 @@
+/** The rows of the table of routes for leases. */
+import { LeaseBody, LeaseReply, LeasesReply, PlacedLeaseReply } from '../schemas/leases.ts';
+import { RenewBody, SettlementBody, SettlementReply } from '../schemas/leases.ts';
+import { Id, PageQuery } from '../schemas/shapes.ts';
+import { act, get, post, type Endpoint } from './endpoint.ts';
+import { BATCH_BYTES_MAX } from './handlers/charges/charge-batches.ts';
+import {
+  getLease,
+  getLeases,
+  postLease,
+  postLeaseRelease,
+  postRenewal,
+  postSettlement,
+} from './handlers/leases/leases.ts';
+
+const leaseParams = { id: Id('lease', 'The id of the lease.') };
+/** What would refuse a new lease refuses a renewal too. */
+const REFUSALS = [
+  'invalid_api_key',
+  'unknown_tool',
+  'tool_archived',
+  'invalid_amount',
+  'spend_limit_reached',
+  'lease_not_allowed',
+  'tool_not_allowed',
+  'developer_not_allowed',
+] as const;
+
+export const LEASE_ENDPOINTS: readonly Endpoint[] = [
+  post('/v1/leases', {
+    operation: 'createLease',
+    role: 'developer',
+    body: LeaseBody,
+    replies: { 201: PlacedLeaseReply },
+    errors: [...REFUSALS, 'insufficient_balance'],
+    isIdempotent: true,
+    handle: postLease,
+  }),
+  get('/v1/leases', {
+    operation: 'listLeases',
+    role: 'either',
+    query: PageQuery,
+    replies: { 200: LeasesReply },
+    handle: getLeases,
+  }),
+  get('/v1/leases/:id', {
+    operation: 'getLease',
+    role: 'either',
+    params: leaseParams,
+    replies: { 200: LeaseReply },
+    errors: ['lease_not_found'],
+    handle: getLease,
+  }),
+  post('/v1/leases/:id/settle', {
+    operation: 'settleLease',
+    role: 'developer',
+    share: 'batches',
+    params: leaseParams,
+    body: SettlementBody,
+    bodyBytesMax: BATCH_BYTES_MAX,
+    replies: { 200: SettlementReply },
+    errors: ['invalid_amount', 'lease_not_found', 'lease_fenced'],
+    handle: postSettlement,
+  }),
+  post('/v1/leases/:id/renew', {
+    operation: 'renewLease',
+    role: 'developer',
+    params: leaseParams,
+    body: RenewBody,
+    replies: { 200: LeaseReply },
+    errors: [...REFUSALS, 'lease_not_found', 'lease_closed', 'lease_fenced', 'lease_not_renewable'],
+    isIdempotent: true,
+    handle: postRenewal,
+  }),
+  act('/v1/leases/:id/release', {
+    operation: 'releaseLease',
+    role: 'developer',
+    params: leaseParams,
+    replies: { 200: LeaseReply },
+    errors: ['lease_not_found', 'lease_closed'],
+    handle: postLeaseRelease,
+  }),
+];

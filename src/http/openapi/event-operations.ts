@@ -1,0 +1,57 @@
+/** The prose of the API reference for events and the endpoints that they are sent to. */
+export const EVENT_OPERATIONS = {
+  createWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Create a webhook endpoint',
+    description:
+      'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
+      'of each. A failed delivery is tried again for five days. The `secret` is shown only in this reply.',
+  },
+  listWebhookEndpoints: {
+    tag: 'Events',
+    summary: 'List webhook endpoints',
+    description:
+      "Returns all of the account's webhook endpoints, oldest first, without their secrets.",
+  },
+  getWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Get a webhook endpoint',
+    description: 'Returns a webhook endpoint, without its secret.',
+  },
+  updateWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Change a webhook endpoint',
+    description:
+      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
+      'Events that happen while it is disabled are not sent later.',
+  },
+  deleteWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Delete a webhook endpoint',
+    description: 'Stops sending to it, and deletes the endpoint and its log.',
+  },
+  rollWebhookSecret: {
+    tag: 'Events',
+    summary: 'Roll the secret of a webhook endpoint',
+    description:
+      'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
+      'change over without missing any.',
+  },
+  testWebhookEndpoint: {
+    tag: 'Events',
+    summary: 'Send a test event',
+    description: 'Sends an event of the type `webhook_endpoint.test` to this endpoint alone.',
+  },
+  listDeliveries: {
+    tag: 'Events',
+    summary: 'List deliveries',
+    description:
+      'Returns what was sent to the endpoint, newest first, each with its payload, the answer to its last attempt and ' +
+      'the time of the next one.',
+  },
+  redeliverEvent: {
+    tag: 'Events',
+    summary: 'Send an event again',
+    description: 'Sends the event again now, with the same `webhook-id` and body.',
+  },
+} as const;

@@ -1,0 +1,45 @@
+/** The prose of the API reference for leases. */
+export const LEASE_OPERATIONS = {
+  createLease: {
+    tag: 'Leases',
+    summary: 'Take a lease',
+    description:
+      'Reserves the amount on the balance of the consumer whose spend key is `apiKey`. Until `expiresAt`, your server ' +
+      'decides calls of these tools by itself, as long as their prices fit, and settles them afterwards. Revocations, ' +
+      'lower limits and other prices take effect at the next renewal. The budget of the key, and each one above it, ' +
+      'must have `allowLeases`. Send an `Idempotency-Key` to be able to retry.',
+  },
+  listLeases: {
+    tag: 'Leases',
+    summary: 'List leases',
+    description:
+      'Returns leases, newest first. A developer key gets the leases that it took, a consumer key those on its balance.',
+  },
+  getLease: {
+    tag: 'Leases',
+    summary: 'Get a lease',
+    description: 'Returns a lease as it is now.',
+  },
+  settleLease: {
+    tag: 'Leases',
+    summary: 'Settle calls of a lease',
+    description:
+      'Charges up to 1,000 calls, each decided on its own: a number is charged once, so send the entries again until you ' +
+      'know their results. Entries that exceed what is left are refused, and so is everything new once the lease has ' +
+      'ended. With `final`, the rest is released afterwards.',
+  },
+  renewLease: {
+    tag: 'Leases',
+    summary: 'Renew a lease',
+    description:
+      'Lets the lease end later, at the prices of now, and gives it a new fence: a request with an older one is ' +
+      'refused. Everything that would refuse a new lease refuses the renewal, which then changes nothing. A lease ends ' +
+      'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has ended.',
+  },
+  releaseLease: {
+    tag: 'Leases',
+    summary: 'Release a lease',
+    description:
+      'Returns what is left to the balance and the budgets. Releasing a lease twice returns the same answer.',
+  },
+} as const;

@@ -1,0 +1,159 @@
+/** Schemas of webhook endpoints, their secrets and the log of their deliveries. */
+import { Type, type Static, type TSchema } from 'typebox';
+import { EVENT_TYPES } from '../domain/events.ts';
+import {
+  ANSWER_CHARACTERS_MAX,
+  DELIVERY_STATUSES,
+  DISABLED_REASONS,
+  SECRET_OVERLAP_SECONDS,
+  SECRET_OVERLAP_SECONDS_MAX,
+  WEBHOOK_ENDPOINT_STATUSES,
+  WEBHOOK_URL_MAX,
+} from '../domain/webhook-endpoint.ts';
+import { Closed, Count, Id, PlainText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import { pageMarks, pageParameters } from './shapes.ts';
+
+const Url = Type.String({
+  maxLength: WEBHOOK_URL_MAX,
+  description: 'Where to send events: an https URL on a public address.',
+  examples: ['https://example.com/farebox'],
+});
+const EventTypeName = Word(EVENT_TYPES, 'A type of event.');
+const types = Type.Union(
+  [Type.Array(EventTypeName, { minItems: 1, uniqueItems: true }), Type.Null()],
+  { description: 'The types of events to send. Null: all.', examples: [['top_up.completed']] },
+);
+const Description = PlainText(200, 'Billing of the shop');
+
+export const WebhookEndpointBody = Type.Object({
+  url: Url,
+  types: Type.Optional(types),
+  description: Type.Optional(Description),
+});
+export type WebhookEndpointBody = Static<typeof WebhookEndpointBody>;
+
+/** Omitted members are not changed. */
+export const WebhookEndpointChanges = Type.Object({
+  url: Type.Optional(Url),
+  types: Type.Optional(types),
+  description: Type.Optional(Description),
+  enabled: Type.Optional(
+    Type.Boolean({
+      description: 'True sends new events from now on. False sends none, and gives up what waits.',
+      examples: [true],
+    }),
+  ),
+});
+export type WebhookEndpointChanges = Static<typeof WebhookEndpointChanges>;
+
+const id = Id('webhookEndpoint', 'The id of the endpoint.');
+const secret = Text(
+  'The signing secret. It is shown only this once.',
+  'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+);
+const previousSecretExpiresAt = Type.Union([TimeOf('When the old secret stops.'), Type.Null()], {
+  description: 'Until then the secret before the last roll signs too. Null: one secret signs.',
+  examples: [null],
+});
+
+const endpointFields = {
+  id,
+  url: Url,
+  types,
+  description: Text('What its owner calls it.', 'Billing of the shop'),
+  status: Word(WEBHOOK_ENDPOINT_STATUSES, 'Whether events are sent.'),
+  disabledReason: Type.Union([Word(DISABLED_REASONS, 'Why.'), Type.Null()], {
+    description:
+      'Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).',
+    examples: [null],
+  }),
+  failingSince: Type.Union([TimeOf('Since when attempts fail.'), Type.Null()], {
+    description: 'Since when attempts fail. Null: the last one succeeded.',
+    examples: [null],
+  }),
+  previousSecretExpiresAt,
+  createdAt: Timestamp,
+};
+
+export const WebhookEndpointReply = Closed(endpointFields);
+export type WebhookEndpointReply = Static<typeof WebhookEndpointReply>;
+
+export const NewWebhookEndpointReply = Closed({ ...endpointFields, secret });
+export type NewWebhookEndpointReply = Static<typeof NewWebhookEndpointReply>;
+
+export const WebhookEndpointsReply = Closed({ webhookEndpoints: Type.Array(WebhookEndpointReply) });
+export type WebhookEndpointsReply = Static<typeof WebhookEndpointsReply>;
+
+export const DeletedWebhookEndpointReply = Closed({
+  id,
+  deleted: Type.Literal(true, { description: 'Always true.', examples: [true] }),
+});
+export type DeletedWebhookEndpointReply = Static<typeof DeletedWebhookEndpointReply>;
+
+export const RollSecretBody = Type.Object({
+  overlapSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: SECRET_OVERLAP_SECONDS_MAX,
+      default: SECRET_OVERLAP_SECONDS,
+      description: 'How many seconds both secrets sign.',
+      examples: [SECRET_OVERLAP_SECONDS],
+    }),
+  ),
+});
+export type RollSecretBody = Static<typeof RollSecretBody>;
+
+export const RolledSecretReply = Closed({ id, secret, previousSecretExpiresAt });
+export type RolledSecretReply = Static<typeof RolledSecretReply>;
+
+const orNull = <T extends TSchema>(schema: T, description: string, example: unknown) =>
+  Type.Union([schema, Type.Null()], { description, examples: [example] });
+
+export const DeliveryReply = Closed({
+  eventId: Id('event', 'The id of the event: `webhook-id` in the request.'),
+  status: Word(
+    DELIVERY_STATUSES,
+    '`waiting` for its next attempt, `delivered`, or `failed`: given up after five days.',
+  ),
+  attempts: Count('How many attempts were made.', 1),
+  payload: Closed({
+    type: Text('The type of the event.', 'top_up.completed'),
+    timestamp: TimeOf('When it happened.'),
+    data: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'As documented for the type.',
+      examples: [{ id: 'tu_01a1fd6455e57aa3b31e95f51a48130e', status: 'completed' }],
+    }),
+  }),
+  attemptedAt: orNull(
+    TimeOf('When the last attempt was made.'),
+    'When the last attempt was made, or null.',
+    '2026-11-21T09:16:13.900Z',
+  ),
+  nextAttemptAt: orNull(
+    TimeOf('When the next attempt is due.'),
+    'When the next attempt is due, or null.',
+    null,
+  ),
+  durationMs: orNull(Type.Integer(), 'How many milliseconds the last attempt took, or null.', 87),
+  responseStatus: orNull(
+    Type.Integer(),
+    'The HTTP status of the last answer. Null: there was none.',
+    200,
+  ),
+  responseBody: orNull(
+    Type.String(),
+    `The first ${ANSWER_CHARACTERS_MAX} characters of the last answer, or null.`,
+    'ok',
+  ),
+  failureReason: orNull(Type.String(), 'Why the last attempt got no answer, or null.', null),
+});
+export type DeliveryReply = Static<typeof DeliveryReply>;
+
+export const DeliveriesQuery = Closed({
+  ...pageParameters,
+  status: Type.Optional(Word(DELIVERY_STATUSES, 'Only deliveries in this state.')),
+});
+export type DeliveriesQuery = Static<typeof DeliveriesQuery>;
+
+export const DeliveriesReply = Closed({ deliveries: Type.Array(DeliveryReply), ...pageMarks });
+export type DeliveriesReply = Static<typeof DeliveriesReply>;

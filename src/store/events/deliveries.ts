@@ -1,0 +1,230 @@
+/**
+ * Deliveries: each event for each endpoint that wants it. A row has the last attempt, and while it waits, the time of the
+ * next one. Attempts are made outside; what they meet is recorded here.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-endpoint.ts';
+import type { DeliveryStatus } from '../../domain/webhook-endpoint.ts';
+import type { Page } from '../charges/list-charges.ts';
+import {
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
+import { tellWorkflow } from './webhook-endpoints.ts';
+
+const Delivery = Type.Object({
+  /** Of the event, which an endpoint gets once. */
+  id: Type.String(),
+  type: Type.String(),
+  /** JSON. */
+  data: Type.String(),
+  status: Type.Enum(DELIVERY_STATUSES),
+  attempts: Type.Integer(),
+  /** Of the event. */
+  createdAt: Type.String(),
+  attemptedAt: nullable(Type.String()),
+  nextAttemptAt: nullable(Type.String()),
+  durationMs: nullable(Type.Integer()),
+  responseStatus: nullable(Type.Integer()),
+  responseBody: nullable(Type.String()),
+  error: nullable(Type.String()),
+});
+export type Delivery = Static<typeof Delivery>;
+
+const deliveryRow = row(Delivery);
+const waitRow = row(Type.Object({ waitMs: nullable(Type.Number()) }));
+const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
+
+const columns = sql.fragment`
+  e.id, e.type, e.data::text as data, d.status, d.attempts,
+  e.created_at as "createdAt", d.attempted_at as "attemptedAt", d.next_attempt_at as "nextAttemptAt",
+  d.duration_ms as "durationMs", d.response_status as "responseStatus",
+  d.response_body as "responseBody", d.error
+`;
+const deliveries = sql.fragment`farebox.webhook_deliveries d join farebox.events e on e.id = d.event_id`;
+
+/** Those that are due, first those that are due for the longest. */
+export async function listDueDeliveries(
+  connection: Connection,
+  endpointId: string,
+  limit: number,
+): Promise<readonly Delivery[]> {
+  return connection.any(sql.type(deliveryRow)`
+    select ${columns} from ${deliveries}
+    where d.endpoint_id = ${endpointId} and d.status = 'waiting' and d.next_attempt_at <= now()
+    order by d.next_attempt_at, d.event_id limit ${limit}
+  `);
+}
+
+/** How long until the next one is due; 0 if one is, null if none waits. */
+export async function nextDeliveryInMs(
+  connection: Connection,
+  endpointId: string,
+): Promise<number | null> {
+  return connection.oneFirst(sql.type(waitRow)`
+    select greatest(0, ceil(extract(epoch from min(next_attempt_at) - clock_timestamp()) * 1000))::float8 as "waitMs"
+    from farebox.webhook_deliveries where endpoint_id = ${endpointId} and status = 'waiting'
+  `);
+}
+
+export interface Attempt {
+  readonly endpointId: string;
+  readonly eventId: string;
+  /** Before this one. */
+  readonly attempts: number;
+  readonly durationMs: number;
+  readonly responseStatus: number | null;
+  readonly responseBody: string | null;
+  readonly error: string | null;
+}
+
+const recorded = (attempt: Attempt) => sql.fragment`
+  attempts = attempts + 1, attempted_at = now(), duration_ms = ${attempt.durationMs},
+  response_status = ${attempt.responseStatus}, response_body = ${attempt.responseBody}, error = ${attempt.error}
+`;
+/** Otherwise another attempt was recorded meanwhile. */
+const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
+  endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
+`;
+
+/** After a failure, an attempt that succeeds makes everything due that waits for its next one. */
+export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
+  const { endpointId } = attempt;
+  await database.transaction(async (tx) => {
+    const failingDays = await lockFailing(tx, endpointId);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries
+      set status = 'delivered', next_attempt_at = null, ${recorded(attempt)} where ${isMine(attempt)}
+    `);
+    if (failingDays === null) return;
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = null where id = ${endpointId}
+    `);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries set next_attempt_at = now()
+      where endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at > now()
+    `);
+  });
+}
+
+/** Returns whether the endpoint has failed for so long that it should be disabled. */
+export async function recordFailed(
+  database: Database,
+  attempt: Attempt,
+  retryMs: number,
+): Promise<boolean> {
+  const { endpointId, eventId } = attempt;
+  return database.transaction(async (tx) => {
+    const failingDays = await lockFailing(tx, endpointId);
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries set ${recorded(attempt)},
+        status = case when is_old then 'failed' else 'waiting' end,
+        next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
+      from (
+        select created_at < now() - make_interval(days => ${GIVEN_UP_AFTER_DAYS}) as is_old
+        from farebox.events where id = ${eventId}
+      ) e
+      where ${isMine(attempt)}
+    `);
+    if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}
+    `);
+    return false;
+  });
+}
+
+/**
+ * For how many days attempts have failed; null if the last one succeeded. The endpoint is locked before its deliveries,
+ * everywhere.
+ */
+async function lockFailing(tx: Transaction, endpointId: string): Promise<number | null> {
+  return tx.maybeOneFirst(sql.type(failingRow)`
+    select (extract(epoch from now() - failing_since) / 86400)::float8 as days
+    from farebox.webhook_endpoints where id = ${endpointId} for no key update
+  `);
+}
+
+/** Newest first. */
+export async function listDeliveries(
+  connection: Connection,
+  endpointId: string,
+  status: DeliveryStatus | undefined,
+  { limit, beforeId }: Page,
+): Promise<readonly Delivery[]> {
+  return connection.any(sql.type(deliveryRow)`
+    select ${columns} from ${deliveries}
+    where d.endpoint_id = ${endpointId}
+      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`d.event_id < ${beforeId}::uuid`}
+      and ${status === undefined ? sql.fragment`true` : sql.fragment`d.status = ${status}`}
+    order by d.event_id desc limit ${limit}
+  `);
+}
+
+async function getDelivery(
+  connection: Connection,
+  endpointId: string,
+  eventId: string,
+): Promise<Delivery> {
+  return connection.one(sql.type(deliveryRow)`
+    select ${columns} from ${deliveries}
+    where d.endpoint_id = ${endpointId} and d.event_id = ${eventId}
+  `);
+}
+
+/** Sends it again, now. Null when the endpoint has no such delivery. */
+export async function redeliver(
+  database: Database,
+  endpointId: string,
+  eventId: string,
+): Promise<Delivery | null> {
+  return database.transaction(async (tx) => {
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries set status = 'waiting', next_attempt_at = now()
+      where endpoint_id = ${endpointId} and event_id = ${eventId}
+    `);
+    if (rowCount === 0) return null;
+    await tellWorkflow(tx, endpointId);
+    return getDelivery(tx, endpointId, eventId);
+  });
+}
+
+/** An event for this endpoint alone, no matter which types it wants. */
+export async function postTest(
+  database: Database,
+  { id: endpointId, accountId }: { readonly id: string; readonly accountId: string },
+  data: object,
+): Promise<Delivery> {
+  return database.transaction(async (tx) => {
+    const eventId = randomUUIDv7();
+    await tx.query(sql.typeAlias('nothing')`
+      with posted as (
+        insert into farebox.events (id, account_id, type, data)
+        values (${eventId}, ${accountId}, 'webhook_endpoint.test', ${JSON.stringify(data)}::json)
+      )
+      insert into farebox.webhook_deliveries (endpoint_id, event_id) values (${endpointId}, ${eventId})
+    `);
+    await tellWorkflow(tx, endpointId);
+    return getDelivery(tx, endpointId, eventId);
+  });
+}
+
+/**
+ * Writes notices for endpoints with a delivery that has been due for this long, since their workflow may be gone. Returns
+ * how many.
+ */
+export async function noteLateDeliveries(connection: Connection, lateMs: number): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.outbox (topic, subject_id)
+    select distinct 'webhook_endpoint', d.endpoint_id
+    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
+    where d.status = 'waiting' and d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms'
+      and e.status = 'active'
+  `);
+  return rowCount;
+}

@@ -1,0 +1,223 @@
+/** Webhook endpoints of an account. Each change writes a notice, so that the endpoint's workflow sees it. */
+import { randomUUIDv7 } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { wireId } from '../../domain/ids.ts';
+import {
+  DISABLED_REASONS,
+  WEBHOOK_ENDPOINT_STATUSES,
+  WEBHOOK_ENDPOINTS_MAX,
+  type DisabledReason,
+} from '../../domain/webhook-endpoint.ts';
+import {
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
+import { postNotice } from '../outbox.ts';
+import { postEvent } from './events.ts';
+
+const WebhookEndpoint = Type.Object({
+  id: Type.String(),
+  accountId: Type.String(),
+  url: Type.String(),
+  /** Null: all. */
+  types: nullable(Type.Array(Type.String())),
+  description: Type.String(),
+  status: Type.Enum(WEBHOOK_ENDPOINT_STATUSES),
+  disabledReason: nullable(Type.Enum(DISABLED_REASONS)),
+  secret: Type.Integer(),
+  secretMaster: Type.Integer(),
+  /** The one before, while it also signs. */
+  previousSecret: nullable(Type.Integer()),
+  previousSecretMaster: nullable(Type.Integer()),
+  previousSecretUntil: nullable(Type.String()),
+  failingSince: nullable(Type.String()),
+  createdAt: Type.String(),
+});
+export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
+
+const endpointRow = row(WebhookEndpoint);
+const idRow = row(Type.Object({ id: Type.String() }));
+const countRow = row(Type.Object({ count: Type.Integer() }));
+const Owner = Type.Object({ accountId: Type.String(), email: Type.String() });
+const ownerRow = row(Owner);
+
+const isOverlapping = sql.fragment`previous_secret_until > now()`;
+const columns = sql.fragment`
+  id, account_id as "accountId", url, types, description, status, disabled_reason as "disabledReason",
+  secret, secret_master as "secretMaster",
+  case when ${isOverlapping} then previous_secret end as "previousSecret",
+  case when ${isOverlapping} then previous_secret_master end as "previousSecretMaster",
+  case when ${isOverlapping} then previous_secret_until end as "previousSecretUntil",
+  failing_since as "failingSince", created_at as "createdAt"
+`;
+
+/** Of one account: no other sees it. */
+export interface WhichEndpoint {
+  readonly id: string;
+  readonly accountId: string;
+}
+
+const named = ({ id, accountId }: WhichEndpoint) =>
+  sql.fragment`id = ${id} and account_id = ${accountId}`;
+
+export interface EndpointSettings {
+  readonly url: string;
+  readonly types: readonly string[] | null;
+  readonly description: string;
+}
+
+/** Null when the account has as many as it can. */
+export async function makeWebhookEndpoint(
+  database: Database,
+  accountId: string,
+  secretMaster: number,
+  { url, types, description }: EndpointSettings,
+): Promise<WebhookEndpoint | null> {
+  return database.transaction(async (tx) => {
+    // One at a time, so that the limit holds.
+    await tx.one(sql.type(idRow)`
+      select id from farebox.accounts where id = ${accountId} for no key update
+    `);
+    const count = await tx.oneFirst(sql.type(countRow)`
+      select count(*) as count from farebox.webhook_endpoints where account_id = ${accountId}
+    `);
+    if (count >= WEBHOOK_ENDPOINTS_MAX) return null;
+    const made = await tx.one(sql.type(endpointRow)`
+      insert into farebox.webhook_endpoints (id, account_id, url, types, description, secret_master)
+      values (${randomUUIDv7()}, ${accountId}, ${url}, ${textsOf(types)}, ${description}, ${secretMaster})
+      returning ${columns}
+    `);
+    await tellWorkflow(tx, made.id);
+    return made;
+  });
+}
+
+/** Oldest first. */
+export async function listWebhookEndpoints(
+  connection: Connection,
+  accountId: string,
+): Promise<readonly WebhookEndpoint[]> {
+  return connection.any(sql.type(endpointRow)`
+    select ${columns} from farebox.webhook_endpoints where account_id = ${accountId} order by id
+  `);
+}
+
+/** With an account: only if it is the owner. */
+export async function findWebhookEndpoint(
+  connection: Connection,
+  which: Pick<WhichEndpoint, 'id'> & Partial<WhichEndpoint>,
+): Promise<WebhookEndpoint | null> {
+  const { id, accountId } = which;
+  const mine = accountId === undefined ? sql.fragment`id = ${id}` : named({ id, accountId });
+  return connection.maybeOne(sql.type(endpointRow)`
+    select ${columns} from farebox.webhook_endpoints where ${mine}
+  `);
+}
+
+type EndpointChanges = {
+  readonly [Setting in keyof EndpointSettings]: EndpointSettings[Setting] | undefined;
+};
+
+/** Changes the defined members. `isEnabled` true starts anew after a failure; false gives up what waits. */
+export async function changeWebhookEndpoint(
+  database: Database,
+  which: WhichEndpoint,
+  changes: EndpointChanges & { readonly isEnabled: boolean | undefined },
+): Promise<WebhookEndpoint | null> {
+  const { url, types, description, isEnabled } = changes;
+  return database.transaction(async (tx) => {
+    const changed = await tx.maybeOne(sql.type(endpointRow)`
+      update farebox.webhook_endpoints set url = coalesce(${url ?? null}, url),
+        types = ${types === undefined ? sql.fragment`types` : textsOf(types)},
+        description = coalesce(${description ?? null}, description)
+      where ${named(which)} returning ${columns}
+    `);
+    if (!changed) return null;
+    if (isEnabled === true) await enable(tx, which.id);
+    if (isEnabled === false) await disableWebhookEndpoint(tx, which.id, 'owner');
+    await tellWorkflow(tx, which.id);
+    return findWebhookEndpoint(tx, which);
+  });
+}
+
+async function enable(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints
+    set status = 'active', disabled_reason = null, failing_since = null
+    where id = ${id} and status = 'disabled'
+  `);
+}
+
+/**
+ * Gives up what waits. If it was not the owner, tells the account's other endpoints, and returns whom to write to. Null
+ * when it is not active.
+ */
+export async function disableWebhookEndpoint(
+  tx: Transaction,
+  id: string,
+  reason: DisabledReason,
+): Promise<Static<typeof Owner> | null> {
+  const owner = await tx.maybeOne(sql.type(ownerRow)`
+    update farebox.webhook_endpoints e set status = 'disabled', disabled_reason = ${reason}
+    from farebox.accounts a where e.id = ${id} and e.status = 'active' and a.id = e.account_id
+    returning e.account_id as "accountId", a.email
+  `);
+  if (!owner) return null;
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
+    where endpoint_id = ${id} and status = 'waiting'
+  `);
+  if (reason !== 'owner') {
+    await postEvent(tx, owner.accountId, 'webhook_endpoint.disabled', {
+      id: wireId('webhookEndpoint', id),
+      reason,
+    });
+  }
+  return owner;
+}
+
+/** The new secret signs at once; the one before it too, until the overlap is over. */
+export async function rollWebhookSecret(
+  connection: Connection,
+  which: WhichEndpoint,
+  secretMaster: number,
+  overlapSeconds: number,
+): Promise<WebhookEndpoint | null> {
+  return connection.maybeOne(sql.type(endpointRow)`
+    update farebox.webhook_endpoints set previous_secret = secret,
+      previous_secret_master = secret_master,
+      previous_secret_until = now() + make_interval(secs => ${overlapSeconds}),
+      secret = secret + 1, secret_master = ${secretMaster}
+    where ${named(which)} returning ${columns}
+  `);
+}
+
+/** With its log. Its workflow ends. */
+export async function deleteWebhookEndpoint(
+  database: Database,
+  which: WhichEndpoint,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const deleted = await tx.maybeOne(sql.type(idRow)`
+      delete from farebox.webhook_endpoints where ${named(which)} returning id
+    `);
+    if (!deleted) return false;
+    await tx.query(sql.typeAlias('nothing')`
+      delete from farebox.webhook_deliveries where endpoint_id = ${which.id}
+    `);
+    await tellWorkflow(tx, which.id);
+    return true;
+  });
+}
+
+export async function tellWorkflow(connection: Connection, endpointId: string): Promise<void> {
+  await postNotice(connection, 'webhook_endpoint', endpointId);
+}
+
+function textsOf(types: readonly string[] | null) {
+  return types === null ? sql.fragment`null::text[]` : sql.fragment`${sql.array(types, 'text')}`;
+}

@@ -1,0 +1,132 @@
+/** Settles calls of a lease, and releases it. migrations/functions/settle_lease.sql decides; this file carries arrays. */
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { lockConsumer } from '../balance/consumers.ts';
+import { repayDebts } from '../balance/debts.ts';
+import { int8Array, int8ArrayOfHex, textArray, uuidArray } from '../charges/binary-arrays.ts';
+import type { ReplayWindow } from '../charges/post-charges.ts';
+import { sql, type Database, type RowParser } from '../database.ts';
+import { findLease, type Lease } from './lease.ts';
+
+/** A call: a charge of the lease. Its idempotency key is its number. */
+export interface SettledEntry {
+  /** The UUID of the charge. */
+  readonly id: string;
+  readonly tool: string;
+  readonly amountMicros: Micros;
+  readonly idempotencyHash: string;
+  readonly fingerprint: string;
+  /** JSON. */
+  readonly metadata: string | null;
+}
+
+export interface Settlement {
+  readonly developerNumber: number;
+  /** A UUID. */
+  readonly leaseId: string;
+  /** The fence that the lease must have; null: any. */
+  readonly fence: number | null;
+  readonly entries: readonly SettledEntry[];
+  /** Whether what is left is released. */
+  readonly isFinal: boolean;
+}
+
+export type EntryOutcome =
+  | {
+      /** `replayed`: settled before. */
+      readonly kind: 'done' | 'replayed';
+      readonly chargeId: string;
+      readonly amountMicros: Micros;
+      readonly receiptKey: number;
+    }
+  | { readonly kind: 'exceeds_lease' | 'above_price'; readonly limitMicros: Micros }
+  | { readonly kind: 'closed' | 'key_reused' | 'unknown_tool' };
+
+export type SettledLease =
+  | { readonly kind: 'settled'; readonly lease: Lease; readonly outcomes: readonly EntryOutcome[] }
+  | { readonly kind: 'fenced'; readonly lease: Lease }
+  | { readonly kind: 'unknown_lease' };
+
+interface SettledRow {
+  readonly ord: number;
+  readonly outcome: EntryOutcome['kind'];
+  readonly charge_id: string;
+  readonly amount: number;
+  readonly signed_by: number;
+  readonly limit_micros: number | null;
+}
+
+/** Not checked: a hot statement, whose rows come from our function. */
+const unchecked: RowParser<SettledRow> = {
+  '~standard': {
+    version: 1,
+    vendor: 'farebox',
+    validate: (value) => ({ value: value as SettledRow }),
+  },
+};
+
+/** In one commit. Debts are repaid from what is released. The caller sees to it that no number is there twice. */
+export async function settleLease(
+  database: Database,
+  { developerNumber, leaseId, fence, entries, isFinal }: Settlement,
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<SettledLease> {
+  const columns = [
+    uuidArray(entries.map(({ id }) => id)),
+    textArray(entries.map(({ tool }) => tool)),
+    int8Array(entries.map(({ amountMicros }) => amountMicros)),
+    int8ArrayOfHex(entries.map(({ idempotencyHash }) => idempotencyHash.slice(0, 16))),
+    int8ArrayOfHex(
+      entries.map(({ idempotencyHash, fingerprint }) => idempotencyHash.slice(16) + fingerprint),
+    ),
+    textArray(entries.map(({ metadata }) => metadata)),
+  ].map((column) => sql.binary(column));
+  return database.transaction(async (tx) => {
+    const rows = await tx.any(sql.prepared('settle_lease', unchecked)`
+      select ord, outcome, charge_id, amount, signed_by, limit_micros
+      from farebox.settle_lease(${developerNumber}::int4, ${leaseId}::uuid, ${fence}::int4,
+        ${sql.join(columns, sql.fragment`, `)}, ${isFinal}::boolean, ${receiptKey}::int2,
+        ${replay.fromId}::uuid, ${replay.toId}::uuid)
+    `);
+    const lease = await findLease(tx, { kind: 'developer', developerNumber }, leaseId);
+    if (!lease) return { kind: 'unknown_lease' };
+    // The function has locked the hold, so the fence is the one that it read.
+    if (fence !== null && fence !== lease.fence) return { kind: 'fenced', lease };
+    if (isFinal) {
+      await lockConsumer(tx, lease);
+      await repayDebts(tx, [lease]);
+    }
+    const outcomes: EntryOutcome[] = [];
+    for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
+    if (outcomes.length !== entries.length) {
+      throw new Error(`${entries.length} entries settled, ${outcomes.length} decided`);
+    }
+    return { kind: 'settled', lease, outcomes };
+  });
+}
+
+function outcomeOf({
+  outcome,
+  charge_id,
+  amount,
+  signed_by,
+  limit_micros,
+}: SettledRow): EntryOutcome {
+  switch (outcome) {
+    case 'done':
+    case 'replayed':
+      return {
+        kind: outcome,
+        chargeId: charge_id,
+        amountMicros: asMicros(amount),
+        receiptKey: signed_by,
+      };
+    case 'exceeds_lease':
+    case 'above_price':
+      return { kind: outcome, limitMicros: asMicros(limit_micros ?? 0) };
+    case 'closed':
+    case 'key_reused':
+    case 'unknown_tool':
+      return { kind: outcome };
+  }
+}

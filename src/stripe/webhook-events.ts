@@ -1,0 +1,39 @@
+/**
+ * The events that Farebox acts on. An endpoint in Stripe's dashboard subscribes to exactly these; docs/stripe.md lists
+ * them. Others are stored and ignored.
+ */
+import type { Stripe } from 'stripe';
+import type { ProcessorEvent } from '../store/top-ups/processor-events.ts';
+
+/** What the workflow of the top-up is told. */
+type Topic = NonNullable<ProcessorEvent['topic']>;
+
+/**
+ * After a payment event, a top-up may be paid, or can no longer be. Failed attempts are not among them: the hosted page
+ * lets the customer retry, and a direct top-up reads the response itself. Reversals are delivered no matter how long ago
+ * the top-up was credited.
+ */
+const TOPICS: Readonly<Partial<Record<Stripe.Event['type'], Topic>>> = {
+  'checkout.session.completed': 'payment_reported',
+  'checkout.session.async_payment_succeeded': 'payment_reported',
+  'checkout.session.async_payment_failed': 'payment_reported',
+  'checkout.session.expired': 'payment_reported',
+  'payment_intent.succeeded': 'payment_reported',
+  'charge.refunded': 'reversal_reported',
+  'refund.created': 'reversal_reported',
+  'refund.updated': 'reversal_reported',
+  'refund.failed': 'reversal_reported',
+  'charge.dispute.created': 'reversal_reported',
+  'charge.dispute.updated': 'reversal_reported',
+  'charge.dispute.closed': 'reversal_reported',
+  'charge.dispute.funds_withdrawn': 'reversal_reported',
+  'charge.dispute.funds_reinstated': 'reversal_reported',
+  'radar.early_fraud_warning.created': 'reversal_reported',
+  'radar.early_fraud_warning.updated': 'reversal_reported',
+};
+
+export const WEBHOOK_EVENTS: readonly string[] = Object.keys(TOPICS);
+
+export function topicOf(type: string): ProcessorEvent['topic'] {
+  return Object.hasOwn(TOPICS, type) ? TOPICS[type as Stripe.Event['type']] : undefined;
+}

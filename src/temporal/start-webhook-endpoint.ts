@@ -1,0 +1,25 @@
+/** Starts the workflow of a webhook endpoint, or tells it to look at its rows. */
+import { wireId } from '../domain/ids.ts';
+import { webhookEndpointChanged } from '../../workflows/messages.ts';
+import type { webhookEndpoint } from '../../workflows/webhook-endpoint.ts';
+import type { TemporalClient } from './client.ts';
+import { REPORT_TIMEOUT_MS } from './starts.ts';
+
+export function webhookWorkflowId(endpointId: string): string {
+  return `webhooks/${wireId('webhookEndpoint', endpointId)}`;
+}
+
+/** A workflow that has ended starts again: its endpoint may have been enabled. One without an endpoint ends at once. */
+export async function reportWebhookEndpoint(temporal: TemporalClient, id: string): Promise<void> {
+  const endpointId = wireId('webhookEndpoint', id);
+  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+    temporal.client.workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
+      workflowId: webhookWorkflowId(id),
+      taskQueue: temporal.taskQueue,
+      args: [{ endpointId }],
+      signal: webhookEndpointChanged,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: `Events for ${endpointId}`,
+    }),
+  );
+}

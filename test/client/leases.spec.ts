@@ -1,0 +1,173 @@
+/** Leases of the client against a real API: decided here, settled in batches, and never more than is reserved. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Farebox, FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
+import type { TestAccount } from '../support/accounts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { proveBooks } from '../support/books.ts';
+import { showBudget } from '../support/budget-requests.ts';
+import { makeLeasable, takeLease } from '../support/lease-requests.ts';
+import { until } from '../support/stack.ts';
+
+const TOOLS = [{ name: 'search', price: '0.02' }];
+
+describe('client: leases', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let farebox: Farebox;
+  let folder: string;
+  let settled: SettledCall[];
+
+  before(async () => {
+    api = await startTestApi();
+    folder = await mkdtemp(join(tmpdir(), 'farebox-leases-'));
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(10);
+    farebox = new Farebox({ secretKey: account.developerKey, baseUrl: api.url });
+    settled = [];
+  });
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await api.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const leasable = (body: object = {}) => makeLeasable(api, account.consumerKey, { ...body });
+  const optionsFor = (apiKey: string): LeaseOptions & { journal?: undefined } => ({
+    apiKey,
+    tools: TOOLS,
+    amount: 1,
+    onSettled: (results) => settled.push(...results),
+  });
+  it('answer at once, and tell ids and receipts when the calls are settled', async () => {
+    const { spendKey, budgetId } = await leasable();
+    const lease = await farebox.lease(optionsFor(spendKey));
+    const first = lease.charge({ tool: 'search', metadata: { call: 1 } });
+    assert.deepEqual(first, {
+      paid: true,
+      provisional: true,
+      leaseId: lease.leaseId,
+      sequence: 1,
+    });
+    assert.equal(lease.charge({ tool: 'search', amount: '0.005' }).sequence, 2);
+    assert.equal(lease.remaining, 0.975);
+    assert.equal(raised(() => lease.charge({ tool: 'other' })).code, 'unknown_tool');
+    for (const amount of [0, -1, 0.03]) {
+      const error = raised(() => lease.charge({ tool: 'search', amount }));
+      assert.equal(error.code, 'invalid_amount');
+    }
+    // Without being asked to, after a second.
+    await until(() => settled.length === 2);
+    for (const each of settled) {
+      assert.ok(each.paid);
+      const { valid, charge } = await farebox.verifyReceipt(each.receipt);
+      assert.deepEqual([valid, charge?.id, charge?.amount], [true, each.id, each.amount]);
+    }
+    await lease.close();
+    assert.equal(raised(() => lease.charge({ tool: 'search' })).code, 'lease_closed');
+    assert.equal((await showBudget(api, account.consumerKey, budgetId)).used, 0.025);
+  });
+
+  it('spend a budget to its end and no further, from two clients at once', async () => {
+    const { spendKey, budgetId } = await leasable({ limit: 1.5 });
+    const lowered = { ...optionsFor(spendKey), amount: 0.4 };
+    const leases = await Promise.all([farebox.lease(lowered), farebox.lease(lowered)]);
+    let decided = 0;
+    const spendAll = async (lease: (typeof leases)[number]) => {
+      for (;;) {
+        try {
+          lease.charge({ tool: 'search' });
+          decided += 1;
+          if (decided % 5 === 0) await lease.settle();
+        } catch (error) {
+          assert.ok(FareboxError.isInstance(error));
+          if (error.code === 'spend_limit_reached') return;
+          assert.equal(error.code, 'lease_used_up');
+          await new Promise(setImmediate);
+        }
+      }
+    };
+    await Promise.all(leases.map(spendAll));
+    await Promise.all(leases.map((lease) => lease.close()));
+    await until(() => settled.length === decided);
+    assert.ok(settled.every(({ paid }) => paid));
+    const { used } = await showBudget(api, account.consumerKey, budgetId);
+    assert.equal(Math.round(used * 1e6), decided * 20_000);
+    // The later one took a smaller lease. What one gave back at the end, the other may not have seen.
+    assert.ok(used > 1.4 && used <= 1.5, String(used));
+  });
+
+  it('settle what a journal has of an earlier process, once', async () => {
+    const { spendKey } = await leasable();
+    const { id } = await takeLease(api, account, spendKey);
+    const journal = join(folder, 'calls');
+    const line = (sequence: number) =>
+      `${JSON.stringify([id, { sequence, tool: 'search', micros: 20_000 }])}\n`;
+    // Two were settled, and the last line was torn by the crash.
+    const text = `${[1, 2, 3, 4].map(line).join('')}${JSON.stringify([id, 1, 2])}\n`;
+    await writeFile(journal, `${text}${line(5).slice(0, 20)}`);
+    const lease = await farebox.lease({ ...optionsFor(spendKey), journal });
+    await until(() => settled.length === 2);
+    assert.deepEqual(
+      settled.map(({ paid, leaseId, sequence }) => [paid, leaseId, sequence]),
+      [
+        [true, id, 3],
+        [true, id, 4],
+      ],
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => lease.charge({ tool: 'search' })),
+    );
+    assert.deepEqual(
+      answers.map(({ sequence }) => sequence),
+      Array.from({ length: 40 }, (_, n) => n + 1),
+    );
+    assert.match(await readFile(journal, 'utf8'), /"sequence":40,/);
+    await lease.close();
+    await until(() => settled.length === 42);
+    assert.ok(settled.every(({ paid }) => paid));
+    const again = await farebox.lease({ ...optionsFor(spendKey), journal });
+    await again.close();
+    assert.equal(settled.length, 42);
+  });
+
+  it('stop deciding when somebody else has renewed the lease', async () => {
+    const { spendKey } = await leasable();
+    const lease = await farebox.lease(optionsFor(spendKey));
+    lease.charge({ tool: 'search' });
+    await farebox.leases.renew({ leaseId: lease.leaseId, expiresIn: 600 });
+    await lease.settle();
+    await until(() => settled.length === 1);
+    const [result] = settled;
+    assert.ok(result && !result.paid);
+    assert.equal(result.code, 'lease_fenced');
+    assert.equal(raised(() => lease.charge({ tool: 'search' })).code, 'lease_used_up');
+    // It takes a lease of its own.
+    await until(() => lease.remaining > 0);
+    lease.charge({ tool: 'search' });
+    await lease.close();
+    await until(() => settled.length === 2);
+    assert.ok(settled[1]?.paid);
+  });
+
+  it('are refused with the reason, and nothing is taken', async () => {
+    const { consumerKey } = account;
+    await assert.rejects(farebox.lease(optionsFor(consumerKey)), { code: 'lease_not_allowed' });
+    await assert.rejects(farebox.lease({ ...optionsFor(consumerKey), expiresIn: 5 }), TypeError);
+    const { spendKey } = await leasable({ limit: 0 });
+    await assert.rejects(farebox.lease(optionsFor(spendKey)), { code: 'spend_limit_reached' });
+  });
+});
+
+function raised(call: () => unknown): FareboxError {
+  try {
+    call();
+  } catch (error) {
+    assert.ok(FareboxError.isInstance(error), String(error));
+    return error;
+  }
+  return assert.fail('nothing was raised');
+}

@@ -1,0 +1,60 @@
+/** What reconciliation, doctor and a restore read from Stripe has the form that Stripe declares. */
+import assert from 'node:assert/strict';
+import { asMicros } from '../../src/domain/money.ts';
+import { takeOverSince } from '../../src/stripe/after-restore.ts';
+import { auditProcessor } from '../../src/stripe/audit-processor.ts';
+import { recall } from '../../src/stripe/recall.ts';
+import { readPage } from '../../src/stripe/reconcile.ts';
+import { makeRefund } from '../../src/stripe/reversals.ts';
+import { admitTopUp } from '../../src/store/top-ups/top-ups.ts';
+import { SimulatorProcess } from '../simulator/simulator-process.ts';
+import { openTestLedger } from '../support/ledger.ts';
+import { newPayer } from '../support/payer.ts';
+import { checkedClient } from './checked-client.ts';
+import { payWith } from './suite/order.ts';
+
+it('every read of reconciliation, doctor and a restore is as Stripe declares it', async () => {
+  const ledger = await openTestLedger(1);
+  const simulator = await SimulatorProcess.start('http://127.0.0.1:9/');
+  try {
+    const { database } = ledger;
+    const client = checkedClient('sk_test_simulator', {
+      host: '127.0.0.1',
+      port: simulator.port,
+      protocol: 'http',
+    });
+    const { stripe } = client;
+    const refunded = await payWith(client, 'pm_card_visa');
+    const { id, amountMicros } = refunded.order;
+    await makeRefund(stripe, refunded.intent.id, { id, grossMicros: amountMicros });
+    const disputed = await payWith(client, 'pm_card_visa');
+    await simulator.control('POST', 'disputes', { payment_intent: disputed.intent.id });
+
+    const until = Math.ceil(Date.now() / 1_000);
+    for (const list of [
+      'balanceTransactions',
+      'refunds',
+      'disputes',
+      'earlyFraudWarnings',
+    ] as const) {
+      await readPage({ database, stripe }, { list, since: 1, until, after: null });
+    }
+    await auditProcessor(database, stripe);
+    await takeOverSince({ database, stripe }, () => {});
+    for (const method of ['checkout', 'direct'] as const) {
+      const payer = await newPayer(database);
+      const order = { ...payer, method: 'checkout', amountMicros: asMicros(25_000_000) } as const;
+      const admitted = await admitTopUp(database, order);
+      assert.ok(admitted.kind === 'admitted');
+      const createdAt = '2026-01-01T00:00:00.000Z';
+      const waiting = { ...admitted.topUp, method, isClaimed: true, createdAt };
+      await recall({ database, stripe }, waiting);
+      await client.stripe.customers.create({ metadata: { account_id: payer.accountId } });
+      await recall({ database, stripe }, waiting);
+    }
+    assert.deepEqual(client.differences, []);
+  } finally {
+    await simulator.remove();
+    await ledger.drop();
+  }
+});

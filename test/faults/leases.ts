@@ -1,0 +1,256 @@
+/**
+ * Farebox is killed while clients call under leases, and so are clients. No call is refused within a lease, nothing is
+ * overspent, each call is charged once, and a lost process costs the consumer nothing.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Farebox, FareboxError, type Lease, type SettledCall } from '@farebox/client';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { proveBooks } from '../support/books.ts';
+import { changeBudget, showBudget } from '../support/budget-requests.ts';
+import { call } from '../support/http.ts';
+import { makeLeasable, showLease } from '../support/lease-requests.ts';
+import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
+
+const PRICE = 0.000_1;
+const TOOLS = [{ name: 'search', price: PRICE }];
+const SHORT_SECONDS = 10;
+const AN_HOUR_MS = 3_600_000;
+
+export interface LeaseFaults {
+  /** How long the service is away. */
+  readonly awaySeconds: number;
+  readonly report: (line: string) => void;
+}
+
+export async function runLeaseFaults({ awaySeconds, report }: LeaseFaults): Promise<void> {
+  const stack = await startStack();
+  const folder = await mkdtemp(join(tmpdir(), 'farebox-leases-'));
+  let api: Server = stack.api;
+  try {
+    api = await outage(stack, awaySeconds, report);
+    await Promise.all([
+      lostProcess(stack, undefined, report),
+      lostProcess(stack, join(folder, 'journal'), report),
+      wrongClock(stack, report),
+      revocation(stack, report),
+      loweredLimit(stack, report),
+    ]);
+    await proveBooks(stack.env, { processor: false });
+  } finally {
+    if (api !== stack.api) await api.stop();
+    await stack.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Two clients with leases on one budget call on while every API process is dead. */
+async function outage(
+  stack: Stack,
+  awaySeconds: number,
+  report: (line: string) => void,
+): Promise<Server> {
+  const account = await createAccount(stack.env, 20);
+  const { spendKey, budgetId } = await makeLeasable(stack.api, account.consumerKey, { limit: 15 });
+  const caller = async () => {
+    const settled: SettledCall[] = [];
+    const lease = await clientOf(stack, account).lease({
+      apiKey: spendKey,
+      tools: TOOLS,
+      amount: 5,
+      expiresIn: awaySeconds + 60,
+      onSettled: (results) => settled.push(...results),
+    });
+    return { lease, settled, answered: 0 };
+  };
+  const callers = [await caller(), await caller()];
+  const isOver = new AbortController();
+  const calling = callers.map(async (each) => {
+    while (!isOver.signal.aborted) {
+      each.lease.charge({ tool: 'search' });
+      each.answered += 1;
+      await delay(2);
+    }
+  });
+  const settledSome = (more: number) =>
+    until(() => callers.every(({ settled }) => settled.length > more));
+  await settledSome(0);
+  stack.api.kill('SIGKILL');
+  await stack.api.exited;
+  const before = callers.map(({ answered }) => answered);
+  // A refused call throws, which ends the caller and the race.
+  await Promise.race([delay(awaySeconds * 1_000), ...calling]);
+  const whileAway = callers.map(({ answered }, n) => answered - (before[n] ?? 0));
+  assert.ok(
+    whileAway.every((count) => count > awaySeconds * 20),
+    whileAway.join(),
+  );
+  const api = await startApi({ env: { ...stack.env, PORT: new URL(stack.api.url).port } });
+  await settledSome(Math.max(...callers.map(({ answered }) => answered)));
+  isOver.abort();
+  await Promise.all(calling);
+  await Promise.all(callers.map(({ lease }) => lease.close()));
+  let total = 0;
+  for (const { settled, answered } of callers) {
+    await until(() => settled.length === answered);
+    assert.ok(settled.every(({ paid }) => paid));
+    assert.equal(new Set(settled.map((each) => each.paid && each.id)).size, answered);
+    total += answered;
+  }
+  const { used } = await showBudget(stack.api, account.consumerKey, budgetId);
+  assert.equal(Math.round(used / PRICE), total);
+  await proveBooks(stack.env, { processor: false });
+  report(
+    `away for ${awaySeconds} s: ${total} calls, ${whileAway.join(' + ')} meanwhile, 0 refused`,
+  );
+  return api;
+}
+
+/** What it had not settled costs the developer at most the lease, and nothing when there is a journal. */
+async function lostProcess(
+  stack: Stack,
+  journal: string | undefined,
+  report: (line: string) => void,
+): Promise<void> {
+  const account = await createAccount(stack.env, 20);
+  const { spendKey } = await makeLeasable(stack.api, account.consumerKey);
+  const options = { apiKey: spendKey, tools: TOOLS, amount: 2, expiresIn: SHORT_SECONDS };
+  const answered = await callUntilKilled(stack, account, { ...options, journal }, 0);
+  const leaseId = answered[0]?.split(' ')[0] ?? assert.fail('it made no call');
+  const settledBefore = Math.round(
+    (await showLease(stack.api, account.consumerKey, leaseId)).settled / PRICE,
+  );
+  assert.ok(settledBefore < answered.length, 'everything was settled');
+  if (journal === undefined) {
+    await until(async () => {
+      const { status, released } = await showLease(stack.api, account.consumerKey, leaseId);
+      return status === 'expired' && released > 0;
+    });
+  } else {
+    const settled: SettledCall[] = [];
+    const onSettled = (results: SettledCall[]) => void settled.push(...results);
+    const lease = await clientOf(stack, account).lease({ ...options, journal, onSettled });
+    await lease.close();
+    // A settled call whose mark was lost is settled again, and replayed.
+    assert.ok(settled.every(({ paid }) => paid));
+  }
+  const { settled, released, amount } = await showLease(stack.api, account.consumerKey, leaseId);
+  const charged = Math.round(settled / PRICE);
+  if (journal === undefined) assert.equal(charged, settledBefore);
+  // One more may be in the journal, whose answer was not printed.
+  else assert.ok(charged >= answered.length && charged <= answered.length + 1, `${charged}`);
+  assert.equal(Math.round((settled + released) * 1e6), Math.round(amount * 1e6));
+  const { body } = await call(stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
+  assert.equal(Math.round(((body as { balance: number }).balance + settled) * 1e6), 20e6);
+  const lost = Math.max(0, answered.length - charged);
+  report(
+    `killed ${journal === undefined ? 'without' : 'with'} a journal: ${answered.length} calls, ${lost} lost`,
+  );
+}
+
+/** Its leases last as long as those of any other process. */
+async function wrongClock(stack: Stack, report: (line: string) => void): Promise<void> {
+  const counts = await Promise.all(
+    [-AN_HOUR_MS, AN_HOUR_MS].map(async (shiftMs) => {
+      const account = await createAccount(stack.env, 20);
+      const { spendKey } = await makeLeasable(stack.api, account.consumerKey);
+      const options = { apiKey: spendKey, tools: TOOLS, amount: 2, expiresIn: 60 };
+      return (await callUntilKilled(stack, account, options, shiftMs)).length;
+    }),
+  );
+  report(`clocks wrong by an hour: ${counts.join(' and ')} calls`);
+}
+
+/** A revoked key is spent until its lease ends, and no longer: renewals are refused. */
+async function revocation(stack: Stack, report: (line: string) => void): Promise<void> {
+  const account = await createAccount(stack.env, 20);
+  const { spendKey, keyId } = await makeLeasable(stack.api, account.consumerKey);
+  const ended = await callUntilRefused(stack, account, spendKey, async () => {
+    const path = `/v1/keys/${keyId}/revoke`;
+    assert.equal((await call(stack.api, 'POST', path, { key: account.consumerKey })).status, 200);
+  });
+  assert.equal(ended.code, 'invalid_api_key');
+  assert.ok(ended.afterMs <= SHORT_SECONDS * 1_000, String(ended.afterMs));
+  report(`a revoked key was refused after ${Math.round(ended.afterMs)} ms`);
+}
+
+async function loweredLimit(stack: Stack, report: (line: string) => void): Promise<void> {
+  const account = await createAccount(stack.env, 20);
+  const { spendKey, budgetId } = await makeLeasable(stack.api, account.consumerKey, { limit: 10 });
+  const ended = await callUntilRefused(stack, account, spendKey, async () => {
+    await changeBudget(stack.api, account.consumerKey, budgetId, { limit: 0.01 });
+  });
+  assert.equal(ended.code, 'spend_limit_reached');
+  assert.ok(ended.afterMs <= SHORT_SECONDS * 1_000, String(ended.afterMs));
+  report(`a lowered limit was refused after ${Math.round(ended.afterMs)} ms`);
+}
+
+async function callUntilRefused(
+  stack: Stack,
+  account: TestAccount,
+  apiKey: string,
+  change: () => Promise<void>,
+): Promise<{ code: string; afterMs: number }> {
+  const lease: Lease = await clientOf(stack, account).lease({
+    apiKey,
+    tools: TOOLS,
+    amount: 2,
+    expiresIn: SHORT_SECONDS,
+  });
+  const changedAt = performance.now();
+  await change();
+  try {
+    for (;;) {
+      lease.charge({ tool: 'search' });
+      await delay(5);
+    }
+  } catch (error) {
+    if (!FareboxError.isInstance(error)) throw error;
+    return { code: error.code, afterMs: performance.now() - changedAt };
+  } finally {
+    await lease.close();
+  }
+}
+
+/** Kills the process between two settlements. Resolves with a line for each answered call. */
+async function callUntilKilled(
+  stack: Stack,
+  account: TestAccount,
+  lease: object,
+  shiftMs: number,
+): Promise<string[]> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../client/lease-calls.ts')], {
+    env: {
+      PATH: process.env['PATH'],
+      FAREBOX_URL: stack.api.url,
+      FAREBOX_SECRET_KEY: account.developerKey,
+      CLOCK_SHIFT_MS: String(shiftMs),
+      LEASE: JSON.stringify(lease),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: string[] = [];
+  const exited = new Promise((resolve) => {
+    child.on('close', resolve);
+  });
+  createInterface(child.stdout).on('line', (line) => lines.push(line));
+  const chargesOf = async () => {
+    const [leaseId = ''] = lines[0]?.split(' ') ?? [];
+    return (await showLease(stack.api, account.consumerKey, leaseId)).settled;
+  };
+  await until(async () => lines.length > 0 && (await chargesOf()) > 0);
+  const count = lines.length;
+  await until(() => lines.length > count + 20);
+  child.kill('SIGKILL');
+  await exited;
+  return lines;
+}
+
+function clientOf(stack: Stack, { developerKey: secretKey }: TestAccount): Farebox {
+  return new Farebox({ secretKey, baseUrl: stack.api.url });
+}

@@ -1,0 +1,166 @@
+/** Webhook endpoints over HTTP, without a worker: what is accepted, what is refused and what is shown. */
+import assert from 'node:assert/strict';
+import type { Static } from 'typebox';
+import { WEBHOOK_ENDPOINTS_MAX } from '../../../src/domain/webhook-endpoint.ts';
+import {
+  DeletedWebhookEndpointReply,
+  DeliveriesReply,
+  DeliveryReply,
+  NewWebhookEndpointReply,
+  WebhookEndpointReply,
+  WebhookEndpointsReply,
+} from '../../../src/schemas/webhook-endpoints.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+
+const PATH = '/v1/webhook-endpoints';
+const URL = 'https://example.com/events';
+
+describe('webhook endpoints', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(0);
+  });
+  after(() => api.stop());
+
+  const ask = (method: string, path: string, body?: object) =>
+    call(api, method, path, { key: account.developerKey, body });
+  const make = async (more: object = {}): Promise<Static<typeof NewWebhookEndpointReply>> =>
+    bodyOf(await ask('POST', PATH, { url: URL, ...more }), 201, NewWebhookEndpointReply);
+  const list = async () =>
+    bodyOf(await ask('GET', PATH), 200, WebhookEndpointsReply).webhookEndpoints;
+
+  it('show their secret once, in the form of the standard, and in no cache', async () => {
+    const answer = await ask('POST', PATH, {
+      url: URL,
+      types: ['hold.expired'],
+      description: 'mine',
+    });
+    const { secret, ...made } = bodyOf(answer, 201, NewWebhookEndpointReply);
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    const { id, createdAt, ...rest } = made;
+    assert.ok(Date.parse(createdAt));
+    assert.deepEqual(rest, {
+      url: URL,
+      types: ['hold.expired'],
+      description: 'mine',
+      status: 'active',
+      disabledReason: null,
+      failingSince: null,
+      previousSecretExpiresAt: null,
+    });
+    const again = bodyOf(await ask('GET', `${PATH}/${id}`), 200, WebhookEndpointReply);
+    assert.deepEqual(again, made);
+    assert.deepEqual(await list(), [made]);
+    const { rows } = await api.sql.query(`select * from farebox.webhook_endpoints`);
+    assert.ok(!JSON.stringify(rows).includes(secret.slice(6)));
+  });
+
+  it('are changed member by member', async () => {
+    const { secret: _, ...made } = await make({ types: ['key.created'] });
+    const change = async (body: object) =>
+      bodyOf(await ask('PATCH', `${PATH}/${made.id}`, body), 200, WebhookEndpointReply);
+    assert.deepEqual(await change({}), made);
+    const url = 'https://example.org/other';
+    assert.deepEqual(await change({ url, types: null }), { ...made, url, types: null });
+    assert.deepEqual(await change({ enabled: false, description: 'paused' }), {
+      ...made,
+      url,
+      types: null,
+      description: 'paused',
+      status: 'disabled',
+      disabledReason: 'owner',
+    });
+    const enabled = await change({ enabled: true });
+    assert.deepEqual([enabled.status, enabled.disabledReason], ['active', null]);
+  });
+
+  const REFUSED: readonly [what: string, body: object, param: string][] = [
+    ['no URL', {}, 'url'],
+    ['a URL that is none', { url: 'example.com' }, 'url'],
+    ['http', { url: 'http://example.com' }, 'url'],
+    ['another protocol', { url: 'ftp://example.com' }, 'url'],
+    ['credentials', { url: 'https://a:b@example.com' }, 'url'],
+    ['loopback', { url: 'https://127.0.0.1' }, 'url'],
+    ['a private address', { url: 'https://10.0.0.1' }, 'url'],
+    ['a metadata service', { url: 'https://169.254.169.254/latest' }, 'url'],
+    ['a private name', { url: 'https://postgres.internal' }, 'url'],
+    ['a URL that is too long', { url: `https://example.com/${'a'.repeat(2_000)}` }, 'url'],
+    ['an unknown type', { url: URL, types: ['top_up.done'] }, 'types.0'],
+    ['no types', { url: URL, types: [] }, 'types'],
+  ];
+  for (const [what, body, param] of REFUSED) {
+    it(`refuse ${what}`, async () => {
+      assertError(await ask('POST', PATH, body), 400, 'invalid_request', param);
+      assert.deepEqual(await list(), []);
+    });
+  }
+
+  it('refuse a change to a private address', async () => {
+    const { id } = await make();
+    const answer = await ask('PATCH', `${PATH}/${id}`, { url: 'https://192.168.0.1' });
+    assertError(answer, 400, 'invalid_request', 'url');
+    assert.equal((await list())[0]?.url, URL);
+  });
+
+  it('are at most ten of an account, also when they are made at once', async () => {
+    const asked = Array.from({ length: WEBHOOK_ENDPOINTS_MAX + 3 }, () =>
+      ask('POST', PATH, { url: URL }),
+    );
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 201).length, WEBHOOK_ENDPOINTS_MAX);
+    assert.equal((await list()).length, WEBHOOK_ENDPOINTS_MAX);
+  });
+
+  it('have a log, page by page and by status', async () => {
+    const { id } = await make();
+    const post = async () =>
+      bodyOf(await ask('POST', `${PATH}/${id}/test`), 201, DeliveryReply).eventId;
+    const posted = [await post(), await post(), await post()].toReversed();
+    const read = async (query: string) =>
+      bodyOf(await ask('GET', `${PATH}/${id}/deliveries${query}`), 200, DeliveriesReply);
+    const first = await read('?limit=2');
+    const second = await read(`?limit=2&cursor=${first.nextCursor}`);
+    const ids = [...first.deliveries, ...second.deliveries].map(({ eventId }) => eventId);
+    assert.deepEqual(ids, posted);
+    assert.equal(second.hasMore, false);
+    assert.equal((await read('?status=waiting')).deliveries.length, 3);
+    assert.equal((await read('?status=failed')).deliveries.length, 0);
+    assert.equal(first.deliveries[0]?.payload.type, 'webhook_endpoint.test');
+    // Disabling gives up what waits.
+    await ask('PATCH', `${PATH}/${id}`, { enabled: false });
+    assert.equal((await read('?status=failed')).deliveries.length, 3);
+  });
+
+  it('have a log of their own events alone', async () => {
+    const [mine, other] = [await make(), await make()];
+    const { eventId } = bodyOf(await ask('POST', `${PATH}/${other.id}/test`), 201, DeliveryReply);
+    const redelivery = await ask('POST', `${PATH}/${mine.id}/deliveries/${eventId}/redeliver`);
+    assertError(redelivery, 404, 'not_found');
+    const log = await ask('GET', `${PATH}/${mine.id}/deliveries`);
+    assert.deepEqual(bodyOf(log, 200, DeliveriesReply).deliveries, []);
+  });
+
+  it('are deleted with their log', async () => {
+    const { id } = await make();
+    await ask('POST', `${PATH}/${id}/test`);
+    const answer = await ask('DELETE', `${PATH}/${id}`);
+    assert.deepEqual(bodyOf(answer, 200, DeletedWebhookEndpointReply), { id, deleted: true });
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/deliveries'],
+      ['POST', '/test'],
+    ] as const) {
+      assertError(await ask(method, `${PATH}/${id}${path}`), 404, 'not_found');
+    }
+    assert.deepEqual(await list(), []);
+  });
+});

@@ -1,0 +1,262 @@
+/** Every change that has an event writes exactly one, in its transaction and in the documented form. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { EVENT_TYPES, type EventType } from '../../../src/domain/events.ts';
+import { wireId } from '../../../src/domain/ids.ts';
+import { EVENT_DATA } from '../../../src/schemas/events.ts';
+import { newKey, storedForm } from '../../../src/store/accounts/accounts.ts';
+import { expireKey, insertKeys, revokeKey } from '../../../src/store/accounts/api-keys.ts';
+import { makeBudget } from '../../../src/store/budgets/change-budgets.ts';
+import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
+import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { changeTool, registerTool } from '../../../src/store/earnings/tools.ts';
+import { postEvent } from '../../../src/store/events/events.ts';
+import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import { claimTopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { newDraft, post } from '../../support/charge-drafts.ts';
+import { assertShape } from '../../support/contract.ts';
+import { credit, expire, fail } from '../../support/evidence.ts';
+import { capturable } from '../../support/hold-drafts.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
+
+interface Event {
+  readonly type: EventType;
+  readonly data: Record<string, unknown>;
+}
+
+const UNLIMITED = {
+  name: 'research',
+  limitMicros: null,
+  window: null,
+  maxPerCallMicros: null,
+  allowLeases: false,
+  maxLeaseMicros: null,
+  tools: null,
+  developers: null,
+  mayDelegate: false,
+  metadata: null,
+  expiresAt: null,
+};
+
+describe('events', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let client: Client;
+  /** The first account of the ledger, so also the developer of charges and holds. */
+  let payer: Payer;
+  const seen = new Set<string>();
+
+  before(async () => {
+    ledger = await openTestLedger();
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    payer = await newPayer(database);
+  });
+  after(async () => {
+    await client?.end();
+    await ledger?.drop();
+  });
+  beforeEach(() => client.query('delete from farebox.events'));
+
+  /** What the account was told since the test began; the data has the documented form. */
+  async function told(): Promise<Event[]> {
+    const { rows } = await client.query<Event>(
+      'select type, data from farebox.events where account_id = $1 order by id',
+      [payer.accountId],
+    );
+    for (const { type, data } of rows) {
+      assertShape(data, EVENT_DATA[type]);
+      seen.add(type);
+    }
+    return rows;
+  }
+  const types = async () => (await told()).map(({ type }) => type);
+
+  it('tell each state of a top-up, and nothing of one that no workflow took up', async () => {
+    const id = await payer.open(10_050_000);
+    assert.deepEqual(await types(), []);
+    await claimTopUp(database, id);
+    await claimTopUp(database, id);
+    await fail(database, id, { code: 'card_declined', message: 'Your card was declined.' }, 1_000);
+    await expire(database, id);
+    await credit(database, id);
+    await credit(database, id);
+    const [pending, failed, completed, ...more] = await told();
+    assert.deepEqual(
+      [pending?.type, failed?.type, completed?.type],
+      ['top_up.pending', 'top_up.failed', 'top_up.completed'],
+    );
+    assert.deepEqual(more, []);
+    const { createdAt, completedAt, ...data } = completed?.data ?? {};
+    assert.ok(typeof createdAt === 'string' && typeof completedAt === 'string');
+    assert.ok(createdAt <= completedAt && new Date(completedAt).toISOString() === completedAt);
+    assert.deepEqual(data, {
+      id: wireId('topUp', id),
+      amount: 10.05,
+      status: 'completed',
+      method: 'checkout',
+      automatic: false,
+      failure: null,
+    });
+    assert.deepEqual(failed?.data['failure'], {
+      code: 'card_declined',
+      message: 'Your card was declined.',
+    });
+    await expire(database, await payer.open(5_000_000));
+    assert.equal((await types()).at(-1), 'top_up.expired');
+  });
+
+  it('tell each state of refunds and disputes, and what they make of the top-up', async () => {
+    const id = await payer.topUp(10_000_000);
+    const other = await payer.topUp(10_000_000);
+    await client.query('delete from farebox.events');
+    const requested = await requestRefund(database, id, asMicros(2_000_000));
+    assert.ok(requested.kind === 'requested');
+    const re = processorId('re');
+    await payer.report(id, refund(re, 2_000_000, 'made', requested.refundId));
+    await payer.report(id, refund(re, 2_000_000, 'failed', requested.refundId));
+    const dp = processorId('dp');
+    await payer.report(id, dispute(dp, 10_000_000));
+    await payer.report(id, dispute(dp, 10_000_000));
+    await payer.report(id, dispute(dp, 10_000_000, 'won'));
+    await payer.report(other, dispute(processorId('dp'), 10_000_000, 'lost'));
+    await payer.report(await payer.topUp(5_000_000), refund(processorId('re'), 5_000_000));
+    const events = await told();
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      [
+        'refund.requested',
+        'top_up.partially_refunded',
+        'refund.made',
+        'refund.failed',
+        'top_up.completed',
+        'dispute.open',
+        'top_up.disputed',
+        'dispute.won',
+        'top_up.completed',
+        'dispute.lost',
+        'top_up.charged_back',
+        'top_up.completed',
+        'refund.made',
+        'top_up.refunded',
+      ],
+    );
+    const { createdAt: _, ...data } = events[0]?.data ?? {};
+    assert.deepEqual(data, {
+      id: wireId('topUpRefund', requested.refundId),
+      topUpId: wireId('topUp', id),
+      amount: 2,
+      status: 'requested',
+    });
+  });
+
+  it('tell the consumer of a refunded charge, and the developer of an expired hold', async () => {
+    await payer.topUp(5_000_000);
+    const draft = newDraft(payer, 1_000_001);
+    await post(database, [draft]);
+    const held = await capturable(database, payer, 250_000);
+    const released = await capturable(database, payer, 250_000);
+    await client.query('delete from farebox.events');
+    const request = {
+      developerNumber: 1,
+      chargeId: draft.id,
+      asked: asMicros(1),
+      idempotencyKey: 'once',
+    };
+    await refundCharge(database, request);
+    assert.equal((await refundCharge(database, request)).kind, 'known');
+    await client.query(`update farebox.holds set expires_at = now() where id = $1`, [held]);
+    await client.query('update farebox.hold_expiries set due_at = now()');
+    await expireHolds(database);
+    await expireHolds(database);
+    const [refunded, expired, ...more] = await told();
+    assert.deepEqual(more, []);
+    assert.equal(refunded?.type, 'charge.refunded');
+    assert.equal(refunded.data['chargeId'], wireId('charge', draft.id));
+    assert.equal(refunded.data['amount'], 0.000001);
+    assert.equal(expired?.type, 'hold.expired');
+    assert.equal(expired.data['id'], wireId('hold', held));
+    assert.equal(expired.data['amount'], 0.25);
+    assert.notEqual(expired.data['id'], wireId('hold', released));
+  });
+
+  it('tell keys as they are created, rolled and revoked, and never the key itself', async () => {
+    const key = newKey('fare', 'developer');
+    const [id = ''] = await insertKeys(database, [storedForm(key, 'developer', payer.accountId)]);
+    await expireKey(database, { id }, 3_600);
+    await revokeKey(database, { id });
+    await revokeKey(database, { id });
+    const view = { ...payer, root: null };
+    const budget = await makeBudget(database, view, null, UNLIMITED);
+    assert.ok(budget.kind === 'made');
+    const spendKey = await makeSpendKey(database, payer, budget.budget.number, {
+      hash: storedForm(newKey('fare', 'consumer'), 'consumer', payer.accountId).hash,
+      lastFour: 'x9Qz',
+      accountId: payer.accountId,
+      name: 'agent',
+      expiresAt: null,
+    });
+    assert.ok(spendKey.kind === 'made');
+    const events = await told();
+    assert.deepEqual(
+      events.map(({ type, data }) => [type, data['id'], data['budgetId']]),
+      [
+        ['key.created', wireId('key', id), null],
+        ['key.rolled', wireId('key', id), null],
+        ['key.revoked', wireId('key', id), null],
+        ['key.created', wireId('key', spendKey.id), wireId('budget', budget.budget.id)],
+      ],
+    );
+    assert.ok(!JSON.stringify(events).includes(key));
+  });
+
+  it('tell a developer of a changed price', async () => {
+    const { rows } = await client.query<{ id: string }>(
+      'select developer_id as id from farebox.accounts where id = $1',
+      [payer.accountId],
+    );
+    const developer = rows[0]?.id ?? '';
+    const name = `tool ${randomUUID()}`;
+    const tool = await registerTool(database, developer, {
+      name,
+      description: '',
+      price: asMicros(50_000),
+    });
+    assert.ok(typeof tool === 'object');
+    const changes = { description: undefined, isArchived: undefined };
+    await changeTool(database, developer, tool.id, { ...changes, price: asMicros(70_000) });
+    await changeTool(database, developer, tool.id, { ...changes, price: asMicros(70_000) });
+    assert.deepEqual(await told(), [
+      {
+        type: 'tool.price_changed',
+        data: { id: wireId('tool', tool.id), name, price: 0.07, previousPrice: 0.05 },
+      },
+    ]);
+  });
+
+  it('are written in the transaction of the caller, and not when it fails', async () => {
+    const data = { consumerId: wireId('consumer', payer.consumerId), balance: 0 };
+    const failing = database.transaction(async (tx) => {
+      await postEvent(tx, payer.accountId, 'balance.exhausted', data);
+      throw new Error('rolled back');
+    });
+    await assert.rejects(failing, /rolled back/);
+    assert.deepEqual(await told(), []);
+    await postEvent(database, payer.accountId, 'balance.exhausted', data);
+    assert.deepEqual(await told(), [{ type: 'balance.exhausted', data }]);
+  });
+
+  it('cover every type but those that charges write', () => {
+    const elsewhere = ['balance.low', 'budget.threshold_reached'];
+    assert.deepEqual(
+      EVENT_TYPES.filter((type) => !seen.has(type) && !type.startsWith('webhook_endpoint.')),
+      elsewhere,
+    );
+  });
+});
