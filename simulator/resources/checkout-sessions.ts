@@ -210,7 +210,8 @@ function lineItems(params: Params): { amount: number; title: string } {
     const product = price.object('product_data');
     if (!product) throw price.missing('product_data');
     product.metadata();
-    product.ignore('description');
+    product.ignore('tax_code', 'description');
+    price.oneOf('tax_behavior', ['exclusive']);
     const unitAmount = price.integer('unit_amount', { min: 0 });
     if (unitAmount === undefined) throw price.missing('unit_amount');
     const quantity = item.integer('quantity', { min: 1 });

@@ -1,6 +1,6 @@
 /** Shares of tax: over the refunds of a payment, in any amounts, nothing is lost and nothing is returned twice. */
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { asMicros } from '../../src/domain/money.ts';
 import { grossShare, netShare } from '../../src/domain/tax.ts';
 
