@@ -81,6 +81,7 @@ export type BatchMember =
           | 'refund_exceeds_charge'
           | 'unknown_tool'
           | 'tool_archived'
+          | 'too_many_approvals'
           | 'too_many_tools'
           | 'invalid_api_key'
           | 'invalid_secret_key'
@@ -101,6 +102,8 @@ export type BatchMember =
           | 'second_factor_required'
           | 'tool_not_allowed'
           | 'developer_not_allowed'
+          | 'account_keys_closed'
+          | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
           | 'consent_required'
@@ -110,6 +113,8 @@ export type BatchMember =
           | 'lease_not_found'
           | 'method_not_allowed'
           | 'idempotency_key_in_use'
+          | 'approval_closed'
+          | 'approval_not_needed'
           | 'top_up_not_refundable'
           | 'hold_closed'
           | 'lease_closed'
@@ -144,6 +149,12 @@ export type BatchMember =
         shortfall?: number;
         /** A page where the consumer can top up. */
         topUpUrl?: string;
+        /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+        raiseUrl?: string;
+        /**
+         * With `approval_required`: the page of the console where the owner can approve the developer.
+         */
+        approvalUrl?: string;
         /** The top-up that failed. */
         topUpId?: string;
         /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -154,7 +165,9 @@ export type BatchMember =
          * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
          */
         remaining?: number;
-        /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+        /**
+         * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+         */
         budgetId?: string;
         /** With `spend_limit_reached`: the limit. */
         limit?: number;
@@ -164,11 +177,19 @@ export type BatchMember =
         scope?: 'total' | 'window' | 'per_call' | 'per_lease';
         /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
         resetsAt?: string | null;
-        /**
-         * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-         */
+        /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
         status?:
-          'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+          | 'active'
+          | 'used'
+          | 'revoked'
+          | 'expired'
+          | 'open'
+          | 'captured'
+          | 'released'
+          | 'settled'
+          | 'pending'
+          | 'approved'
+          | 'denied';
         /** With `lease_fenced`: the fence of the lease. */
         fence?: number;
         /** With `tool_exists`: the tool that has the name. */
@@ -177,6 +198,22 @@ export type BatchMember =
     };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
+export interface AccountKeysBody {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge?: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string such as "0.05". Null: no limit. Setting it sets the limit of every developer.
+   */
+  developerDayLimit?: number | string | null;
+}
+export interface AccountKeysReply {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.
+   */
+  developerDayLimit: number | null;
+}
 export interface AgentBody {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
@@ -229,6 +266,73 @@ export interface AgentReply {
   intents: string[];
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface ApprovalBody {
+  /** With a developer key only: the consumer's key that was refused, as in the charge. */
+  apiKey?: string;
+  /** With a consumer key or spend key only: the developer that was called. */
+  developerId?: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /**
+   * Dollars of the call that was refused. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+  /** Printable text of 1 to 500 characters, not all blank. */
+  reason?: string;
+  /** Seconds until the question expires, from 60 to 604800 (seven days). */
+  expiresIn?: number;
+}
+export interface ApprovalReply {
+  /** The id of the approval. */
+  id: string;
+  /** Whether the owner has answered. Charge again once `approved`. */
+  status: 'pending' | 'approved' | 'denied' | 'expired';
+  /** The refusal that it is about. */
+  code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
+  /** The budget that refused. Null: the balance did. */
+  budgetId: string | null;
+  /** Its name. Null for developers. */
+  budgetName: string | null;
+  /**
+   * The limit that refused: in all, of the current window, or of one call. Null with other codes.
+   */
+  scope: ('total' | 'window' | 'per_call') | null;
+  /** The limit as it was then, in dollars, or null. */
+  limit: number | null;
+  /** The developer that was called. */
+  developerId: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /** Dollars of the call. */
+  amount: number;
+  /** Text that the asker wrote, or null. Escape it. */
+  reason: string | null;
+  /** The holder of the key that was to pay, or the developer that was called. */
+  askedBy: 'payer' | 'developer';
+  /**
+   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a window turned or the budget was changed.
+   */
+  decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
+  /** The limit that the decision set, or null. */
+  raisedTo: number | null;
+  /** Whether a call has used a decision of `once`. */
+  used: boolean;
+  /** The page of the console where the owner decides. */
+  approvalUrl: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it can no longer be decided, in UTC. */
+  expiresAt: string;
+  /** When it ended, in UTC, or null. */
+  decidedAt: string | null;
+}
+export interface ApprovalsReply {
+  approvals: ApprovalReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface BalanceReply {
   /** Dollars that can be spent now. */
@@ -399,6 +503,18 @@ export interface BudgetBody {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -442,6 +558,18 @@ export interface BudgetChanges {
   tools?: string[] | null;
   /** The only developers that may charge. Null: all. */
   developers?: string[] | null;
+  /**
+   * Whether a developer is refused until the owner has approved it for this budget. Default: false.
+   */
+  approveDevelopers?: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * @maxItems 1000
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers?: string[];
   /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
@@ -491,6 +619,14 @@ export interface BudgetReply {
   tools: string[] | null;
   /** The only developers that may charge, or null. */
   developers: string[] | null;
+  /** Whether a developer is refused until the owner has approved it. */
+  approveDevelopers: boolean;
+  /**
+   * The developers that the owner has approved for this budget.
+   *
+   * Items: A developer.
+   */
+  approvedDevelopers: string[];
   /** Whether its keys may make budgets and keys below it. */
   mayDelegate: boolean;
   /** When it stops working, or null. */
@@ -501,6 +637,38 @@ export interface BudgetReply {
   } | null;
   /** When it was made, in UTC. */
   createdAt: string;
+}
+export interface BudgetUsageReply {
+  /** The id of the budget. */
+  budgetId: string;
+  /** Of the whole range, not only this page. */
+  total: {
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  };
+  /** Keys and days newest first, tools by name, developers by id. None without charges. */
+  usage: {
+    /** With `by=key`: the spend key. */
+    keyId?: string;
+    /** With `by=key`: its name, or null. */
+    keyName?: string | null;
+    /** With `by=tool`: the name of the tool. */
+    tool?: string;
+    /** With `by=developer`: the developer. */
+    developerId?: string;
+    /** With `by=day`: when the UTC day begins. */
+    from?: string;
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface BudgetsReply {
   budgets: BudgetReply[];
@@ -708,6 +876,20 @@ export interface ConsumerStatementReply {
   /** The opening balance plus the movements, less the charges. */
   closingBalance: number;
 }
+export interface DecisionBody {
+  /**
+   * `once`: this call, one time. `always`: approve the developer, or raise the limit just enough for the call. `raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.
+   */
+  decision: 'once' | 'always' | 'raise' | 'top_up' | 'deny';
+  /**
+   * With `raise`: the new limit in dollars. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  limit?: number | string;
+  /**
+   * With `top_up`: dollars, in whole cents. Default: what is missing. A number, or a decimal string such as "0.05". At most six decimals.
+   */
+  amount?: number | string;
+}
 export interface DeletedWebhookEndpointReply {
   /** The id of the endpoint. */
   id: string;
@@ -750,6 +932,16 @@ export interface DeliveryReply {
   responseBody: string | null;
   /** Why the last attempt got no answer, or null. */
   failureReason: string | null;
+}
+export interface DeveloperChanges {
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl?: string | null;
+}
+export interface DeveloperReply {
+  /** Your developer id. */
+  developerId: string;
+  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  returnUrl: string | null;
 }
 export interface DeveloperStatementReply {
   /** A UTC month: the current or an earlier one. */
@@ -864,6 +1056,7 @@ export interface ErrorReply {
       | 'refund_exceeds_charge'
       | 'unknown_tool'
       | 'tool_archived'
+      | 'too_many_approvals'
       | 'too_many_tools'
       | 'invalid_api_key'
       | 'invalid_secret_key'
@@ -884,6 +1077,8 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'account_keys_closed'
+      | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
       | 'consent_required'
@@ -893,6 +1088,8 @@ export interface ErrorReply {
       | 'lease_not_found'
       | 'method_not_allowed'
       | 'idempotency_key_in_use'
+      | 'approval_closed'
+      | 'approval_not_needed'
       | 'top_up_not_refundable'
       | 'hold_closed'
       | 'lease_closed'
@@ -927,6 +1124,12 @@ export interface ErrorReply {
     shortfall?: number;
     /** A page where the consumer can top up. */
     topUpUrl?: string;
+    /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+    raiseUrl?: string;
+    /**
+     * With `approval_required`: the page of the console where the owner can approve the developer.
+     */
+    approvalUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -937,7 +1140,9 @@ export interface ErrorReply {
      * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
      */
     remaining?: number;
-    /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+    /**
+     * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+     */
     budgetId?: string;
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
@@ -947,11 +1152,19 @@ export interface ErrorReply {
     scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
     resetsAt?: string | null;
-    /**
-     * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-     */
+    /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
     status?:
-      'active' | 'used' | 'revoked' | 'expired' | 'open' | 'captured' | 'released' | 'settled';
+      | 'active'
+      | 'used'
+      | 'revoked'
+      | 'expired'
+      | 'open'
+      | 'captured'
+      | 'released'
+      | 'settled'
+      | 'pending'
+      | 'approved'
+      | 'denied';
     /** With `lease_fenced`: the fence of the lease. */
     fence?: number;
     /** With `tool_exists`: the tool that has the name. */
@@ -1290,6 +1503,8 @@ export interface NewWebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1382,6 +1597,25 @@ export interface RefundReply {
   /** When it was made, in UTC. */
   createdAt: string;
 }
+export interface RefusalsReply {
+  /** By code and tool, most frequent first, at most 200. */
+  refusals: {
+    /** The error code. */
+    code: string;
+    /** The tool, `(other)` past the first 50 pairs in an hour, or null. */
+    tool: string | null;
+    /** How often. */
+    count: number;
+    /** When it last happened. */
+    lastAt: string;
+    /**
+     * The ids of the last requests, newest first. Find them in the log.
+     *
+     * Items: A request id.
+     */
+    requestIds: string[];
+  }[];
+}
 export interface RenewBody {
   /** Seconds from now until the lease expires. Default: 300. */
   expiresIn?: number;
@@ -1416,6 +1650,12 @@ export interface ResolveReply {
     /** From 0 for `unknown` to 1 for identical words. */
     confidence: number;
   };
+}
+export interface RevokeBody {
+  /**
+   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   */
+  releaseHolds?: boolean;
 }
 export interface RollBody {
   /** How many seconds the old key keeps working. */
@@ -1517,6 +1757,7 @@ export interface SettlementReply {
             | 'refund_exceeds_charge'
             | 'unknown_tool'
             | 'tool_archived'
+            | 'too_many_approvals'
             | 'too_many_tools'
             | 'invalid_api_key'
             | 'invalid_secret_key'
@@ -1537,6 +1778,8 @@ export interface SettlementReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'account_keys_closed'
+            | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'
             | 'consent_required'
@@ -1546,6 +1789,8 @@ export interface SettlementReply {
             | 'lease_not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'
+            | 'approval_closed'
+            | 'approval_not_needed'
             | 'top_up_not_refundable'
             | 'hold_closed'
             | 'lease_closed'
@@ -1580,6 +1825,12 @@ export interface SettlementReply {
           shortfall?: number;
           /** A page where the consumer can top up. */
           topUpUrl?: string;
+          /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+          raiseUrl?: string;
+          /**
+           * With `approval_required`: the page of the console where the owner can approve the developer.
+           */
+          approvalUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1590,7 +1841,9 @@ export interface SettlementReply {
            * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
            */
           remaining?: number;
-          /** With `spend_limit_reached` and `..._not_allowed`: the budget that refused. */
+          /**
+           * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+           */
           budgetId?: string;
           /** With `spend_limit_reached`: the limit. */
           limit?: number;
@@ -1600,9 +1853,7 @@ export interface SettlementReply {
           scope?: 'total' | 'window' | 'per_call' | 'per_lease';
           /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
           resetsAt?: string | null;
-          /**
-           * With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.
-           */
+          /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
           status?:
             | 'active'
             | 'used'
@@ -1611,7 +1862,10 @@ export interface SettlementReply {
             | 'open'
             | 'captured'
             | 'released'
-            | 'settled';
+            | 'settled'
+            | 'pending'
+            | 'approved'
+            | 'denied';
           /** With `lease_fenced`: the fence of the lease. */
           fence?: number;
           /** With `tool_exists`: the tool that has the name. */
@@ -1860,6 +2114,8 @@ export interface WebhookEndpointBody {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1895,6 +2151,8 @@ export interface WebhookEndpointChanges {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'
@@ -1934,6 +2192,8 @@ export interface WebhookEndpointReply {
         | 'dispute.open'
         | 'dispute.lost'
         | 'dispute.won'
+        | 'warning.open'
+        | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
         | 'key.created'

@@ -1,8 +1,10 @@
-/** The consumer's side of Farebox: balance, usage, top-ups and budgets. */
+/** The consumer's side of Farebox: balance, usage, top-ups, budgets and approvals. */
+import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
 import { Calls } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
 const TOP_UP = { noun: 'top-up', done: 'done' };
@@ -15,6 +17,7 @@ export class FareboxConsumer {
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.budgets = new Budgets(this.#calls);
+    this.approvals = new Approvals(this.#calls);
   }
 
   get lastRequestId() {
@@ -27,6 +30,18 @@ export class FareboxConsumer {
 
   usage({ tool, from, to, limit } = {}, options) {
     return listAt(this.#calls, '/v1/usage', 'charges', { tool, from, to, limit }, options);
+  }
+
+  usageByDay({ from } = {}, options) {
+    return this.#calls.get('/v1/usage/daily', { from }, options);
+  }
+
+  holds({ status, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/holds', 'holds', { status, limit }, options);
+  }
+
+  findHold(id, options) {
+    return this.#calls.get(`/v1/holds/${idInPath(id)}`, {}, options);
   }
 
   statement(month, options) {
@@ -47,6 +62,15 @@ export class FareboxConsumer {
 
   findTopUp(id, options) {
     return this.#calls.get(`/v1/top-up/${idInPath(id)}`, {}, options);
+  }
+
+  async verifyReceipt(receipt, options) {
+    const asked = { method: 'POST', path: '/v1/receipts/verify', body: { receipt } };
+    return (await this.#calls.write(asked, { noun: 'check', done: 'done' }, options)).json;
+  }
+
+  publicReceipt(receipt, options) {
+    return publicReceipt(this.#calls, receipt, options);
   }
 
   async #pay(path, { amount, saveCard, idempotencyKey = crypto.randomUUID() }, options) {

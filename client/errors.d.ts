@@ -33,11 +33,19 @@ export declare class FareboxError extends Error {
   readonly shortfall: number | undefined;
   /** With `insufficient_balance`: the page where the consumer can top up. */
   readonly topUpUrl: string | undefined;
+  /** With `spend_limit_reached`: the page where the owner can raise the limit. */
+  readonly raiseUrl: string | undefined;
+  /** With `approval_required`: the page where the owner can approve the developer. */
+  readonly approvalUrl: string | undefined;
+  /** After charge() with `ask`: the approval that was asked for. */
+  readonly approvalId: string | undefined;
+  /** After charge() with `ask`: `denied`, `expired`, or `pending` when the wait was over. */
+  readonly approvalStatus: 'pending' | 'denied' | 'expired' | undefined;
   /** With `refund_exceeds_charge`: dollars of the charge that can still be refunded. */
   readonly refundable: number | undefined;
   /** With `exceeds_hold`: dollars still held. With `spend_limit_reached`: dollars left of the limit. */
   readonly remaining: number | undefined;
-  /** With `spend_limit_reached`, `tool_not_allowed` and `developer_not_allowed`: the budget that refused. */
+  /** With `spend_limit_reached`, `approval_required`, `tool_not_allowed` and `developer_not_allowed`: the budget. */
   readonly budgetId: string | undefined;
   /** With `spend_limit_reached`: dollars of the limit. */
   readonly limit: number | undefined;

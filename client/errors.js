@@ -31,6 +31,10 @@ export class FareboxError extends Error {
     this.required = facts.required;
     this.shortfall = facts.shortfall;
     this.topUpUrl = facts.topUpUrl;
+    this.raiseUrl = facts.raiseUrl;
+    this.approvalUrl = facts.approvalUrl;
+    this.approvalId = facts.approvalId;
+    this.approvalStatus = facts.approvalStatus;
     this.refundable = facts.refundable;
     this.remaining = facts.remaining;
     this.budgetId = facts.budgetId;

@@ -4,6 +4,7 @@
  * the network fails. index.d.ts documents everything.
  */
 import { CAN_SHARE_REQUESTS } from '#send';
+import { Approvals, askAndRetry } from './approvals.js';
 import { Calls, checkIdempotencyKey, failed } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
@@ -13,13 +14,15 @@ import { openLease } from './lease.js';
 import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { ReceiptKeys, verifyReceipt } from './receipts.js';
+import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
+import { WebhookEndpoints } from './webhook-endpoints.js';
 
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded' };
+const CHANGE = { noun: 'change', done: 'done' };
 const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
@@ -43,6 +46,8 @@ export class Farebox {
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
+    this.webhookEndpoints = new WebhookEndpoints(this.#calls);
+    this.approvals = new Approvals(this.#calls);
     this.leases = new Leases(this.#calls);
   }
 
@@ -56,6 +61,13 @@ export class Farebox {
     checkApiKey(request.apiKey);
     checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
+    const charge = () => this.#charge(prepared, idempotencyKey, onUnavailable, options);
+    if (!request.ask) return charge();
+    const { apiKey, tool, amount } = request;
+    return askAndRetry(this.approvals, request.ask, { apiKey, tool, amount }, charge, options);
+  }
+
+  async #charge(prepared, idempotencyKey, onUnavailable, options) {
     const { answer, isUnknown } = await this.#calls.retry(
       (timeoutMs, leftMs) => this.#attempt(prepared, { timeoutMs, leftMs }, options?.signal),
       options,
@@ -105,6 +117,23 @@ export class Farebox {
 
   topUps({ limit } = {}, options) {
     return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
+  }
+
+  refusals({ hours } = {}, options) {
+    return this.#calls.get('/v1/refusals', { hours }, options);
+  }
+
+  developer(options) {
+    return this.#calls.get('/v1/developer', {}, options);
+  }
+
+  async updateDeveloper(changes, options) {
+    const asked = { method: 'PATCH', path: '/v1/developer', body: changes };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
+  }
+
+  publicReceipt(receipt, options) {
+    return publicReceipt(this.#calls, receipt, options);
   }
 
   lease(options) {

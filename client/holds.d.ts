@@ -29,6 +29,10 @@ export interface Hold {
   developerId: string;
 }
 
+export interface HoldsFilter extends PageSize {
+  status?: Hold['status'] | undefined;
+}
+
 export interface CaptureRequest extends Pick<ChargeRequest, 'metadata' | 'idempotencyKey'> {
   /** The hold's `id`. */
   holdId: string;
@@ -77,6 +81,6 @@ export interface Holds {
     request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<Hold>;
-  list(filter?: PageSize, options?: CallOptions): List<Hold, { holds: Hold[] }>;
+  list(filter?: HoldsFilter, options?: CallOptions): List<Hold, { holds: Hold[] }>;
   get(id: string, options?: CallOptions): Promise<Hold>;
 }

@@ -38,8 +38,8 @@ export class Holds {
     return this.#write(path, { expiresIn }, idempotencyKey, CHANGE, options);
   }
 
-  list({ limit } = {}, options) {
-    return listAt(this.#calls, '/v1/holds', 'holds', { limit }, options);
+  list({ status, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/holds', 'holds', { status, limit }, options);
   }
 
   get(id, options) {

@@ -10,26 +10,34 @@ import type {
   ChargesReply,
   CheckoutReply,
   ConsumerStatementReply,
+  DeveloperChanges,
   DeveloperChargeReply,
+  DeveloperReply,
   DeveloperStatementReply,
   DeveloperTopUpsReply,
   EarningsReply,
   ListedCharge,
+  RefusalsReply,
   ToolReply,
   ToolsReply,
   TopUpRecord,
   TopUpReply,
   TopUpsReply,
+  UsageByDayReply,
   UsageReply,
+  VerifyReply,
 } from './api.js';
 
+import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
-import type { BatchRequest, Holds } from './holds.js';
+import type { BatchRequest, Hold, Holds, HoldsFilter } from './holds.js';
 import type { Amount } from './money.js';
+import type { WebhookEndpoints } from './webhook-endpoints.js';
 
 export type * as Api from './api.js';
+export type { Approvals, AskOptions, OwnerApprovals, WaitOptions } from './approvals.js';
 export type { Budgets } from './budgets.js';
 export type {
   Lease,
@@ -47,6 +55,7 @@ export {
   ServiceUnavailableError,
 } from './errors.js';
 export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
+export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
@@ -161,6 +170,11 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   idempotencyKey?: string | undefined;
   /** For this call only. */
   onUnavailable?: Mode | undefined;
+  /**
+   * After a refusal that the owner of the account can lift, asks the owner, waits for the answer and charges again with
+   * the same key. When the answer is no, or none in time, the refusal is raised with `approvalId` and `approvalStatus`.
+   */
+  ask?: true | AskOptions | undefined;
 }
 
 /** A successful, durable charge. */
@@ -328,8 +342,17 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
     filter?: PageSize,
     options?: CallOptions,
   ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
+  /** What your callers were refused in the last hours, 24 by default, by code and tool. */
+  refusals(filter?: { hours?: number | undefined }, options?: CallOptions): Promise<RefusalsReply>;
+  /** Your own settings. */
+  developer(options?: CallOptions): Promise<DeveloperReply>;
+  updateDeveloper(changes: DeveloperChanges, options?: CallOptions): Promise<DeveloperReply>;
+  /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without your keys. */
+  publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
   readonly tools: Tools;
   readonly holds: Holds;
+  readonly webhookEndpoints: WebhookEndpoints;
+  readonly approvals: Approvals;
   readonly leases: Leases;
   /**
    * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
@@ -409,6 +432,18 @@ export declare class FareboxConsumer {
   balance(options?: CallOptions): Promise<BalanceReply>;
   /** Your charges, newest first. Each page has the `total` of all matches. */
   usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
+  /** What you were charged on each UTC day, from `from` (at most 100 days ago) to today. */
+  usageByDay(
+    filter?: { from?: string | undefined },
+    options?: CallOptions,
+  ): Promise<UsageByDayReply>;
+  /** The holds on your balance, newest first. */
+  holds(filter?: HoldsFilter, options?: CallOptions): List<Hold, { holds: Hold[] }>;
+  findHold(id: string, options?: CallOptions): Promise<Hold>;
+  /** Asks Farebox whether a receipt is valid and on record. */
+  verifyReceipt(receipt: string, options?: CallOptions): Promise<VerifyReply>;
+  /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without a developer's keys. */
+  publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
   /** The statement for a UTC month, such as `2026-11`. */
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
@@ -422,6 +457,7 @@ export declare class FareboxConsumer {
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;
+  readonly approvals: OwnerApprovals;
   /** The request id of the last answer: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }

@@ -11,7 +11,7 @@ import { checkInteger } from './settings.js';
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
 /** A lease has to last much longer than the margin before its end. */
-const EXPIRES_IN_SECONDS_MIN = 10;
+const EXPIRES_IN_SECONDS_MIN = 5;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {
@@ -156,21 +156,21 @@ class Lease {
 
   #takeSpare() {
     if (this.#taking || this.#spare || this.#isClosed) return;
-    this.#taking = this.#take()
-      .then(
-        (slice) => {
-          this.#refusal = undefined;
-          if (performance.now() < this.#slice.deadline) this.#spare = slice;
-          else this.#replace(slice);
-        },
-        (error) => {
-          this.#refusal = error;
-          return pause(RETRY_MS);
-        },
-      )
-      .finally(() => {
-        this.#taking = undefined;
-      });
+    this.#taking = this.#takeNext().finally(() => {
+      this.#taking = undefined;
+    });
+  }
+
+  async #takeNext() {
+    try {
+      const slice = await this.#take();
+      this.#refusal = undefined;
+      if (performance.now() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
+      else this.#replace(slice);
+    } catch (error) {
+      this.#refusal = error;
+      await pause(RETRY_MS);
+    }
   }
 
   #replace(slice) {

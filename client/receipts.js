@@ -50,6 +50,13 @@ export async function verifyPublicReceipt(keys, receipt) {
   return said ? { valid: true, ...said } : NOT_VALID;
 }
 
+/** The same contents, signed for everybody. Repeating the request changes nothing. */
+export async function publicReceipt(calls, receipt, options) {
+  const asked = { method: 'POST', path: '/v1/receipts/public', body: { receipt } };
+  const deed = { noun: 'public receipt', done: 'signed' };
+  return (await calls.write(asked, deed, options)).json.receipt;
+}
+
 /** The developer's receipt keys, by id. */
 export class ReceiptKeys {
   #load;

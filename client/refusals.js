@@ -1,6 +1,7 @@
 /** The response to the caller of a paid call that was not paid: over HTTP, and as text for a model. */
 
 const TO_CALLER = new Set([
+  'account_keys_closed',
   'insufficient_balance',
   'spend_limit_reached',
   'tool_not_allowed',
@@ -26,15 +27,19 @@ export function refusalOf(error) {
 }
 
 /** For the model: what happened, how to fix it, and whether another call helps. */
-export function explain(tool, { code, message, outcome, required, balance, topUpUrl, resetsAt }) {
+export function explain(tool, error) {
+  const { code, message, outcome, required, balance, topUpUrl, resetsAt } = error;
+  const { raiseUrl, approvalUrl } = error;
   switch (code) {
     case 'spend_limit_reached':
       return (
         `${tool} did not run: ${message} ` +
         (resetsAt
-          ? `It can be called again from ${resetsAt}, or when the user raises the limit.`
-          : 'Ask the user to raise the limit.')
+          ? `It can be called again from ${resetsAt}, or when the user raises the limit${at(raiseUrl)}.`
+          : `Ask the user to raise the limit${at(raiseUrl)}.`)
       );
+    case 'approval_required':
+      return `${tool} did not run: ${message} Ask the user to approve it${at(approvalUrl)}.`;
     case 'insufficient_balance':
       return (
         `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +
@@ -45,6 +50,11 @@ export function explain(tool, { code, message, outcome, required, balance, topUp
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
         'key; it is missing or not valid. Calling again without it will fail.'
       );
+    case 'account_keys_closed':
+      return (
+        `${tool} did not run: the user's account key cannot be charged. Ask the user for a spend key. ` +
+        'Calling again with this key will fail.'
+      );
     case 'service_unavailable':
       return outcome === 'unknown'
         ? `${tool} gave no result: the billing service did not answer in time. It may have been paid.`
@@ -52,6 +62,10 @@ export function explain(tool, { code, message, outcome, required, balance, topUp
     default:
       return `${tool} gave no result: ${message}`;
   }
+}
+
+function at(url) {
+  return url === undefined ? '' : ` at ${url}`;
 }
 
 /** The member of a paid result that has its charge. */

@@ -10,6 +10,8 @@ const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_C
 
 // Any other 409 means that the first request with this key is still running.
 const REFUSES_409 = new Set([
+  'approval_closed',
+  'approval_not_needed',
   'budget_closed',
   'hold_closed',
   'lease_closed',
@@ -18,6 +20,7 @@ const REFUSES_409 = new Set([
   'tool_exists',
 ]);
 const LOOKS_UP = new Set([
+  'approval_required',
   'developer_not_allowed',
   'hold_closed',
   'lease_closed',

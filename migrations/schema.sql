@@ -20,6 +20,10 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- whether consumer keys of the account can be charged. spend keys always can.
+  keys_charge text not null default 'open',
+  -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
+  developer_day_micros bigint,
   -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
   constraint accounts_pkey primary key (id),
@@ -28,12 +32,15 @@ create table farebox.accounts (
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
+  constraint accounts_developer_day_not_negative check (developer_day_micros >= 0),
   constraint accounts_email_is_lower_case check (email = lower(email)),
+  constraint accounts_keys_charge_known check (keys_charge = any (array['open', 'closed'])),
   constraint accounts_return_url_short check (length(return_url) <= 2000)
 );
 create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_keys_charge after update of keys_charge, developer_day_micros on farebox.accounts deferrable initially deferred for each row when (old.keys_charge is distinct from new.keys_charge or old.developer_day_micros is distinct from new.developer_day_micros) execute function farebox.audit_change('account_keys.changed', 'id', 'keys_charge', 'developer_day_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
@@ -101,6 +108,63 @@ create constraint trigger api_keys_audit_insert after insert on farebox.api_keys
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
 create trigger api_keys_event_insert after insert on farebox.api_keys for each row execute function farebox.post_key_event();
 create trigger api_keys_event_update after update of expires_at, revoked_at on farebox.api_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
+
+create table farebox.approvals (
+  id uuid not null,
+  account_id uuid not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- the number of the key that was to pay. 0: a key of the account.
+  spend_key integer not null,
+  developer integer not null,
+  developer_id uuid not null,
+  tool text not null,
+  amount_micros bigint not null,
+  code text not null,
+  -- the number of the node that refused. null: the balance did.
+  budget integer,
+  scope text,
+  -- the limit that refused, as it was then.
+  limit_micros bigint,
+  -- the holder of the key that was to pay, or the developer that it called.
+  asked_by text not null,
+  -- written by who asked. never shown without escaping, and in no mail.
+  reason text not null default '',
+  status text not null default 'pending',
+  -- resolved: what refused was changed by other means, such as a new window or a change of the budget.
+  decision text,
+  -- the limit that the decision set.
+  raised_to_micros bigint,
+  -- no later decision and no change of the budget has replaced that limit.
+  is_raise_in_force boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  -- when its workflow first read it.
+  begun_at timestamp with time zone,
+  mailed_at timestamp with time zone,
+  decided_at timestamp with time zone,
+  -- the charge or hold that a decision of `once` allowed.
+  used_by uuid,
+  constraint approvals_pkey primary key (id),
+  constraint approvals_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint approvals_amount_positive check (amount_micros > 0),
+  constraint approvals_asked_by_known check (asked_by = any (array['payer', 'developer'])),
+  constraint approvals_code_known check (code = any (array['approval_required', 'spend_limit_reached', 'insufficient_balance'])),
+  constraint approvals_decided_whole check ((status = 'pending') = (decided_at is null) and (status = any (array['pending', 'expired'])) = (decision is null) and (status = 'denied') = (coalesce(decision, '') = 'deny')),
+  constraint approvals_decision_known check (decision = any (array['once', 'always', 'raise', 'top_up', 'resolved', 'deny'])),
+  constraint approvals_names_what_refused check ((budget is null) = (code = 'insufficient_balance') and (scope is null) = (code <> 'spend_limit_reached') and (limit_micros is null) = (scope is null)),
+  constraint approvals_only_once_is_used check (used_by is null or decision = 'once'),
+  constraint approvals_scope_known check (scope = any (array['total', 'window', 'per_call'])),
+  constraint approvals_status_known check (status = any (array['pending', 'approved', 'denied', 'expired'])),
+  constraint approvals_within_a_week check (expires_at <= (created_at + '7 days'::interval))
+);
+create unique index approvals_asked_once on farebox.approvals using btree (consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create index approvals_of_account on farebox.approvals using btree (account_id, id);
+create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
+create index approvals_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool) where ((decision = 'once') and (used_by is null));
+create index approvals_pending on farebox.approvals using btree (expires_at) where (status = 'pending');
+create unique index approvals_raises on farebox.approvals using btree (ledger, consumer_id, budget, scope) where is_raise_in_force;
+create constraint trigger approvals_audit_decision after update of status on farebox.approvals deferrable initially deferred for each row when (old.status is distinct from new.status and new.status <> 'expired') execute function farebox.audit_change('approval.decided', 'account_id', 'code', 'budget', 'scope', 'amount_micros', 'decision', 'limit_micros', 'raised_to_micros');
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
 -- charges.
@@ -240,6 +304,11 @@ create table farebox.budget_details (
   closed_at timestamp with time zone,
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
+  -- whether a developer is refused until the owner has approved it.
+  approve_developers boolean not null default false,
+  approved_developers uuid[] not null default '{}'::uuid[],
+  idempotency_hash bytea,
+  request_hash bytea,
   -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
   allow_leases boolean not null default false,
   -- the most that one lease may reserve. null: its limits alone.
@@ -249,6 +318,7 @@ create table farebox.budget_details (
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
+create unique index budget_details_idempotency on farebox.budget_details using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
@@ -300,6 +370,8 @@ create table farebox.charge_refunds (
   ledger smallint not null,
   tool text not null,
   idempotency_key text,
+  -- the spend key of the refunded charge, which may be archived by now. null: a key of the account.
+  spend_key integer,
   constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
   constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
   constraint charge_refunds_in_turn unique (ledger, consumer_id, charge_id, refunded_micros),
@@ -423,8 +495,12 @@ create table farebox.earnings_tail (
   minute timestamp with time zone not null,
   tool text not null,
   amount_micros bigint not null,
-  charges integer not null
+  charges integer not null,
+  -- of charges by a spend key. null: keys of accounts.
+  consumer_id uuid,
+  spend_key integer
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+create index earnings_tail_consumer on farebox.earnings_tail using btree (consumer_id) where (consumer_id is not null);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
 
@@ -596,6 +672,23 @@ create table farebox.invocations (
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
 
+-- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
+-- refunds, which count when they are made, so an amount may be negative.
+create table farebox.key_spending (
+  amount_micros bigint not null,
+  charges bigint not null,
+  -- the beginning of the day, in utc; -infinity for all time.
+  begins_at timestamp with time zone not null,
+  consumer_id uuid not null,
+  spend_key integer not null,
+  developer integer not null,
+  ledger smallint not null,
+  span text not null,
+  tool text not null,
+  constraint key_spending_pkey primary key (ledger, consumer_id, spend_key, span, begins_at, developer, tool),
+  constraint key_spending_span_known check (span = any (array['day', 'all']))
+) with (fillfactor=80);
+
 create table farebox.leases (
   -- the id of its hold.
   id uuid not null,
@@ -697,7 +790,7 @@ create table farebox.outbox (
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
   constraint outbox_pkey primary key (id),
-  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint']))
+  constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
@@ -817,6 +910,12 @@ create table farebox.spend_keys (
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  -- nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
+  -- counts as its. null: a key that was handed out.
+  developer integer,
+  -- of the caller and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  idempotency_hash bytea,
+  request_hash bytea,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),
   constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
   constraint spend_keys_hash_unique unique (hash),
@@ -825,6 +924,8 @@ create table farebox.spend_keys (
   constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
 ) with (fillfactor=90);
 create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
+create unique index spend_keys_developer on farebox.spend_keys using btree (ledger, consumer_id, developer) where (developer is not null);
+create unique index spend_keys_idempotency on farebox.spend_keys using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');

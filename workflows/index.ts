@@ -1,4 +1,5 @@
 /** Every workflow type that a worker offers. */
+export { approval } from './approval.ts';
 export { ensurePartitions } from './ensure-partitions.ts';
 export { expireHolds } from './expire-holds.ts';
 export { grant } from './grant.ts';

@@ -1,9 +1,10 @@
 /**
  * The messages that our workflows accept, and their types. The API and the relay send `topUp` `sessionUrl`, `outcome`,
  * `paymentReported` and `reversalReported`; operators send it `retry`, `cancel` and `status` in the Temporal UI. The
- * messages of `grant` and `invocation` are below.
+ * messages of `grant`, `invocation` and `approval` are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { AnswerKind, ApprovalStatus, Decision } from '../src/domain/approval.ts';
 import type { GrantStatus } from '../src/domain/grant.ts';
 import type { InvocationView } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
@@ -24,7 +25,14 @@ export interface TopUpView {
 }
 
 /** Who has to act next. After a failure, the party that failed; `worker` if its process ended during the step. */
-export type WaitingFor = 'processor' | 'payment' | 'database' | 'operator' | 'agent' | 'worker';
+export type WaitingFor =
+  | 'processor'
+  | 'payment'
+  | 'database'
+  | 'operator'
+  | 'owner'
+  | 'agent'
+  | 'worker';
 
 export interface TopUpProgress extends TopUpView {
   /** The amounts that its refunds and disputes hold, and that the consumer owes for them. */
@@ -85,6 +93,27 @@ export interface InvocationProgress extends InvocationView {
 export const invocationOutcome = defineUpdate<InvocationView>('outcome');
 export const invocationRetry = defineUpdate<InvocationProgress>('retry');
 export const invocationStatus = defineQuery<InvocationProgress>('status');
+
+export interface ApprovalInput {
+  /** `apr_…` */
+  readonly approvalId: string;
+}
+
+export interface ApprovalView {
+  readonly status: ApprovalStatus;
+  readonly decision: Decision | null;
+}
+
+export interface ApprovalDecision {
+  readonly decision: Exclude<AnswerKind, 'top_up'>;
+  /** With `raise`: the new limit in dollars. */
+  readonly limit?: number | string;
+}
+
+export const decide = defineUpdate<ApprovalView, [ApprovalDecision]>('decide');
+/** A nudge, as above: the approval's row has the answer. */
+export const approvalDecided = defineSignal('decided');
+export const approvalStatus = defineQuery<ApprovalView>('status');
 
 export interface WebhookEndpointInput {
   /** `we_…` */

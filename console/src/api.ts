@@ -22,7 +22,7 @@ export class ApiFailure extends Error {
 }
 
 interface WriteOptions {
-  readonly method?: 'POST' | 'PATCH';
+  readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
   readonly idempotencyKey?: string;
 }

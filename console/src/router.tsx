@@ -71,6 +71,18 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/budgets',
+      component: lazyRouteComponent(() => import('./pages/budgets.tsx'), 'BudgetsPage'),
+      validateSearch: words('budget'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/approvals',
+      component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
+      validateSearch: words('approval', 'budget', 'scope', 'developer'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/keys',
       component: lazyRouteComponent(() => import('./pages/keys.tsx'), 'KeysPage'),
     }),
@@ -117,6 +129,11 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/developer/settings',
       component: lazyRouteComponent(() => import('./pages/settings.tsx'), 'SettingsPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/developer/webhooks',
+      component: lazyRouteComponent(() => import('./pages/webhooks.tsx'), 'WebhooksPage'),
     }),
     createRoute({
       getParentRoute: () => shell,

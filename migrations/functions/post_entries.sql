@@ -10,16 +10,20 @@
 -- that is made; p_hold the hold that is captured, released or extended. p_ledger, p_consumer and p_spend_key (0 for a
 -- key of the account) are set for placed holds and charges. An amount of 0 captures everything that is left. p_over
 -- decides about an amount that exceeds the hold: 0 refuses it, 1 caps it at what is left, 2 takes the excess from the
--- balance and the budgets.
+-- balance and the budgets. For placed holds and charges it is 0, or 3 when memory found that a budget refuses them
+-- unless its owner approved: what memory checks of a budget is then checked here.
+-- An approval for once (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
+-- the limits of its budget. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold.
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
 -- transaction, and announces it with p_settles_debts; without it, such entries return 'owing'.
--- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'key_closed', 'exceeds_hold', 'hold_closed',
--- 'unknown_hold', 'key_reused'.
+-- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'approval_required', 'key_closed',
+-- 'exceeds_hold', 'hold_closed', 'unknown_hold', 'key_reused'.
 -- amount: the amount placed, charged or captured; for 'insufficient', the amount that the balance had to cover; for
 -- 'exceeds_hold', what is left. The columns from hold_id on show the hold after the call. Those from budget_id on are
--- set for 'limit_reached': the budget, the limit, what is left of it, and the unit and beginning of its window.
+-- set for 'limit_reached': the budget, the limit, what is left of it, and the unit and beginning of its window. For
+-- 'approval_required', only the budget is.
 create or replace function farebox.post_entries(
   p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[],
   p_spend_key int[], p_developer int[], p_tool text[], p_amount bigint[], p_seconds int[],
@@ -43,6 +47,8 @@ as $$
 #variable_conflict use_column
 declare
   c_max_age constant interval := '24 hours';
+  -- As ONCE_HOURS in src/domain/approval.ts.
+  c_once_within constant interval := '24 hours';
   -- Per hold.
   h_ids uuid[]; h_ledger smallint[]; h_consumer uuid[]; h_developer int[]; h_tool text[];
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
@@ -57,6 +63,11 @@ declare
   n_codes bigint[]; n_used bigint[]; n_limit bigint[]; n_window_used bigint[]; n_window_limit bigint[];
   n_unit smallint[]; n_began timestamptz[]; n_is_closed boolean[]; n_is_changed boolean[];
   n_id uuid[]; n_max_per_call bigint[];
+  -- The numbers of approved developers, as text; null where none needs approval. And whether an approval let a charge
+  -- pass the limits of the node.
+  n_approved text[]; n_is_lifted boolean[];
+  -- Approvals that this call uses up, and what used them.
+  u_approval uuid[] := '{}'; u_by uuid[] := '{}';
   -- Per entry.
   v_prior_is_same boolean[]; v_prior_id uuid[]; v_prior_amount bigint[]; v_prior_balance bigint[];
   v_prior_key smallint[];
@@ -73,6 +84,7 @@ declare
   r_left bigint[] := r_limit;
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
+  v_once uuid; v_uses uuid[]; v_lifted int[];
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
   -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Sorted by an
@@ -139,9 +151,12 @@ begin
       array_agg(case when b.window_began < v_began[b.window_unit] then 0 else b.window_used_micros end),
       array_agg(b.window_limit_micros), array_agg(b.window_unit),
       array_agg(greatest(b.window_began, v_began[b.window_unit])), array_agg(b.is_closed), array_agg(false),
-      array_agg(d.id), array_agg(d.max_per_call_micros)
+      array_agg(d.id), array_agg(d.max_per_call_micros),
+      array_agg(case when d.approve_developers then array(
+        select x.developer_number from farebox.accounts x where x.developer_id = any (d.approved_developers))::text end),
+      array_agg(false)
     into n_codes, n_used, n_limit, n_window_used, n_window_limit, n_unit, n_began, n_is_closed, n_is_changed,
-      n_id, n_max_per_call
+      n_id, n_max_per_call, n_approved, n_is_lifted
     from (
       select distinct (k.code >> 32 << 32) + p.number as code, (k.code >> 32)::int as owner, p.number
       from unnest(k_codes, k_paths) as k(code, path) cross join lateral unnest(k.path::int[]) as p(number)
@@ -191,6 +206,8 @@ begin
     end if;
 
     v_nodes := '{}';
+    v_uses := '{}';
+    v_lifted := '{}';
     if p_kind[i] in (1, 5) then
       c := array_position(c_ids, p_consumer[i]);
       if p_kind[i] = 1 then r_hold[i] := p_id[i]; else r_hold[i] := null; end if;
@@ -249,22 +266,41 @@ begin
     if v_excess > 0 then
       foreach n in array v_nodes loop
         r_scope[i] := case when n_is_closed[n] then 'closed'
+          when p_over[i] = 3 and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
           -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
+          when p_over[i] = 3 and v_excess > n_max_per_call[n] then 'per_call'
           when p_kind[i] = 2 and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
           when v_excess > n_limit[n] - n_used[n] then 'total'
           when v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
-        if r_scope[i] is not null then
-          r_node[i] := n;
+        continue when r_scope[i] is null;
+        if p_kind[i] <> 2 and r_scope[i] <> 'closed' then
+          select a.id into v_once from farebox.approvals a
+          where a.ledger = any (array[p_ledger[i]]) and a.consumer_id = any (array[p_consumer[i]])
+            and a.spend_key = any (array[p_spend_key[i]]) and a.developer = any (array[p_developer[i]])
+            and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
+            and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
+            and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
+          limit 1;
+          if v_once is not null then
+            v_uses := v_uses || v_once;
+            v_lifted := v_lifted || n;
+            r_scope[i] := null;
+            continue;
+          end if;
+        end if;
+        r_node[i] := n;
+        if r_scope[i] <> 'developer' then
           r_limit[i] := case r_scope[i] when 'total' then n_limit[n] when 'window' then n_window_limit[n]
             else n_max_per_call[n] end;
-          r_left[i] := greatest(r_limit[i] - case r_scope[i] when 'total' then n_used[n]
-            when 'window' then n_window_used[n] else h_captured[h] end, 0);
-          exit;
+          r_left[i] := greatest(r_limit[i] - case when r_scope[i] = 'total' then n_used[n]
+            when r_scope[i] = 'window' then n_window_used[n] when p_kind[i] = 2 then h_captured[h] else 0 end, 0);
         end if;
+        exit;
       end loop;
       if r_node[i] is not null then
         r_amount[i] := v_excess;
-        r_outcome[i] := case when r_scope[i] <> 'closed' then 'limit_reached'
+        r_outcome[i] := case when r_scope[i] = 'developer' then 'approval_required'
+          when r_scope[i] <> 'closed' then 'limit_reached'
           when p_kind[i] <> 2 then 'key_closed' else 'exceeds_hold' end;
         -- What a hold has left can still be captured when its key has ended, and no more than that.
         if r_outcome[i] = 'exceeds_hold' then r_amount[i] := h_held[h]; end if;
@@ -284,6 +320,13 @@ begin
         n_is_changed[n] := true;
         n_used[n] := n_used[n] + v_excess;
         if n_unit[n] > 0 then n_window_used[n] := n_window_used[n] + v_excess; end if;
+      end loop;
+      foreach n in array v_lifted loop
+        n_is_lifted[n] := true;
+      end loop;
+      foreach v_once in array v_uses loop
+        u_approval := u_approval || v_once;
+        u_by := u_by || p_id[i];
       end loop;
     end if;
 
@@ -347,15 +390,33 @@ begin
 
   if true = any (n_is_changed) then
     update farebox.budgets b set used_micros = a.used, window_used_micros = a.window_used,
-      window_used_at_limit_micros = case when b.window_began < a.began then 0 else b.window_used_at_limit_micros end,
+      -- What an approval let pass is the bound from then on, as when a limit is set below what is used.
+      used_at_limit_micros = case when a.is_lifted then greatest(b.used_at_limit_micros, a.used)
+        else b.used_at_limit_micros end,
+      window_used_at_limit_micros = greatest(case when a.is_lifted then a.window_used else 0 end,
+        case when b.window_began < a.began then 0 else b.window_used_at_limit_micros end),
       -- Charges of this call are behind what the consumer had spent before it.
       window_from_micros = case when b.window_began < a.began then c_spent[(a.code >> 32)::int]
         else b.window_from_micros end,
       window_began = a.began
-    from unnest(n_codes, n_used, n_window_used, n_began, n_is_changed) as a(code, used, window_used, began, is_changed)
+    from unnest(n_codes, n_used, n_window_used, n_began, n_is_changed, n_is_lifted)
+      as a(code, used, window_used, began, is_changed, is_lifted)
     where a.is_changed and b.ledger = any (array[c_ledgers[(a.code >> 32)::int]])
       and b.consumer_id = any (array[c_ids[(a.code >> 32)::int]])
       and b.number = any (array[(a.code & 4294967295)::int]);
+  end if;
+
+  if cardinality(u_approval) > 0 then
+    with used as (
+      update farebox.approvals a set used_by = u.used_by
+      from unnest(u_approval, u_by) as u(id, used_by) where a.id = any (array[u.id])
+      returning a.ledger, a.consumer_id, a.budget
+    )
+    -- What memory knows of the node has changed.
+    update farebox.budget_details d set changed_at = clock_timestamp()
+    from used u
+    where d.ledger = any (array[u.ledger]) and d.consumer_id = any (array[u.consumer_id])
+      and d.number = any (array[u.budget]);
   end if;
 
   if 2 = any (p_kind) or 5 = any (p_kind) then
@@ -376,10 +437,11 @@ begin
           when a.spend_key > 0 then int4send(a.spend_key) else '' end
       from made a
     ), earned as (
-      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+      insert into farebox.earnings_tail
+        (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
       select min(a.ledger), a.developer, date_bin('1 minute', uuid_extract_timestamp(a.id), 'epoch'), a.tool,
-        sum(a.amount), count(*)
-      from made a group by 2, 3, 4
+        sum(a.amount), count(*), case when a.spend_key > 0 then a.consumer end, nullif(a.spend_key, 0)
+      from made a group by 2, 3, 4, 7, 8
     )
     insert into farebox.attribution_tail
       (ledgers, consumers, spent_before, charge_group, through, developers, amounts)

@@ -1,11 +1,11 @@
--- An event for each state of a refund or dispute of a top-up: refund.made, dispute.open and so on.
+-- An event for each state of a refund, a dispute or a fraud warning of a top-up: refund.made, dispute.open and so on.
 create or replace function farebox.post_reversal_event() returns trigger language plpgsql as $$
 begin
   perform farebox.post_event(
     (select account_id from farebox.top_ups where id = new.top_up_id),
     new.kind || '.' || new.status,
     json_build_object(
-      'id', farebox.wire_id(case new.kind when 'refund' then 'tur' else 'dsp' end, new.id),
+      'id', farebox.wire_id(case new.kind when 'refund' then 'tur' when 'dispute' then 'dsp' else 'frw' end, new.id),
       'topUpId', farebox.wire_id('tu', new.top_up_id),
       'amount', farebox.wire_dollars(new.amount_micros),
       'status', new.status,

@@ -5,7 +5,7 @@
 import { wireId } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import type { LimitReached } from '../store/budgets/budget.ts';
+import type { ApprovalRequired, LimitReached } from '../store/budgets/budget.ts';
 import { findBudgetRules, findChangedBudgets, type BudgetRules } from '../store/budgets/rules.ts';
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
@@ -21,6 +21,8 @@ interface Node {
   readonly maxLeaseMicros: Micros | undefined;
   readonly tools: ReadonlySet<string> | undefined;
   readonly developers: ReadonlySet<string> | undefined;
+  readonly approved: ReadonlySet<string> | undefined;
+  readonly hasOnce: boolean;
 }
 
 /** What a charge or hold asks of a budget. The developer's id is a UUID. */
@@ -32,12 +34,20 @@ export interface Call {
 
 export type BudgetRefusal =
   | LimitReached
+  | ApprovalRequired
   | {
       readonly kind: 'tool_not_allowed' | 'developer_not_allowed' | 'lease_not_allowed';
       readonly budgetId: string;
     }
   /** The budget has ended, and its keys with it. */
   | { readonly kind: 'invalid_api_key' };
+
+/** Refused from memory, but the owner may have approved it once: the debit decides. */
+export interface ToBeDecided {
+  readonly kind: 'needs_approval';
+  /** The refusal unless there is such an approval. */
+  readonly refusal: BudgetRefusal;
+}
 
 export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
@@ -65,7 +75,7 @@ export class BudgetRulesCache {
   }
 
   /** Why a node on the key's path refuses the call, the first from the root down; undefined when none does. */
-  refusalOf(payer: Payer, call: Call): MaybePromise<BudgetRefusal | undefined> {
+  refusalOf(payer: Payer, call: Call): MaybePromise<BudgetRefusal | ToBeDecided | undefined> {
     return whenKnown(this.#pathOf(payer), (path) => refusalOf(path, call));
   }
 
@@ -90,16 +100,27 @@ export class BudgetRulesCache {
 type Payer = Pick<KeyOwner, 'consumerId' | 'spend'>;
 type NodeName = Pick<BudgetRules, 'consumerId' | 'number'>;
 
-function refusalOf(path: readonly (Node | undefined)[], call: Call): BudgetRefusal | undefined {
+function refusalOf(
+  path: readonly (Node | undefined)[],
+  call: Call,
+): BudgetRefusal | ToBeDecided | undefined {
   const now = Date.now();
   if (path.some((node) => node === undefined || node.endsAtMs <= now)) {
     return { kind: 'invalid_api_key' };
   }
+  let first: BudgetRefusal | undefined;
   for (const node of path) {
     const refusal = node && refusalOfNode(node, call);
-    if (refusal) return refusal;
+    if (!refusal) continue;
+    if (!node.hasOnce || !isAskable(refusal)) return refusal;
+    first ??= refusal;
   }
-  return undefined;
+  return first && { kind: 'needs_approval', refusal: first };
+}
+
+/** Whether an owner can let the call pass. */
+function isAskable({ kind }: BudgetRefusal): boolean {
+  return kind === 'approval_required' || kind === 'limit_reached';
 }
 
 function leaseRefusalOf(
@@ -109,7 +130,8 @@ function leaseRefusalOf(
 ): BudgetRefusal | undefined {
   for (const call of calls) {
     const refusal = refusalOf(path, call);
-    if (refusal) return refusal;
+    // An approval for once is for a charge or hold, not for a lease.
+    if (refusal) return refusal.kind === 'needs_approval' ? refusal.refusal : refusal;
   }
   for (const node of path) {
     if (node && !node.allowsLeases) return { kind: 'lease_not_allowed', budgetId: node.id };
@@ -120,7 +142,11 @@ function leaseRefusalOf(
   return undefined;
 }
 
-function refusedBy(budgetId: string, scope: 'per_call' | 'per_lease', limitMicros: Micros) {
+function refusedBy(
+  budgetId: string,
+  scope: 'per_call' | 'per_lease',
+  limitMicros: Micros,
+): LimitReached {
   const remainingMicros = limitMicros;
   return {
     kind: 'limit_reached',
@@ -129,16 +155,22 @@ function refusedBy(budgetId: string, scope: 'per_call' | 'per_lease', limitMicro
     limitMicros,
     remainingMicros,
     resetsAt: null,
-  } as const;
+  };
 }
 
-function refusalOfNode(node: Node, { developerId, tool, amountMicros }: Call) {
-  const { id: budgetId, developers, tools, maxPerCallMicros } = node;
+function refusalOfNode(
+  node: Node,
+  { developerId, tool, amountMicros }: Call,
+): BudgetRefusal | undefined {
+  const { id: budgetId, developers, tools, approved, maxPerCallMicros } = node;
   if (developers && !developers.has(developerId)) {
-    return { kind: 'developer_not_allowed', budgetId } as const;
+    return { kind: 'developer_not_allowed', budgetId };
   }
   if (tools && !tools.has(tool) && !tools.has(`${wireId('developer', developerId)}/${tool}`)) {
-    return { kind: 'tool_not_allowed', budgetId } as const;
+    return { kind: 'tool_not_allowed', budgetId };
+  }
+  if (approved && !approved.has(developerId)) {
+    return { kind: 'approval_required', budgetId, developerId };
   }
   if (maxPerCallMicros === undefined || amountMicros <= maxPerCallMicros) return undefined;
   return refusedBy(budgetId, 'per_call', maxPerCallMicros);
@@ -157,6 +189,7 @@ function byName(found: readonly BudgetRules[]): Map<string, Node> {
 
 function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
   const { maxPerCallMicros, allowLeases, maxLeaseMicros, tools, developers } = rules;
+  const { approved, hasOnce } = rules;
   return {
     id,
     endsAtMs: isClosed ? 0 : expiresAt === null ? Infinity : Date.parse(expiresAt),
@@ -165,5 +198,7 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
     maxLeaseMicros: maxLeaseMicros === null ? undefined : asMicros(maxLeaseMicros),
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
+    approved: approved ? new Set(approved) : undefined,
+    hasOnce,
   };
 }

@@ -9,6 +9,7 @@ import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
+import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { Requester } from './batcher.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { ChargeBatcher } from './create-batcher.ts';
@@ -23,6 +24,7 @@ export interface ChargingDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
   readonly tools: ToolPrices;
   readonly budgets: BudgetRulesCache;
+  readonly guards: AccountKeyGuard;
   readonly earlier: EarlierCharges;
 }
 
@@ -35,7 +37,14 @@ export interface ChargeRequest {
 /** Why a charge never reached the ledger. */
 export type ChargeRefusal =
   | { readonly kind: 'invalid_amount'; readonly sent: number | string }
-  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' }
+  | {
+      readonly kind:
+        | 'invalid_api_key'
+        | 'account_keys_closed'
+        | 'amount_required'
+        | 'unknown_tool'
+        | 'tool_archived';
+    }
   | BudgetRefusal;
 
 /** Decided by the ledger: now, or earlier under the same idempotency key. */
@@ -140,21 +149,46 @@ async function prepareFromDatabase(
   return draftAllowed(deps, request, consumer, tool.price);
 }
 
-/** A spend key pays for what its budget allows. */
+/** A key of the account pays, unless its owner guards it; a spend key pays for what its budget allows. */
 function draftAllowed(
   deps: ChargingDeps,
   request: ChargeRequest,
   consumer: KeyOwner,
   amountMicros: Micros,
 ): MaybePromise<PreparedCharge> {
-  if (consumer.spend === null) return draftCharge(request, consumer, amountMicros);
-  const { developerId } = request.developer;
-  const call = { developerId, tool: request.body.tool, amountMicros };
-  return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) =>
-    refusal
-      ? refuse(deps, request, consumer, refusal)
+  if (consumer.spend !== null) return draftWithin(deps, request, consumer, amountMicros);
+  if (consumer.guard === null) return draftCharge(request, consumer, amountMicros);
+  if (consumer.guard === 'closed') {
+    return refuse(deps, request, consumer, { kind: 'account_keys_closed' });
+  }
+  return whenKnown(deps.guards.find(consumer, request.developer), (budget) =>
+    budget
+      ? whenKnown(
+          draftWithin(deps, request, { ...consumer, spend: budget }, amountMicros),
+          (prepared) =>
+            // Its owner closed the budget of this developer. The key still works for others.
+            prepared.kind === 'invalid_api_key'
+              ? { kind: 'developer_not_allowed' as const, budgetId: budget.budgetId }
+              : prepared,
+        )
       : draftCharge(request, consumer, amountMicros),
   );
+}
+
+function draftWithin(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  amountMicros: Micros,
+): MaybePromise<PreparedCharge> {
+  const { developerId } = request.developer;
+  const call = { developerId, tool: request.body.tool, amountMicros };
+  return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) => {
+    if (!refusal) return draftCharge(request, consumer, amountMicros);
+    return refusal.kind === 'needs_approval'
+      ? draftCharge(request, consumer, amountMicros, { needsApproval: true })
+      : refuse(deps, request, consumer, refusal);
+  });
 }
 
 /** A retry of a successful charge gets that charge's outcome, even if the same charge would be refused today. */
@@ -195,25 +229,24 @@ function draftCharge(
   request: ChargeRequest,
   { ledger, consumerId, spend }: KeyOwner,
   amountMicros: Micros,
+  exception?: Pick<ChargeDraft, 'needsApproval'>,
 ): PreparedCharge {
   const { developer, body } = request;
   const identity = hashIdentity(request, consumerId);
-  return {
-    kind: 'ready',
-    draft: {
-      id: randomUUIDv7(),
-      ledger,
-      consumerId,
-      developerId: developer.developerId,
-      developerNumber: developer.developerNumber,
-      tool: body.tool,
-      amountMicros,
-      idempotencyHash: identity?.idempotencyHash ?? null,
-      fingerprint: identity?.fingerprint ?? null,
-      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
-      spend,
-    },
+  const draft: ChargeDraft = {
+    id: randomUUIDv7(),
+    ledger,
+    consumerId,
+    developerId: developer.developerId,
+    developerNumber: developer.developerNumber,
+    tool: body.tool,
+    amountMicros,
+    idempotencyHash: identity?.idempotencyHash ?? null,
+    fingerprint: identity?.fingerprint ?? null,
+    metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+    spend,
   };
+  return { kind: 'ready', draft: exception ? { ...draft, ...exception } : draft };
 }
 
 function parseAmount(dollars: number | string): Micros | undefined {

@@ -39,6 +39,7 @@ Parts:
   top-ups    top-ups, refunds, disputes and automatic top-ups
   delivery   overdue notices, top-ups and reconciliations
   audit-log  the chain of the audit log, and changes that it does not have
+  approvals  pending questions to owners, and what the answers changed
   holds      open, captured and expired holds; reads every charge
   budgets    what budgets have used; reads every charge
   charges    reads every charge
@@ -46,7 +47,7 @@ Parts:
   temporal   schedules, and workflows that cannot continue
   processor  payments, refunds and disputes at Stripe; lists all of them
 
-Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,temporal\` every minute and all parts every night.
+Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
 Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check.
 `;
 

@@ -123,7 +123,7 @@ function noSuchKey(id: string): CommandError {
   return new CommandError(`No active key ${id}. Run \`farebox key list\` to see key ids.`);
 }
 
-function overlapOf(text: string): number {
+export function overlapOf(text: string): number {
   const [, number, unit] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];
   const seconds = Number(number) * SECONDS[(unit || 's') as keyof typeof SECONDS];
   if (number !== undefined && seconds <= OVERLAP_SECONDS_MAX) return seconds;

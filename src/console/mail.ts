@@ -1,4 +1,4 @@
-/** The console's mail: sent by SMTP, or, if configured, kept and shown at /dev/mail. */
+/** Mail to owners of accounts: sent by SMTP, or, if configured, kept and shown at /dev/mail. */
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
@@ -20,8 +20,8 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** Returns at once: waiting for the mail to be sent would reveal whether an account exists. Failures are logged. */
-export function mailer({ config, database, log }: MailDeps): (mail: Mail) => void {
+/** Resolves once the mail server has the mail, or with false when there is no mail server. Rejects when it refuses. */
+export function mailSender({ config, database, log }: MailDeps): (mail: Mail) => Promise<boolean> {
   const transport: Transporter | undefined =
     config.smtpUrl === undefined
       ? undefined
@@ -31,7 +31,7 @@ export function mailer({ config, database, log }: MailDeps): (mail: Mail) => voi
           greetingTimeout: TIMEOUT_MS,
           socketTimeout: TIMEOUT_MS,
         });
-  const send = async (mail: Mail): Promise<void> => {
+  return async (mail) => {
     if (transport) {
       const { recipient, subject, body } = mail;
       await transport.sendMail({ from: config.from, to: recipient, subject, text: body });
@@ -39,10 +39,17 @@ export function mailer({ config, database, log }: MailDeps): (mail: Mail) => voi
       await keepMail(database, mail);
     } else {
       log.error({ subject: mail.subject }, 'a mail was not sent: SMTP_URL is not set');
+      return false;
     }
+    return true;
   };
+}
+
+/** Returns at once: waiting for the mail to be sent would reveal whether an account exists. Failures are logged. */
+export function mailer(deps: MailDeps): (mail: Mail) => void {
+  const send = mailSender(deps);
   return (mail) =>
     void send(mail).catch((err: unknown) =>
-      log.error({ err, subject: mail.subject }, 'a mail could not be sent'),
+      deps.log.error({ err, subject: mail.subject }, 'a mail could not be sent'),
     );
 }

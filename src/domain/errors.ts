@@ -22,6 +22,10 @@ export const ERRORS = {
     400,
     'The tool is archived, so it has no price. Send an amount, or unarchive it.',
   ],
+  too_many_approvals: [
+    400,
+    'This key or this budget has asked for too much. Wait until the owner has decided.',
+  ],
   too_many_tools: [400, 'The account has registered as many tools as it can.'],
   invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],
   invalid_secret_key: [401, "The developer's secret key is missing, invalid or revoked."],
@@ -29,7 +33,7 @@ export const ERRORS = {
   insufficient_balance: [402, 'The balance is too low for the charge. The consumer has to top up.'],
   spend_limit_reached: [
     402,
-    'A limit of the budget refuses the call; see `budgetId`, `scope`, `remaining` and `resetsAt`.',
+    'A limit of the budget refuses the call; see `budgetId`, `scope`, `remaining` and `resetsAt`. The owner can raise it at `raiseUrl`.',
   ],
   exceeds_lease: [402, 'The amount is more than the lease has left; see `remaining`.'],
   exceeds_hold: [402, 'The amount is more than the hold has left; see `remaining`.'],
@@ -45,6 +49,14 @@ export const ERRORS = {
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key, or the lease, does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
+  account_keys_closed: [
+    403,
+    'The consumer closed the keys of its account for charging. Ask for a spend key.',
+  ],
+  approval_required: [
+    403,
+    'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',
+  ],
   lease_not_allowed: [
     403,
     'Only a spend key can be leased, and only if its budget and those above have `allowLeases`.',
@@ -60,6 +72,8 @@ export const ERRORS = {
     409,
     'A request with this key is still running. Repeat it for the outcome.',
   ],
+  approval_closed: [409, 'The approval was decided before, or has expired; see `status`.'],
+  approval_not_needed: [409, 'Nothing refuses this call now. Charge again.'],
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
   hold_closed: [409, 'The hold was captured, released or has expired; see `status`.'],
   lease_closed: [409, 'The lease was settled, released or has expired; see `status`.'],

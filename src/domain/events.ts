@@ -18,6 +18,8 @@ export const EVENT_TYPES = [
   'dispute.open',
   'dispute.lost',
   'dispute.won',
+  'warning.open',
+  'warning.won',
   'charge.refunded',
   'hold.expired',
   'key.created',

@@ -12,6 +12,7 @@ export const SEARCH_ATTRIBUTES = {
   WaitingFor: 'Keyword',
   Stuck: 'Bool',
   GrantStatus: 'Keyword',
+  ApprovalStatus: 'Keyword',
   InvocationStatus: 'Keyword',
   AgentId: 'Keyword',
   AccountId: 'Keyword',

@@ -4,6 +4,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { answerErrors } from './answer-errors.ts';
 import type { Api } from './services.ts';
+import { approvalPage, postApprovalPage } from './handlers/approvals/approval-page.ts';
 import { apiReferencePages } from './handlers/api-reference.ts';
 import { getHealth, getReadiness } from './handlers/health.ts';
 import { consolePages } from './handlers/console-pages.ts';
@@ -37,6 +38,8 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
     { method: 'get', path: '/top-up', middleware: topUpPage(api) },
     { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
+    { method: 'get', path: '/approval', middleware: approvalPage(api) },
+    { method: 'post', path: '/approval', middleware: postApprovalPage(api) },
     { method: 'get', path: '/top-up/confirm', middleware: confirmPage(api) },
     { method: 'post', path: '/top-up/confirm', middleware: postConfirmPage(api) },
     ...apiReferencePages(),

@@ -22,10 +22,10 @@ export interface AuthenticationDeps extends KeyDeps {
 
 /**
  * `session`: only the owner, signed in, because no key may create or revoke keys of the account. `operator`: such an
- * owner who was promoted and uses two-factor authentication. `payer`: a consumer key of the account or a spend key. No
- * other role accepts a spend key.
+ * owner who was promoted and uses two-factor authentication. `payer`: a consumer key of the account or a spend key.
+ * `asker`: either of these, or a developer key. No other role accepts a spend key.
  */
-export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | SessionRole;
+export type Role = 'consumer' | 'developer' | 'either' | 'legacy' | 'payer' | 'asker' | SessionRole;
 type SessionRole = 'session' | 'operator';
 type KeyRole = Exclude<Role, SessionRole>;
 
@@ -74,6 +74,10 @@ const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
   payer: ['invalid_api_key', 'Send a consumer key or a spend key: Authorization: Bearer <key>.'],
+  asker: [
+    'invalid_api_key',
+    'Send a consumer key, a spend key or a developer key: Authorization: Bearer <key>.',
+  ],
   developer: [
     'invalid_secret_key',
     'Send a developer secret key: Authorization: Bearer <secret key>.',
@@ -141,7 +145,7 @@ function ownerInRole(
   key: string,
   role: KeyRole,
 ): MaybePromise<KeyOwner | undefined> {
-  if (role !== 'either') return findKeyOwner(deps, key, role);
-  const isDeveloper = kindOfKey(deps.keyPrefix, key) === 'developer';
-  return findKeyOwner(deps, key, isDeveloper ? 'developer' : 'consumer');
+  if (role !== 'either' && role !== 'asker') return findKeyOwner(deps, key, role);
+  if (kindOfKey(deps.keyPrefix, key) === 'developer') return findKeyOwner(deps, key, 'developer');
+  return findKeyOwner(deps, key, role === 'asker' ? 'payer' : 'consumer');
 }

@@ -13,7 +13,7 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
-import { bodyBytesOf, readJson } from './body.ts';
+import { bodyBytesOf, hasBody, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key-header.ts';
@@ -53,6 +53,8 @@ export interface Contract {
   readonly params?: Readonly<Record<string, TSchema>>;
   readonly query?: TObject;
   readonly body?: TSchema;
+  /** A request without a body is one with an empty object. */
+  readonly isBodyOptional?: true;
   readonly replies: Replies | 'csv';
   /** Specific error codes, besides those that follow from the rest of the row. */
   readonly errors?: readonly ErrorCode[];
@@ -70,6 +72,8 @@ export interface Endpoint extends Contract {
 
 interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
+  /** It may wait, so it takes no share of the account's reads. Its handler has one of its own. */
+  readonly waits?: true;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -103,7 +107,7 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, ...contract }: Reading<R, Q>,
+  { handle, waits, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
@@ -115,7 +119,8 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
       const caller = await authenticate(api, ctx.req, contract.role);
       const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      const reply = await api.shares.reads.run(caller.accountId, 1, () => handle(api, request));
+      const answer = () => handle(api, request);
+      const reply = await (waits ? answer() : api.shares.reads.run(caller.accountId, 1, answer));
       respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
     },
   };
@@ -191,7 +196,8 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
           share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
         const respond = async () => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
-          const body = validate(await readJson(ctx.req, bodyBytesMax));
+          const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
+          const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
           ctx.state['body'] = body;
           const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
           respondJson(

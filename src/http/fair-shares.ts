@@ -19,11 +19,15 @@ const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
 /** By link, one at a time, so that its checkouts are counted exactly within a process. */
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
-export type Share = 'reads' | 'exports' | 'refunds' | 'batches' | 'links';
+/** The first look of requests that then wait. One account may send hundreds of them at once. */
+const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
+
+export type Share = 'reads' | 'waits' | 'exports' | 'refunds' | 'batches' | 'links';
 
 export function createFairShares(): Readonly<Record<Share, AccountGate>> {
   return {
     reads: new AccountGate(READS),
+    waits: new AccountGate(WAITS),
     exports: new AccountGate(EXPORTS),
     refunds: new AccountGate(REFUNDS),
     batches: new AccountGate(BATCHES),

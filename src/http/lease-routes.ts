@@ -22,6 +22,7 @@ const REFUSALS = [
   'invalid_amount',
   'spend_limit_reached',
   'lease_not_allowed',
+  'approval_required',
   'tool_not_allowed',
   'developer_not_allowed',
 ] as const;

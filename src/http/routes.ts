@@ -33,6 +33,7 @@ import {
 } from '../schemas/top-ups.ts';
 import { TopUpQuoteQuery, TopUpQuoteReply } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { LEASE_ENDPOINTS } from './lease-routes.ts';
 import { EVENT_ENDPOINTS } from './event-routes.ts';
@@ -84,6 +85,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'spend_limit_reached',
       'tool_not_allowed',
       'developer_not_allowed',
+      'account_keys_closed',
+      'approval_required',
       'idempotency_key_in_use',
       'outcome_unknown',
     ],
@@ -151,6 +154,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'spend_limit_reached',
       'tool_not_allowed',
       'developer_not_allowed',
+      'account_keys_closed',
+      'approval_required',
     ],
     isIdempotent: true,
     handle: postHold,
@@ -289,6 +294,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: postCheckout,
   }),
   ...BUDGET_ENDPOINTS,
+  ...APPROVAL_ENDPOINTS,
   ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)

@@ -10,6 +10,8 @@ import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Console } from '../console/console.ts';
+import type { ApprovalLinks } from '../charging/approval-links.ts';
+import type { ApprovalWatch } from './approval-watch.ts';
 import type { AccountGate } from './account-gate.ts';
 import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -28,6 +30,8 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly entries: EntryBatcher;
   readonly receipts: ReceiptSigner;
   readonly topUpLinks: TopUpLinks;
+  readonly approvalLinks: ApprovalLinks;
+  readonly approvals: ApprovalWatch;
   readonly publicReceipts: PublicReceipts;
   readonly webhookSigner: WebhookSigner;
   readonly topUps: TopUps;

@@ -4,6 +4,8 @@
  */
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { AccountKeyGuard } from '../charging/account-key-guard.ts';
+import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
 import { DatabaseClock } from '../charging/database-clock.ts';
@@ -29,6 +31,7 @@ import { ToolPrices } from '../charging/tool-prices.ts';
 import type { Config } from '../config.ts';
 import { Console } from '../console/console.ts';
 import { createApp } from '../http/app.ts';
+import { ApprovalWatch } from '../http/approval-watch.ts';
 import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
@@ -106,6 +109,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const holdPool = await createDatabase(config.databaseUrl, lanes);
   const leasePool = await createDatabase(config.databaseUrl, {
     maxPoolSize: LEASE_LANES,
+    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
     statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
     silenceMsMax: CHARGE_SILENCE_MS_MAX,
     waitMsMax: LEASE_WAIT_MS_MAX,
@@ -131,6 +135,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
+  const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
@@ -146,9 +151,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     lastUsed,
     tools,
     budgets,
+    guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
+    approvalLinks: new ApprovalLinks(config.masterSecrets, config.baseUrl),
+    approvals,
     publicReceipts: new PublicReceipts(config.masterSecrets),
     webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
@@ -210,6 +218,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   return {
     port: server.port,
     stop: async () => {
+      // Requests that wait for a decision are answered with the present state. Their senders ask again elsewhere.
+      approvals.stop();
       await server.close();
       await metrics?.close();
       await release();

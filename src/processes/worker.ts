@@ -7,6 +7,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
+import { createApprovalActivities } from '../../activities/approvals.ts';
 import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
 import { createGrantActivities } from '../../activities/grants.ts';
 import { createHoldActivities } from '../../activities/holds.ts';
@@ -19,10 +20,11 @@ import { createTopUpPaymentActivities } from '../../activities/top-up-payments.t
 import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
+import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
-import { mailer } from '../console/mail.ts';
+import { mailer, mailSender } from '../console/mail.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -211,7 +213,8 @@ interface ActivityDeps {
 }
 
 /** Steps that normally need only Postgres. */
-function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
+function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.baseUrl);
   return {
     ...createTopUpActivities({
       database,
@@ -225,6 +228,11 @@ function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
     ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
     ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
     ...createGrantActivities({ database }),
+    ...createApprovalActivities({
+      database,
+      linkTo: (approval) => approvalLinks.urlFor(approval),
+      send: mailSender({ config: config.mail, database, log }),
+    }),
     ...createInvocationActivities({
       database,
       deadlineMs: config.invocationDeadlineMs,

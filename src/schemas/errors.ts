@@ -1,6 +1,7 @@
 /** The one schema of every error (specification section 7). */
 import { Type, type Static } from 'typebox';
 import { ERROR_TYPES, ERRORS, type ErrorCode } from '../domain/errors.ts';
+import { APPROVAL_STATUSES } from '../domain/approval.ts';
 import { LIMIT_SCOPES } from '../domain/budget.ts';
 import { GRANT_STATUSES } from '../domain/grant.ts';
 import { HOLD_STATUSES } from '../domain/hold.ts';
@@ -17,6 +18,18 @@ const facts = {
   topUpUrl: Type.Optional(
     Text('A page where the consumer can top up.', 'https://billing.example.com/top-up'),
   ),
+  raiseUrl: Type.Optional(
+    Text(
+      'With `spend_limit_reached`: the page of the console where the owner can raise the limit.',
+      'https://billing.example.com/console/approvals',
+    ),
+  ),
+  approvalUrl: Type.Optional(
+    Text(
+      'With `approval_required`: the page of the console where the owner can approve the developer.',
+      'https://billing.example.com/console/approvals',
+    ),
+  ),
   topUpId: Type.Optional(Id('topUp', 'The top-up that failed.')),
   left: Type.Optional(
     Dollars('With `consent_ceiling_reached`: the dollars left of the monthly limit.'),
@@ -31,7 +44,10 @@ const facts = {
     ),
   ),
   budgetId: Type.Optional(
-    Id('budget', 'With `spend_limit_reached` and `..._not_allowed`: the budget that refused.'),
+    Id(
+      'budget',
+      'With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.',
+    ),
   ),
   limit: Type.Optional(Dollars('With `spend_limit_reached`: the limit.', 5)),
   scope: Type.Optional(
@@ -49,8 +65,8 @@ const facts = {
   ),
   status: Type.Optional(
     Word(
-      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES, ...LEASE_STATUSES])],
-      'With `grant_not_active`, `hold_closed` and `lease_closed`: the state of the grant, hold or lease.',
+      [...new Set([...GRANT_STATUSES, ...HOLD_STATUSES, ...LEASE_STATUSES, ...APPROVAL_STATUSES])],
+      'With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval.',
     ),
   ),
   fence: Type.Optional(Count('With `lease_fenced`: the fence of the lease.', 2)),

@@ -20,13 +20,14 @@ const TopUpData = Closed(topUpMembers);
 const reversalData = (kind: IdKind, what: string) =>
   Closed({
     id: Id(kind, `The id of the ${what}.`),
-    topUpId: Id('topUp', 'The top-up whose money it takes back.'),
-    amount: Dollars('Dollars that it takes back.', 10),
+    topUpId: Id('topUp', 'The top-up whose money it takes back or holds.'),
+    amount: Dollars('Dollars that it takes back or holds.', 10),
     status: Word(REVERSAL_STATUSES, `The state of the ${what}.`),
     createdAt: Timestamp,
   });
 const RefundData = reversalData('topUpRefund', 'refund');
 const DisputeData = reversalData('dispute', 'dispute');
+const WarningData = reversalData('fraudWarning', 'fraud warning');
 
 const KeyData = Closed({
   ...KeyReply.properties,
@@ -94,6 +95,8 @@ export const EVENT_DATA = {
   'dispute.open': DisputeData,
   'dispute.lost': DisputeData,
   'dispute.won': DisputeData,
+  'warning.open': WarningData,
+  'warning.won': WarningData,
   'charge.refunded': RefundReply,
   'hold.expired': HoldReply,
   'key.created': KeyData,

@@ -31,6 +31,19 @@ export const RollBody = Type.Object({
 });
 export type RollBody = Static<typeof RollBody>;
 
+export const releaseHolds = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      'Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call ' +
+      'is paid.',
+    examples: [true],
+  }),
+);
+
+export const RevokeBody = Closed({ releaseHolds });
+export type RevokeBody = Static<typeof RevokeBody>;
+
 export const KeyReply = Closed({
   id: KeyId,
   kind: Kind,
@@ -43,6 +56,34 @@ export const KeyReply = Closed({
   lastUsedAt: orNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
 });
 export type KeyReply = Static<typeof KeyReply>;
+
+const chargeable = Word(
+  ['open', 'closed'],
+  'Whether consumer keys of the account can be charged. Spend keys always can.',
+);
+
+export const AccountKeysBody = Closed({
+  charge: Type.Optional(chargeable),
+  developerDayLimit: Type.Optional(
+    Type.Union([Type.Number(), Type.String(), Type.Null()], {
+      description:
+        'Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string ' +
+        'such as "0.05". Null: no limit. Setting it sets the limit of every developer.',
+      examples: [5],
+    }),
+  ),
+});
+export type AccountKeysBody = Static<typeof AccountKeysBody>;
+
+export const AccountKeysReply = Closed({
+  charge: chargeable,
+  developerDayLimit: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.',
+    examples: [5],
+  }),
+});
+export type AccountKeysReply = Static<typeof AccountKeysReply>;
 
 export const KeysReply = Closed({ keys: Type.Array(KeyReply) });
 export type KeysReply = Static<typeof KeysReply>;

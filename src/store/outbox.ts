@@ -9,7 +9,7 @@ import { row, sql, type Connection, type Transaction } from './database.ts';
 export const OUTBOX_CHANNEL = 'farebox_outbox';
 
 /**
- * `grant`, `invocation`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
+ * `grant`, `invocation`, `approval`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
  * same, until the workflow has claimed the row. `payment_reported`, `reversal_reported`: the top-up's workflow must ask
  * Stripe. `auto_top_up`: the subject is a consumer, whose automatic top-up is due. `webhook_endpoint`: the endpoint has
  * something to send, or was changed or deleted.
@@ -21,6 +21,7 @@ const TOPICS = [
   'top_up',
   'payment_reported',
   'reversal_reported',
+  'approval',
   'webhook_endpoint',
 ] as const;
 export type Topic = (typeof TOPICS)[number];

@@ -1,5 +1,6 @@
 /** Delivers notices of the outbox to their workflows, and starts the workflows where needed. */
 import type { Logger } from 'pino';
+import { findApproval } from '../store/approvals/approval.ts';
 import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
 import { findGrant } from '../store/agents/grants.ts';
@@ -13,6 +14,7 @@ import {
 } from '../store/outbox.ts';
 import { findTopUp } from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from './client.ts';
+import { reportApproval } from './start-approval.ts';
 import { reportGrant } from './start-grant.ts';
 import { startInvocation } from './start-invocation.ts';
 import { reportPayment, reportReversal, startTopUp } from './start-top-up.ts';
@@ -94,6 +96,12 @@ const DELIVER: Readonly<
   async grant({ database, temporal }, subjectId) {
     const grant = await findGrant(database, subjectId);
     if (grant) await reportGrant(temporal, grant);
+    return 'delivered';
+  },
+
+  async approval({ database, temporal }, subjectId) {
+    const approval = await findApproval(database, subjectId);
+    if (approval) await reportApproval(temporal, approval);
     return 'delivered';
   },
 

@@ -4,6 +4,8 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
+import { noteUnbegunApprovals } from '../store/approvals/progress.ts';
+import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteLateDeliveries } from '../store/events/deliveries.ts';
@@ -11,7 +13,7 @@ import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
 /** A running workflow writes to its row at least every two minutes. Starting one that runs only costs actions. */
 const SILENT_AFTER_MS = 180_000;
-/** The workflow of a grant records the expiry within seconds. */
+/** The workflow of a grant or approval records the expiry within seconds. */
 const OVERDUE_AFTER_MS = 60_000;
 /** Far longer than the pause between the attempts of a stuck refund. */
 const WAITING_AFTER_MS = 3_600_000;
@@ -27,6 +29,14 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await expireOverdueGrants(database, OVERDUE_AFTER_MS),
     'recorded the expiry of grants whose workflow did not',
+  );
+  say(
+    await settleApprovals(database, { overdueByMs: OVERDUE_AFTER_MS }),
+    'recorded the expiry of approvals whose workflow did not',
+  );
+  say(
+    await noteUnbegunApprovals(database, SILENT_AFTER_MS),
+    'starting approvals whose workflow may be gone',
   );
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),

@@ -13,7 +13,17 @@ import { formatMessage } from 'publint/utils';
 import { runBun, runDeno } from './other-runtimes.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const ENTRIES = ['', '/mcp', '/express', '/fastify', '/fetch', '/hono', '/koa', '/testing'];
+const ENTRIES = [
+  '',
+  '/mcp',
+  '/express',
+  '/fastify',
+  '/fetch',
+  '/hono',
+  '/koa',
+  '/testing',
+  '/webhooks',
+];
 const BYTES_MAX = 20_000;
 
 const run = promisify(execFile);

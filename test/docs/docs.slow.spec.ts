@@ -12,6 +12,7 @@ const PAGES = [
   'docs/quickstart.md',
   'docs/charging.md',
   'docs/holds.md',
+  'docs/approvals.md',
   'docs/leases.md',
   'docs/idempotency.md',
   'docs/webhooks.md',
@@ -25,7 +26,8 @@ describe('the documentation', () => {
   let folder: string;
 
   before(async () => {
-    stack = await startStack();
+    // As `npm start` has it.
+    stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     folder = await mkdtemp(join(tmpdir(), 'farebox-docs-'));
   });
   after(async () => {

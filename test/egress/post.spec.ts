@@ -6,6 +6,8 @@ import { startAgent, type Respond } from '../support/agents.ts';
 
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a": 1}' };
 
+const toLoopback: LookupAll = (_, __, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+
 describe('a guarded POST', () => {
   async function posting(
     respond: Respond,
@@ -81,11 +83,10 @@ describe('a guarded POST', () => {
       const { posted, calls } = await posting(() => {}, { allowPrivate: false, host });
       assert.deepEqual([posted.kind, calls], ['failed', 0], host);
     }
-    const resolve: LookupAll = (_, __, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
     const { posted, calls } = await posting(() => {}, {
       allowPrivate: false,
       host: 'rebound.example.com',
-      resolve,
+      resolve: toLoopback,
     });
     assert.deepEqual(posted, { kind: 'failed', reason: '127.0.0.1 is not a public address.' });
     assert.equal(calls, 0);

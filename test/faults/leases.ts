@@ -19,7 +19,7 @@ import { startApi, startStack, until, type Server, type Stack } from '../support
 
 const PRICE = 0.000_1;
 const TOOLS = [{ name: 'search', price: PRICE }];
-const SHORT_SECONDS = 10;
+const SHORT_SECONDS = 6;
 const AN_HOUR_MS = 3_600_000;
 
 export interface LeaseFaults {

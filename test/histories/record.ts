@@ -18,7 +18,9 @@ import { until } from '../support/stack.ts';
 import { openAgentHarness } from '../support/agent-harness.ts';
 import { startTemporalWithShortHistories } from '../support/short-histories.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
+import { openApprovalHarness } from '../support/approval-harness.ts';
 import { AGENT_PATHS } from './agent-paths.ts';
+import { APPROVAL_PATHS } from './approval-paths.ts';
 import { EVENT_PATHS } from './event-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
 import { REVERSAL_PATHS } from './reversal-paths.ts';
@@ -253,6 +255,18 @@ async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   }
 }
 
+async function recordApprovals({ save, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(APPROVAL_PATHS).filter(([name]) => isWanted(name));
+  if (paths.length === 0) return;
+  const harness = await openApprovalHarness();
+  const { workflow } = harness.temporal.client;
+  try {
+    for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));
+  } finally {
+    await harness.close();
+  }
+}
+
 async function recordEvents({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(EVENT_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
@@ -346,6 +360,7 @@ try {
   await recordRunsUnderWay(recorder);
   await recordContinuedRuns(recorder);
   await recordAgents(recorder);
+  await recordApprovals(recorder);
   await recordEvents(recorder);
   await recordRollups(recorder);
   await recordReconciliations(recorder);

@@ -26,6 +26,7 @@ export interface Owned {
   readonly account: string;
   readonly budget: string;
   readonly spendKey: string;
+  readonly approval: string;
   readonly webhookEndpoint: string;
 }
 
@@ -33,6 +34,13 @@ const chargeBody = ({ consumerKey: apiKey }: TestAccount) => ({
   apiKey,
   tool: 'theirs',
   amount: 1,
+});
+
+export const approvalBody = ({ developerId }: TestAccount) => ({
+  developerId,
+  tool: 'owned tool',
+  amount: 1_000,
+  reason: 'an owned reason',
 });
 
 export const agentBody = {
@@ -133,7 +141,10 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     names: 'webhookEndpoint',
   },
   'GET /v1/session': { role: 'session' },
-  'GET /v1/saved-card': { role: 'session' },
+  'GET /v1/cards': { role: 'session' },
+  'POST /v1/cards/setup': { role: 'session' },
+  'POST /v1/cards/:id/choose': { role: 'session' },
+  'POST /v1/cards/:id/remove': { role: 'session' },
   'GET /v1/consent': { role: 'session' },
   'POST /v1/consent': {
     role: 'session',
@@ -145,6 +156,8 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     body: () => ({ threshold: 5, amount: 10, ceiling: 50 }),
   },
   'POST /v1/auto-top-up/off': { role: 'session' },
+  'GET /v1/account-keys': { role: 'session' },
+  'PATCH /v1/account-keys': { role: 'session', body: () => ({ charge: 'open' }) },
   'GET /v1/keys': { role: 'session' },
   'POST /v1/keys': { role: 'session', body: () => ({ kind: 'consumer' }) },
   'POST /v1/keys/:id/roll': { role: 'payer', body: () => ({}), names: 'spendKey' },
@@ -154,8 +167,18 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/budgets/:id': { role: 'payer', names: 'budget' },
   'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id/usage': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id/usage.csv': { role: 'payer', names: 'budget' },
   'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
   'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },
+  'POST /v1/approvals': { role: 'asker', body: approvalBody },
+  'GET /v1/approvals': { role: 'payer', names: 'approval' },
+  'GET /v1/approvals/:id': { role: 'asker', names: 'approval' },
+  'POST /v1/approvals/:id/decide': {
+    role: 'payer',
+    body: () => ({ decision: 'deny' }),
+    names: 'approval',
+  },
   'GET /v1/operator/status': { role: 'operator' },
   'GET /v1/operator/accounts': { role: 'operator', query: '?query=nobody' },
   'GET /v1/operator/accounts/:id': { role: 'operator', names: 'account' },

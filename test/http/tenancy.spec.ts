@@ -8,6 +8,7 @@ import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Role } from '../../src/http/authenticate.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
+import { ApprovalReply } from '../../src/schemas/approvals.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { BudgetReply } from '../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -23,13 +24,21 @@ import { askHold } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { takeLease } from '../support/lease-requests.ts';
 import { makeOperator, signIn } from '../support/sessions.ts';
-import { agentBody, grantBody, invocationBody, ROUTES, type Owned } from './tenancy-routes.ts';
+import {
+  agentBody,
+  approvalBody,
+  grantBody,
+  invocationBody,
+  ROUTES,
+  type Owned,
+} from './tenancy-routes.ts';
 
 const KEY_OF: Readonly<Record<Role, (account: TestAccount) => string>> = {
   consumer: ({ consumerKey }) => consumerKey,
   developer: ({ developerKey }) => developerKey,
   either: ({ consumerKey }) => consumerKey,
   payer: ({ consumerKey }) => consumerKey,
+  asker: ({ consumerKey }) => consumerKey,
   legacy: ({ legacyKey }) => legacyKey,
   session: ({ email }) => cookies.get(email) ?? '',
   operator: ({ email }) => cookies.get(email) ?? '',
@@ -43,6 +52,7 @@ const CODE_OF: Readonly<Record<Role, ErrorCode>> = {
   developer: 'invalid_secret_key',
   either: 'invalid_api_key',
   payer: 'invalid_api_key',
+  asker: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
   operator: 'session_required',
@@ -78,7 +88,7 @@ const REFUSED: Readonly<
   'a malformed key': (role) => sent(role, 'fare_ck_live_short'),
   'a key of another kind': (role, owner) => {
     const { consumerKey, developerKey, legacyKey } = owner;
-    if (role === 'either') return bearer(legacyKey);
+    if (role === 'either' || role === 'asker') return bearer(legacyKey);
     if (isOfSession(role)) return bearer(developerKey);
     return sent(role, role === 'consumer' || role === 'payer' ? developerKey : consumerKey);
   },
@@ -148,6 +158,7 @@ describe('tenancy', () => {
       key: `key_${keys.rows[0]?.id}`,
       account: `acct_${keys.rows[0]?.account}`,
       ...(await makeBudget()),
+      ...(await askApproval()),
       webhookEndpoint: await makeWebhookEndpoint(),
       ...(await invokeAgent()),
     };
@@ -191,7 +202,7 @@ describe('tenancy', () => {
       return call(api, method, path.replace(':id', id) + query, { headers });
     };
 
-    if (role !== 'payer') {
+    if (role !== 'payer' && role !== 'asker') {
       it(`${route} refuses a spend key, and does nothing`, async () => {
         const answer = await api.changingNothing(() =>
           call(api, method, path.replace(':id', owned[names ?? 'charge']), {
@@ -285,6 +296,12 @@ describe('tenancy', () => {
     return { budget, spendKey: made.id, lease };
   }
 
+  async function askApproval(): Promise<Pick<Owned, 'approval'>> {
+    const key = owner.consumerKey;
+    const asked = await call(api, 'POST', '/v1/approvals', { key, body: approvalBody(owner) });
+    return { approval: bodyOf(asked, 201, ApprovalReply).id };
+  }
+
   async function makeWebhookEndpoint(): Promise<string> {
     const body = { url: 'https://example.com/owned', description: 'owned endpoint' };
     const answer = await call(api, 'POST', '/v1/webhook-endpoints', {
@@ -314,6 +331,7 @@ describe('tenancy', () => {
     const shown = JSON.stringify(body);
     const words = [
       'owned tool',
+      'owned reason',
       'owned budget',
       'owned caller',
       'owned capability',

@@ -115,6 +115,12 @@ export function assertErrorBody(
   const { message, docUrl, ...rest } = error;
   const { topUpUrl } = rest;
   if (typeof topUpUrl === 'string') rest['topUpUrl'] = pageOf(topUpUrl);
+  for (const name of ['raiseUrl', 'approvalUrl']) {
+    const url = rest[name];
+    if (typeof url !== 'string' || name in facts) continue;
+    assert.match(url, /\/console\/approvals\?budget=bdg_[0-9a-f]{32}&/);
+    delete rest[name];
+  }
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,

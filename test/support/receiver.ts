@@ -31,7 +31,7 @@ export async function startReceiver() {
       const payload = JSON.parse(raw) as ReceivedEvent['payload'];
       const event = { id: headers['webhook-id'] ?? '', raw, payload, headers, atMs: Date.now() };
       events.push(event);
-      respond(response, event);
+      return respond(response, event);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

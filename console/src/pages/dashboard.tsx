@@ -147,7 +147,7 @@ function ByTool({ byTool }: { readonly byTool: Earnings['byTool'] }) {
 }
 
 function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
-  const keys = useQuery({ queryKey: ['keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const keys = useQuery({ queryKey: ['keys', '/v1/keys'], queryFn: () => read<Keys>('/v1/keys') });
   const tools = useTools();
   if (!keys.data || !tools.data) return null;
   return (

@@ -17,7 +17,7 @@ import { notifications } from '@mantine/notifications';
 import { IconDots, IconKey, IconPlus } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import type { Key, Keys, NewKey } from '../answers.ts';
+import type { Budget, Key, Keys, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
@@ -31,14 +31,17 @@ interface KeysProps {
   readonly empty: string;
   /** How to use a new key, shown below it. */
   readonly snippet?: (key: string) => ReactNode;
+  /** Spend keys of this budget, in place of keys of the account. */
+  readonly budget?: Pick<Budget, 'id' | 'status'>;
 }
 
 type Asked = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: Key };
 
-export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
+export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
+  const path = budget ? `/v1/budgets/${budget.id}/keys` : '/v1/keys';
   const keys = useQuery({
-    queryKey: ['keys'],
-    queryFn: () => read<Keys>('/v1/keys'),
+    queryKey: ['keys', path],
+    queryFn: () => read<Keys>(budget ? `${path}?limit=100` : path),
     refetchInterval: 15_000,
   });
   const [asked, setAsked] = useState<Asked>();
@@ -53,18 +56,20 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
       title={title}
       flush
       aside={
-        <Button
-          size="xs"
-          leftSection={<IconPlus size={14} />}
-          onClick={() => setAsked({ what: 'create' })}
-        >
-          Create key
-        </Button>
+        (budget === undefined || budget.status === 'active') && (
+          <Button
+            size="xs"
+            leftSection={<IconPlus size={14} />}
+            onClick={() => setAsked({ what: 'create' })}
+          >
+            Create key
+          </Button>
+        )
       }
     >
       <Loaded query={keys}>
         {({ keys: all }) => {
-          const own = all.filter((key) => key.kind === kind).toReversed();
+          const own = budget ? all : all.filter((key) => key.kind === kind).toReversed();
           return own.length === 0 ? (
             <Empty icon={<IconKey size={22} />} title="No keys yet">
               {empty}
@@ -75,7 +80,9 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
         }}
       </Loaded>
       <Modal opened={asked?.what === 'create'} onClose={close} title="Create key">
-        {asked?.what === 'create' && <CreateForm kind={kind} onMade={shown} />}
+        {asked?.what === 'create' && (
+          <CreateForm path={path} asked={budget ? {} : { kind }} onMade={shown} />
+        )}
       </Modal>
       <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
         {asked?.what === 'roll' && <RollForm old={asked.key} onMade={shown} />}
@@ -83,30 +90,45 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
       <Modal opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
         {asked?.what === 'revoke' && <RevokeForm old={asked.key} onDone={close} />}
       </Modal>
-      <Modal
-        opened={made !== undefined}
-        onClose={() => setMade(undefined)}
-        title="Your new key"
-        size="lg"
-        closeOnClickOutside={false}
-      >
-        {made && (
-          <Stack gap="md">
-            <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
-            <Group wrap="nowrap" gap="xs" align="flex-start">
-              <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
-                {made.key}
-              </pre>
-              <CopyText value={made.key} label="Copy key" />
-            </Group>
-            {snippet?.(made.key)}
-            <Group justify="flex-end">
-              <Button onClick={() => setMade(undefined)}>Done</Button>
-            </Group>
-          </Stack>
-        )}
-      </Modal>
+      <NewKeyModal made={made} onClose={() => setMade(undefined)} snippet={snippet} />
     </Card>
+  );
+}
+
+/** A new key, this once. */
+export function NewKeyModal({
+  made,
+  onClose,
+  snippet,
+}: {
+  readonly made: NewKey | undefined;
+  readonly onClose: () => void;
+  readonly snippet?: KeysProps['snippet'] | undefined;
+}) {
+  return (
+    <Modal
+      opened={made !== undefined}
+      onClose={onClose}
+      title="Your new key"
+      size="lg"
+      closeOnClickOutside={false}
+    >
+      {made && (
+        <Stack gap="md">
+          <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
+          <Group wrap="nowrap" gap="xs" align="flex-start">
+            <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
+              {made.key}
+            </pre>
+            <CopyText value={made.key} label="Copy key" />
+          </Group>
+          {snippet?.(made.key)}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
   );
 }
 
@@ -222,17 +244,19 @@ function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked:
 }
 
 function CreateForm({
-  kind,
+  path,
+  asked,
   onMade,
 }: {
-  readonly kind: Key['kind'];
+  readonly path: string;
+  readonly asked: object;
   readonly onMade: (key: NewKey) => void;
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
   const create = useMutation({
     mutationFn: () =>
-      write<NewKey>('/v1/keys', { kind, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+      write<NewKey>(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
     onSuccess: async (key) => {
       onMade(key);
       await queries.invalidateQueries({ queryKey: ['keys'] });

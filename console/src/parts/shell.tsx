@@ -3,6 +3,7 @@ import {
   ActionIcon,
   Alert,
   AppShell,
+  Badge,
   Burger,
   Center,
   Group,
@@ -17,10 +18,12 @@ import { useDisclosure } from '@mantine/hooks';
 import {
   IconBuildingStore,
   IconChartBar,
+  IconChecklist,
   IconCircleX,
   IconCoins,
   IconFileText,
   IconHeartbeat,
+  IconHierarchy,
   IconKey,
   IconLogout,
   IconMoon,
@@ -32,11 +35,12 @@ import {
   IconUserCircle,
   IconUsers,
   IconWallet,
+  IconWebhook,
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
-import type { Session } from '../answers.ts';
+import type { Approvals, Session } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
 import { Brand } from './brand.tsx';
 import { Loaded } from './states.tsx';
@@ -45,12 +49,15 @@ interface Entry {
   readonly to: string;
   readonly label: string;
   readonly icon: ComponentType<{ size: number; stroke: number }>;
+  readonly badge?: ComponentType;
 }
 
 const CONSUMER: readonly Entry[] = [
   { to: '/balance', label: 'Balance', icon: IconWallet },
   { to: '/usage', label: 'Usage', icon: IconReceipt },
   { to: '/statements', label: 'Statements', icon: IconFileText },
+  { to: '/budgets', label: 'Budgets', icon: IconHierarchy },
+  { to: '/approvals', label: 'Approvals', icon: IconChecklist, badge: PendingApprovals },
   { to: '/keys', label: 'Consumer keys', icon: IconKey },
 ];
 const DEVELOPER: readonly Entry[] = [
@@ -59,6 +66,7 @@ const DEVELOPER: readonly Entry[] = [
   { to: '/developer/refusals', label: 'Refused calls', icon: IconCircleX },
   { to: '/developer/tools', label: 'Tools', icon: IconTool },
   { to: '/developer/top-ups', label: 'Top-ups', icon: IconBuildingStore },
+  { to: '/developer/webhooks', label: 'Webhooks', icon: IconWebhook },
   { to: '/developer/settings', label: 'Developer Settings', icon: IconSettings },
 ];
 const OPERATOR: readonly Entry[] = [
@@ -152,7 +160,7 @@ function NavHead({ text }: { readonly text: string }) {
 }
 
 function Entries({ entries, path }: { readonly entries: readonly Entry[]; readonly path: string }) {
-  return entries.map(({ to, label, icon: Icon }) => (
+  return entries.map(({ to, label, icon: Icon, badge: Count }) => (
     <NavLink
       key={to}
       component={Link}
@@ -162,9 +170,26 @@ function Entries({ entries, path }: { readonly entries: readonly Entry[]; readon
       active={path === to}
       aria-current={path === to ? 'page' : undefined}
       leftSection={<Icon size={18} stroke={1.6} />}
+      rightSection={Count && <Count />}
       style={{ borderRadius: 8 }}
     />
   ));
+}
+
+/** How many questions wait for an answer; nothing when there are none. */
+function PendingApprovals() {
+  const { data } = useQuery({
+    queryKey: ['approvals', 'pending'],
+    queryFn: () => read<Approvals>('/v1/approvals?status=pending&limit=100'),
+    refetchInterval: 15_000,
+  });
+  const count = data?.approvals.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <Badge size="sm" circle={count < 10} aria-label={`${count} waiting`}>
+      {data?.hasMore === true ? '99+' : count}
+    </Badge>
+  );
 }
 
 /** Says that Farebox cannot be reached, retries until it can, then reloads the data on the page. */

@@ -54,8 +54,15 @@ function pageOf(code: ErrorCode, endpoints: readonly Endpoint[]): HtmlPage {
   };
 }
 
+const FAILS_AGAIN: ReadonlySet<ErrorCode> = new Set([
+  'approval_closed',
+  'approval_not_needed',
+  'grant_not_active',
+  'hold_closed',
+]);
+
 function effectOf(code: ErrorCode): string {
-  if (code === 'hold_closed' || code.endsWith('_exists') || code === 'grant_not_active') {
+  if (FAILS_AGAIN.has(code) || code.endsWith('_exists')) {
     return 'Nothing happened. The same request fails again.';
   }
   const [status] = ERRORS[code];

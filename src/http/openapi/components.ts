@@ -1,10 +1,12 @@
 /** The document's named schemas, under the names by which `src/schemas` exports them. */
 import type { TSchema } from 'typebox';
 import * as agents from '../../schemas/agents.ts';
+import * as approvals from '../../schemas/approvals.ts';
 import * as balance from '../../schemas/balance.ts';
 import * as budgets from '../../schemas/budgets.ts';
 import * as batches from '../../schemas/charge-batches.ts';
 import * as charges from '../../schemas/charges.ts';
+import * as developers from '../../schemas/developers.ts';
 import * as earnings from '../../schemas/earnings.ts';
 import * as errors from '../../schemas/errors.ts';
 import * as grants from '../../schemas/grants.ts';
@@ -13,6 +15,7 @@ import * as invocations from '../../schemas/invocations.ts';
 import * as keys from '../../schemas/keys.ts';
 import * as leases from '../../schemas/leases.ts';
 import * as receipts from '../../schemas/receipts.ts';
+import * as refusals from '../../schemas/refusals.ts';
 import * as statements from '../../schemas/statements.ts';
 import * as tools from '../../schemas/tools.ts';
 import * as topUps from '../../schemas/top-ups.ts';
@@ -20,10 +23,12 @@ import * as webhookEndpoints from '../../schemas/webhook-endpoints.ts';
 
 const ROOMS = [
   agents,
+  approvals,
   balance,
   batches,
   budgets,
   charges,
+  developers,
   earnings,
   errors,
   grants,
@@ -32,6 +37,7 @@ const ROOMS = [
   keys,
   leases,
   receipts,
+  refusals,
   statements,
   tools,
   topUps,

@@ -9,6 +9,7 @@ const OF_ROLE: Readonly<Record<Role, ErrorCode>> = {
   either: 'invalid_api_key',
   developer: 'invalid_secret_key',
   payer: 'invalid_api_key',
+  asker: 'invalid_api_key',
   legacy: 'invalid_api_key',
   session: 'session_required',
   operator: 'session_required',

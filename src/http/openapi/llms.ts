@@ -8,6 +8,7 @@ const KEYS: Readonly<Record<Role | 'public', string>> = {
   developer: 'developer secret key',
   either: 'consumer key or developer secret key',
   payer: 'consumer key or spend key',
+  asker: 'consumer key, spend key or developer secret key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
   operator: 'the console session of an operator',

@@ -2,6 +2,7 @@
  * The prose of the API reference, by operation id: what each endpoint does, from the caller's point of view. Each row
  * of the table of routes names its operation; a row without prose does not compile.
  */
+import { APPROVAL_OPERATIONS } from './approval-operations.ts';
 import { EVENT_OPERATIONS } from './event-operations.ts';
 import { HOLD_OPERATIONS } from './hold-operations.ts';
 import { LEASE_OPERATIONS } from './lease-operations.ts';
@@ -12,6 +13,7 @@ export const TAGS = {
   Leases:
     'Reserve money that your server spends by itself, call by call, and settle it in batches.',
   Balance: 'Read the balance and what was spent.',
+  Approvals: 'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
@@ -24,7 +26,7 @@ export const TAGS = {
     'Register, find and invoke agents. These endpoints remain available; new tools use charges.',
 } as const;
 
-interface Operation {
+export interface Operation {
   readonly tag: keyof typeof TAGS;
   /** A title, without a full stop. */
   readonly summary: string;
@@ -32,6 +34,7 @@ interface Operation {
 }
 
 export const OPERATIONS = {
+  ...APPROVAL_OPERATIONS,
   ...EVENT_OPERATIONS,
   createBudget: {
     tag: 'Budgets',
@@ -65,7 +68,22 @@ export const OPERATIONS = {
     summary: 'Close a budget',
     description:
       'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
-      'captured. Closing it again changes nothing.',
+      'captured, unless `releaseHolds` is sent. Closing it again changes nothing.',
+  },
+  getBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Get the usage of a budget',
+    description:
+      'Returns what the spend keys of the budget, and of all budgets below it, spent: by tool, or with `by` by key, ' +
+      'developer or UTC day. Exact at this moment. `from` and `to` are the beginnings of UTC days. Open holds count ' +
+      'when they are captured.',
+  },
+  exportBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Download the usage of a budget as CSV',
+    description:
+      'Returns a row for each spend key, tool, developer and UTC day. Columns: `from`, `keyId`, `keyName`, `tool`, ' +
+      '`developerId`, `charges`, `amount`.',
   },
   createSpendKey: {
     tag: 'Budgets',
@@ -368,10 +386,26 @@ export const OPERATIONS = {
     description:
       'Creates a key with the same kind and name. The old key stops working after the overlap.',
   },
+  getAccountKeys: {
+    tag: 'Keys',
+    summary: 'Get what the keys of the account may be charged',
+    description:
+      'Returns whether consumer keys of the account can be charged, and how much by each developer in a day.',
+  },
+  updateAccountKeys: {
+    tag: 'Keys',
+    summary: 'Change what the keys of the account may be charged',
+    description:
+      'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
+      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys still work. ' +
+      'Takes effect everywhere within a second.',
+  },
   revokeKey: {
     tag: 'Keys',
     summary: 'Revoke a key',
-    description: 'Makes the key stop working everywhere within a second. This cannot be undone.',
+    description:
+      'Makes the key stop working everywhere within a second. This cannot be undone. What open holds by a spend key ' +
+      'reserve can still be captured, unless `releaseHolds` is sent.',
   },
   createTool: {
     tag: 'Earnings',

@@ -29,6 +29,7 @@ export const SECURITY: Readonly<
   consumer: [{ consumerKey: [] }],
   developer: [{ developerKey: [] }],
   payer: [{ consumerKey: [] }],
+  asker: [{ consumerKey: [] }, { developerKey: [] }],
   either: [{ consumerKey: [] }, { developerKey: [] }],
   legacy: [{ legacyKey: [] }],
   session: [{ session: [] }],

@@ -23,6 +23,8 @@ const MEANINGS: Readonly<Record<EventType, string>> = {
   'dispute.open': 'A dispute was opened',
   'dispute.lost': 'A dispute was lost',
   'dispute.won': 'A dispute was won',
+  'warning.open': 'A top-up is on hold because a bank warned of fraud',
+  'warning.won': 'A fraud warning is over, and its hold is lifted',
   'charge.refunded': 'A developer refunded a charge to you',
   'hold.expired': 'A hold that you placed expired without its last capture',
   'key.created': 'A key was created',

@@ -22,6 +22,8 @@ const KeyOwner = Type.Object({
     Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
     Type.Null(),
   ]),
+  /** Of a consumer key of the account: whether it cannot be charged, or only within a budget for each developer. */
+  guard: Type.Union([Type.Literal('closed'), Type.Literal('by_developer'), Type.Null()]),
 });
 
 /** An active key and its owner. */
@@ -43,7 +45,9 @@ const owned = sql.fragment`
 const keyOwner = sql.fragment`
   k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
   a.consumer_id as "consumerId", a.developer_id as "developerId",
-  a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend
+  a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend,
+  case when k.kind = 'consumer' then case when a.keys_charge = 'closed' then 'closed'
+    when a.developer_day_micros is not null then 'by_developer' end end as guard
 `;
 
 /** The owners of the active keys among these hashes. Other hashes have no row. */

@@ -38,6 +38,18 @@ export async function findAccounts(
   `);
 }
 
+const numberRow = row(Type.Object({ number: Type.Integer() }));
+
+/** The number under which charges name a developer; `developerId` is a UUID. */
+export async function findDeveloperNumber(
+  connection: Connection,
+  developerId: string,
+): Promise<number | null> {
+  return connection.maybeOneFirst(sql.type(numberRow)`
+    select developer_number as number from farebox.accounts where developer_id = ${developerId}
+  `);
+}
+
 function matching(clue: AccountClue) {
   switch (clue.kind) {
     case 'uuid':

@@ -30,6 +30,7 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'spend_key.created', id, created_at from farebox.spend_keys
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
       union all select 'operator.acted', id, created_at from farebox.operator_actions
+      union all select 'approval.decided', id, decided_at from farebox.approvals where decision is not null
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
       union all select 'session.started', id, created_at from console.sessions

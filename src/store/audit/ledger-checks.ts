@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
+import { APPROVAL_CHECKS } from './approval-checks.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { BUDGET_CHECKS } from './budget-checks.ts';
@@ -22,6 +23,7 @@ export const LEDGER_PARTS = [
   'top-ups',
   'delivery',
   'audit-log',
+  'approvals',
   'holds',
   'budgets',
   'charges',
@@ -55,6 +57,7 @@ const QUERIES = {
   'top-ups': TOP_UP_CHECKS,
   delivery: DELIVERY_CHECKS,
   'audit-log': AUDIT_LOG_CHECKS,
+  approvals: APPROVAL_CHECKS,
   holds: HOLD_CHECKS,
   budgets: BUDGET_CHECKS,
   charges: CHARGE_CHECKS,

@@ -28,6 +28,9 @@ export interface Budget {
   readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
+  readonly approveDevelopers: boolean;
+  /** Kept while `approveDevelopers` is false. */
+  readonly approvedDevelopers: readonly string[];
   readonly mayDelegate: boolean;
   readonly metadata: Readonly<Record<string, string | number | boolean | null>> | null;
   readonly expiresAt: string | null;
@@ -52,6 +55,13 @@ export interface LimitReached {
   readonly resetsAt: string | null;
 }
 
+/** The first node, from the root down, that waits for its owner to approve the developer. */
+export interface ApprovalRequired {
+  readonly kind: 'approval_required';
+  readonly budgetId: string;
+  readonly developerId: string;
+}
+
 /** The columns of `post_entries` that say which limit refused. */
 export interface LimitRow {
   readonly budget_id: string | null;
@@ -60,6 +70,14 @@ export interface LimitRow {
   readonly limit_left: number | null;
   readonly window_unit: number | null;
   readonly window_began: string | null;
+}
+
+export function approvalRequired(
+  { budget_id: budgetId }: LimitRow,
+  developerId: string,
+): ApprovalRequired {
+  if (budgetId === null) throw new Error('a budget refused and is not named');
+  return { kind: 'approval_required', budgetId, developerId };
 }
 
 export function limitReached(found: LimitRow): LimitReached {

@@ -32,6 +32,8 @@ const BudgetRow = Type.Object({
   maxLeaseMicros: IntegerOrNull,
   tools: StringsOrNull,
   developers: StringsOrNull,
+  approveDevelopers: Type.Boolean(),
+  approvedDevelopers: Type.Array(Type.String()),
   mayDelegate: Type.Boolean(),
   metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
   expiresAt: StringOrNull,
@@ -56,7 +58,8 @@ const columns = sql.fragment`
     b.window_limit_micros as "windowLimitMicros", ${windowUsed('b')} as "windowUsedMicros",
     w.began[b.window_unit] as "windowBegan", on_path.remaining as "remainingMicros",
     d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
-    d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.may_delegate as "mayDelegate",
+    d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.approve_developers as "approveDevelopers",
+    d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
     nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
 `;
 
@@ -184,6 +187,8 @@ function budgetOf(found: Static<typeof BudgetRow>): Budget {
     maxLeaseMicros: microsOrNull(found.maxLeaseMicros),
     tools: found.tools,
     developers: found.developers,
+    approveDevelopers: found.approveDevelopers,
+    approvedDevelopers: found.approvedDevelopers,
     mayDelegate: found.mayDelegate,
     metadata: found.metadata,
     expiresAt: found.expiresAt,

@@ -7,14 +7,17 @@ import { Type } from 'typebox';
 import {
   BUDGET_DEPTH_MAX,
   BUDGETS_MAX,
+  LIMIT_SCOPES,
   numberOfWindowUnit,
+  type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
-import { lockConsumer } from '../balance/consumers.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
+import { hashOrNull, type Retry } from './retry.ts';
 
 /** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
 export interface BudgetSettings {
@@ -26,13 +29,18 @@ export interface BudgetSettings {
   readonly maxLeaseMicros: Micros | null;
   readonly tools: readonly string[] | null;
   readonly developers: readonly string[] | null;
+  readonly approveDevelopers: boolean;
+  readonly approvedDevelopers: readonly string[];
   readonly mayDelegate: boolean;
   readonly metadata: string | null;
   readonly expiresAt: string | null;
 }
 
 export type MadeBudget =
-  | { readonly kind: 'made'; readonly budget: Budget }
+  /** `known`: an earlier request with the same idempotency key made it. */
+  | { readonly kind: 'made' | 'known'; readonly budget: Budget }
+  /** The idempotency key was used for another request. */
+  | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_parent' | 'closed' | 'too_deep' | 'too_many' };
 
 export type ChangedBudget =
@@ -40,6 +48,7 @@ export type ChangedBudget =
   | { readonly kind: 'unknown_budget' | 'closed' };
 
 const numberRow = row(Type.Object({ number: Type.Integer() }));
+const knownRow = row(Type.Object({ number: Type.Integer(), isSame: Type.Boolean() }));
 
 /** Below a node of the view; `parentId` null is the account itself. */
 export async function makeBudget(
@@ -47,31 +56,63 @@ export async function makeBudget(
   view: TreeView,
   parentId: string | null,
   settings: BudgetSettings,
+  retry?: Retry,
 ): Promise<MadeBudget> {
-  const { ledger, consumerId } = view;
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
-    const parent = parentId === null ? null : await findBudget(tx, view, parentId);
-    if (parentId !== null && !parent) return { kind: 'unknown_parent' };
-    if (parent && parent.status !== 'active') return { kind: 'closed' };
-    const above = parent?.path ?? [];
-    if (above.length >= BUDGET_DEPTH_MAX) return { kind: 'too_deep' };
-    const number = await tx.oneFirst(sql.type(numberRow)`
+    const known = await findKnownBudget(tx, view, retry);
+    return known ?? insertBudget(tx, view, parentId, settings, retry);
+  });
+}
+
+/** The caller has locked the consumer. */
+export async function insertBudget(
+  tx: Transaction,
+  view: TreeView,
+  parentId: string | null,
+  settings: BudgetSettings,
+  retry?: Retry,
+): Promise<MadeBudget> {
+  const { ledger, consumerId } = view;
+  const parent = parentId === null ? null : await findBudget(tx, view, parentId);
+  if (parentId !== null && !parent) return { kind: 'unknown_parent' };
+  if (parent && parent.status !== 'active') return { kind: 'closed' };
+  const above = parent?.path ?? [];
+  if (above.length >= BUDGET_DEPTH_MAX) return { kind: 'too_deep' };
+  const number = await tx.oneFirst(sql.type(numberRow)`
       select coalesce(max(number), 0) + 1 as number from farebox.budgets
       where ledger = ${ledger} and consumer_id = ${consumerId}
     `);
-    if (number > BUDGETS_MAX) return { kind: 'too_many' };
-    await tx.query(sql.typeAlias('nothing')`
+  if (number > BUDGETS_MAX) return { kind: 'too_many' };
+  await tx.query(sql.typeAlias('nothing')`
       with counters as (
         insert into farebox.budgets (ledger, consumer_id, number) values (${ledger}, ${consumerId}, ${number})
       )
-      insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+      insert into farebox.budget_details
+        (id, ledger, consumer_id, number, path, name, idempotency_hash, request_hash)
       values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
-        ${sql.array([...above, number], 'int4')}, ${settings.name})
+        ${sql.array([...above, number], 'int4')}, ${settings.name}, ${hashOrNull(retry?.keyHash)},
+        ${hashOrNull(retry?.requestHash)})
     `);
-    await apply(tx, view, number, settings);
-    return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
-  });
+  await applyToBudget(tx, view, number, settings);
+  return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
+}
+
+/** What an earlier request with the same idempotency key came to; null when there was none. */
+export async function findKnownBudget(
+  connection: Connection,
+  view: TreeView,
+  retry: Retry | undefined,
+): Promise<MadeBudget | null> {
+  if (!retry) return null;
+  const found = await connection.maybeOne(sql.type(knownRow)`
+    select number, request_hash = ${hashOrNull(retry.requestHash)} as "isSame" from farebox.budget_details
+    where ledger = ${view.ledger} and consumer_id = ${view.consumerId}
+      and idempotency_hash = ${hashOrNull(retry.keyHash)}
+  `);
+  if (!found) return null;
+  if (!found.isSame) return { kind: 'key_reused' };
+  return { kind: 'known', budget: await getBudgetOfNumber(connection, view, found.number) };
 }
 
 /**
@@ -89,7 +130,7 @@ export async function changeBudget(
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
     if (budget.status === 'closed') return { kind: 'closed' };
-    await apply(tx, view, budget.number, changes);
+    await applyToBudget(tx, view, budget.number, changes);
     return { kind: 'changed', budget: await getBudgetOfNumber(tx, view, budget.number) };
   });
 }
@@ -114,9 +155,10 @@ export async function closeBudget(
   });
 }
 
-async function apply(
+/** To a node whose consumer is locked. */
+export async function applyToBudget(
   tx: Transaction,
-  view: TreeView,
+  view: ConsumerRef,
   number: number,
   changes: Partial<BudgetSettings>,
 ): Promise<void> {
@@ -133,14 +175,33 @@ async function apply(
       update farebox.budgets set limit_micros = ${limitMicros}, used_at_limit_micros = used_micros where ${node}
     `);
   }
-  if (window !== undefined) await setWindow(tx, view, number, window);
+  if (window !== undefined) await setWindow(tx, view, sql.fragment`(${number}::int4)`, window);
+  const replaced = scopesOf(changes);
+  if (replaced.length > 0) {
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.approvals set is_raise_in_force = false
+      where ledger = ${view.ledger} and consumer_id = ${view.consumerId} and budget = ${number}
+        and scope = any (${sql.array(replaced, 'text')}) and is_raise_in_force
+    `);
+  }
+}
+
+/** The limits that are set anew. What an approval raised them to does not apply any more. */
+function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
+  const set = {
+    total: changes.limitMicros,
+    window: changes.window,
+    per_call: changes.maxPerCallMicros,
+    per_lease: changes.maxLeaseMicros,
+  };
+  return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
 
 /** Only a window of the same unit that is not over has counted anything that still counts. */
-async function setWindow(
+export async function setWindow(
   tx: Transaction,
-  view: TreeView,
-  number: number,
+  view: ConsumerRef,
+  numbers: ReturnType<typeof sql.fragment>,
   window: BudgetSettings['window'],
 ): Promise<void> {
   const unit = numberOfWindowUnit(window?.unit ?? null);
@@ -155,16 +216,17 @@ async function setWindow(
       window_began = case when ${stays} then b.window_began else clock_timestamp() end
     from farebox.consumers c
     where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
-      and b.ledger = c.ledger and b.consumer_id = c.id and b.number = ${number}
+      and b.ledger = c.ledger and b.consumer_id = c.id and b.number in ${numbers}
   `);
 }
 
-function ofNode({ ledger, consumerId }: TreeView, number: number) {
+function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
   return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
 }
 
 function detailsOf(changes: Partial<BudgetSettings>) {
   const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
+  const { approveDevelopers, approvedDevelopers } = changes;
   const { allowLeases, maxLeaseMicros } = changes;
   return [
     ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
@@ -177,6 +239,12 @@ function detailsOf(changes: Partial<BudgetSettings>) {
     ...(developers === undefined
       ? []
       : [sql.fragment`developers = ${arrayOrNull(developers, 'uuid')}`]),
+    ...(approveDevelopers === undefined
+      ? []
+      : [sql.fragment`approve_developers = ${approveDevelopers}`]),
+    ...(approvedDevelopers === undefined
+      ? []
+      : [sql.fragment`approved_developers = ${sql.array(approvedDevelopers, 'uuid')}`]),
     ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
     ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
     ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),

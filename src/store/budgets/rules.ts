@@ -13,6 +13,10 @@ const BudgetRules = Type.Object({
   maxLeaseMicros: Type.Union([Type.Integer(), Type.Null()]),
   tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
   developers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  /** The only ones that are approved. Null: none needs approval. */
+  approved: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  /** Whether an approval for once has not been used yet. */
+  hasOnce: Type.Boolean(),
 });
 
 /** Developers by their UUIDs. */
@@ -28,7 +32,13 @@ export async function findBudgetRules(
   return connection.any(sql.type(rulesRow)`
     select d.consumer_id as "consumerId", d.number, d.id, d.closed_at is not null as "isClosed",
       d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros",
-      d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers
+      d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers,
+      case when d.approve_developers then d.approved_developers end as approved,
+      exists (
+        select from farebox.approvals p
+        where p.ledger = d.ledger and p.consumer_id = d.consumer_id and p.budget = d.number
+          and p.decision = 'once' and p.used_by is null
+      ) as "hasOnce"
     from ${sql.unnest(
       nodes.map(({ consumerId, number }) => [consumerId, number]),
       ['uuid', 'int4'],

@@ -13,7 +13,7 @@ import {
 } from './binary-arrays.ts';
 import { Type } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
-import type { LimitReached } from '../budgets/budget.ts';
+import type { ApprovalRequired, LimitReached } from '../budgets/budget.ts';
 import { micros, row, sql, type Connection, type RowParser } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
@@ -33,6 +33,8 @@ export interface ChargeDraft {
   readonly metadata: string | null;
   /** The key that pays when it is a spend key; null for a key of the account. */
   readonly spend: KeyOwner['spend'];
+  /** A budget refuses it, by what memory knows, unless its owner approved it once. */
+  readonly needsApproval?: true;
 }
 
 export type ChargeOutcome =
@@ -47,6 +49,7 @@ export type ChargeOutcome =
   | { readonly kind: 'insufficient'; readonly balanceMicros: Micros }
   | { readonly kind: 'key_reused' }
   | LimitReached
+  | ApprovalRequired
   /** The budget of the spend key was closed meanwhile. */
   | { readonly kind: 'key_closed' };
 

@@ -4,7 +4,7 @@
  * (post_fitting_spends.sql, post_entries.sql).
  */
 import { asMicros } from '../../domain/money.ts';
-import { limitReached } from '../budgets/budget.ts';
+import { approvalRequired, limitReached } from '../budgets/budget.ts';
 import { sql, type Connection } from '../database.ts';
 import { decideEntries, type EntryRow } from '../holds/decide-entries.ts';
 import { int2Array, int4Array, int8Array, uuidArray } from './binary-arrays.ts';
@@ -30,6 +30,9 @@ export async function postFittingSpends(
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(ChargeOutcome | undefined)[]> {
+  if (drafts.some(({ needsApproval }) => needsApproval)) {
+    return withoutExceptions(connection, drafts, receiptKey, replay);
+  }
   const { groups, groupOf, through } = grouped(drafts);
   const nodes = nodesOf(drafts, groupOf);
   const { balances } = await connection.one(sql.prepared(
@@ -52,6 +55,20 @@ export async function postFittingSpends(
   return posted(drafts, balances, receiptKey);
 }
 
+/** Leaves the charges that need an approval to `postSpends`, which alone reads approvals. */
+async function withoutExceptions(
+  connection: Connection,
+  drafts: readonly ChargeDraft[],
+  receiptKey: number,
+  replay: ReplayWindow,
+): Promise<(ChargeOutcome | undefined)[]> {
+  const plain = drafts.filter(({ needsApproval }) => !needsApproval);
+  const made =
+    plain.length === 0 ? [] : await postFittingSpends(connection, plain, receiptKey, replay);
+  const outcomeOfDraft = new Map(plain.map((draft, index) => [draft, made[index]]));
+  return drafts.map((draft) => outcomeOfDraft.get(draft));
+}
+
 /** Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there twice. */
 export async function postSpends(
   connection: Connection,
@@ -62,7 +79,7 @@ export async function postSpends(
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is let go of here, so no debt is settled.
   const rows = await decideEntries(connection, entries, receiptKey, replay, false);
-  return rows.map(chargeOutcomeOf);
+  return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
 }
 
 interface Node {
@@ -87,8 +104,8 @@ function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): re
   return [...nodes.values()];
 }
 
-/** The outcome of an entry that is a charge. */
-export function chargeOutcomeOf(found: EntryRow): ChargeOutcome {
+/** The outcome of an entry that is a charge by this developer. */
+export function chargeOutcomeOf(found: EntryRow, developerId: string): ChargeOutcome {
   switch (found.outcome) {
     case 'done':
     case 'replayed':
@@ -103,6 +120,8 @@ export function chargeOutcomeOf(found: EntryRow): ChargeOutcome {
       return { kind: 'insufficient', balanceMicros: asMicros(found.balance) };
     case 'limit_reached':
       return limitReached(found);
+    case 'approval_required':
+      return approvalRequired(found, developerId);
     case 'key_closed':
     case 'key_reused':
       return { kind: found.outcome };

@@ -49,7 +49,14 @@ const unchecked: RowParser<EntryRow> = {
 };
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
+const NEEDS_APPROVAL = 3;
 const KINDS = { place: 1, capture: 2, release: 3, extend: 4, charge: 5 } as const;
+
+/** What the function is asked about more than is held, or about a refusal of memory. */
+function overOf(entry: LedgerEntry): number {
+  if ('needsApproval' in entry && entry.needsApproval) return NEEDS_APPROVAL;
+  return entry.kind === 'capture' ? OVER_MODES.indexOf(entry.over) : 0;
+}
 
 /** In the order of the entries, in one commit. The caller sees to it that no idempotency hash is there twice. */
 export async function decideEntries(
@@ -76,7 +83,7 @@ export async function decideEntries(
     int8Array(entries.map((entry) => ('amountMicros' in entry ? (entry.amountMicros ?? 0) : 0))),
     int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
     int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
-    int2Array(captured(({ over }) => OVER_MODES.indexOf(over), 0)),
+    int2Array(entries.map(overOf)),
     int8ArrayOfHex(entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(0, 16))),
     int8ArrayOfHex(
       entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(16) + (e.fingerprint ?? '')),

@@ -3,7 +3,12 @@ import { Type } from 'typebox';
 import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
-import { limitReached, type LimitReached } from '../budgets/budget.ts';
+import {
+  approvalRequired,
+  limitReached,
+  type ApprovalRequired,
+  type LimitReached,
+} from '../budgets/budget.ts';
 import type { ChargeDraft, ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
 import { chargeOutcomeOf } from '../charges/post-spends.ts';
 import { row, sql, type Connection } from '../database.ts';
@@ -55,6 +60,7 @@ export type HoldOutcome =
       readonly requiredMicros: Micros;
     }
   | LimitReached
+  | ApprovalRequired
   /** The budget of the spend key was closed. */
   | { readonly kind: 'key_closed' }
   | { readonly kind: 'exceeds_hold'; readonly remainingMicros: Micros }
@@ -129,14 +135,18 @@ function outcomesOf(
 ): (EntryOutcome | undefined)[] {
   const outcomes: (EntryOutcome | undefined)[] = entries.map(() => undefined);
   for (const found of rows) {
-    const isCharge = entries[found.ord - 1]?.kind === 'charge';
+    const entry = entries[found.ord - 1];
     if (found.outcome === 'owing') continue;
-    outcomes[found.ord - 1] = isCharge ? chargeOutcomeOf(found) : outcomeOf(found);
+    const developerId = entry && 'developerId' in entry ? entry.developerId : '';
+    outcomes[found.ord - 1] =
+      entry?.kind === 'charge'
+        ? chargeOutcomeOf(found, developerId)
+        : outcomeOf(found, developerId);
   }
   return outcomes;
 }
 
-export function outcomeOf(found: EntryRow): HoldOutcome {
+export function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
@@ -158,6 +168,8 @@ export function outcomeOf(found: EntryRow): HoldOutcome {
       };
     case 'limit_reached':
       return limitReached(found);
+    case 'approval_required':
+      return approvalRequired(found, developerId);
     case 'exceeds_hold':
       return { kind: outcome, remainingMicros: asMicros(amount) };
     case 'hold_closed':

@@ -12,7 +12,15 @@ export type LeaseEntry = Extract<HoldEntry, { kind: 'place' }>;
 
 type Undecided = Exclude<
   HoldOutcome,
-  { kind: 'done' | 'replayed' | 'exceeds_hold' | 'hold_closed' | 'unknown_hold' }
+  {
+    kind:
+      | 'done'
+      | 'replayed'
+      | 'exceeds_hold'
+      | 'hold_closed'
+      | 'unknown_hold'
+      | 'approval_required';
+  }
 >;
 export type PlacedLease =
   | { readonly kind: 'done' | 'replayed'; readonly lease: Lease; readonly balanceMicros: Micros }
@@ -28,7 +36,7 @@ export async function placeLease(
   return database.transaction(async (tx) => {
     const [found] = await decideEntries(tx, [entry], receiptKey, replay, false);
     if (!found) throw new Error('one entry asked, none decided');
-    const outcome = outcomeOf(found);
+    const outcome = outcomeOf(found, entry.developerId);
     switch (outcome.kind) {
       case 'insufficient':
       case 'limit_reached':
@@ -38,6 +46,8 @@ export async function placeLease(
       case 'exceeds_hold':
       case 'hold_closed':
       case 'unknown_hold':
+      // A lease passes no limit by an approval for one call.
+      case 'approval_required':
         throw new Error(`a lease was placed and answered ${outcome.kind}`);
       case 'done':
       case 'replayed':

@@ -4,6 +4,8 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 const RESERVED = 'reserved equals open holds';
 const CAPTURED = 'the captured amount of a hold equals its charges';
 const DUE = 'every open hold is scheduled to expire';
+const LEASE = 'a lease is a hold, and what it held was settled, released or is still held';
+const LEASED = 'a charge of a lease is for one of its tools, and at most its price';
 const KEY = 'an idempotency key placed at most one hold';
 
 /** A hold of $1.00: its state, the amounts held and captured, the number of its charges, and its key. */
@@ -14,8 +16,21 @@ const hold = (id: string, values: string) => `
     v.captured, v.captures, v.key::int8, 1
   from farebox.consumers, (values (${values})) as v (state, held, captured, captures, key)
   where id = ':consumer'`;
+/** A released lease of $1.00 for `other`, with the amounts settled and released, and the number of its charges. */
+const lease = (settled: string, released: string, charges: number) => [
+  `insert into farebox.holds (id, ledger, consumer_id, developer, tool, amount_micros, balance_micros, expires_at,
+      state, held_micros, captured_micros, captures)
+    select ${ID}, ledger, id, 1, '', 1000000, 7000000, '2100-01-01Z', 2, 0, ${settled}, ${charges}
+    from farebox.consumers where id = ':consumer'`,
+  `insert into farebox.leases (id, ledger, consumer_id, developer, released_micros, tools, asked_prices, prices,
+      highest_prices)
+    select ${ID}, ledger, id, 1, ${released}, array['other'], array[null::int8], array[1000000], array[1000000]
+    from farebox.consumers where id = ':consumer'`,
+];
 /** The id of a movement that belongs to no hold. */
 const ID = `':adjustment'::uuid`;
+
+const CHARGED = `(select amount_micros from farebox.charges where id = ':lastCharge')`;
 
 const PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
@@ -45,6 +60,19 @@ const PLANTS: readonly Plant[] = [
       `update farebox.charges set origin = '\\x000000000000' || uuid_send(id) where id = ':lastCharge'`,
     ],
     finds: ({ lastCharge }) => [[CAPTURED, `hold ${lastCharge}`]],
+  },
+  {
+    what: 'a lease of which a cent was neither settled nor released',
+    statements: lease('0', '990000', 0),
+    finds: ({ adjustment }) => [[LEASE, `lease ${adjustment}`]],
+  },
+  {
+    what: 'a charge of a lease for a tool that it does not have',
+    statements: [
+      `update farebox.charges set origin = '\\x000000000000' || uuid_send(${ID}) where id = ':lastCharge'`,
+      ...lease(CHARGED, `1000000 - ${CHARGED}`, 1),
+    ],
+    finds: ({ lastCharge }) => [[LEASED, `charge ${lastCharge}`]],
   },
   {
     what: 'a key that placed two holds',

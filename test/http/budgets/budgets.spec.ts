@@ -56,6 +56,8 @@ describe('budgets', () => {
       maxLease: null,
       tools: null,
       developers: null,
+      approveDevelopers: false,
+      approvedDevelopers: [],
       mayDelegate: false,
       expiresAt: null,
       metadata: null,
@@ -225,7 +227,8 @@ describe('budgets', () => {
     [{ expiresAt: '2030-02-31T00:00:00Z' }, 'invalid_request', 'expiresAt'],
     [{ metadata: { deep: { er: 1 } } }, 'invalid_request', 'metadata'],
     [{ parentId: 'root' }, 'invalid_request', 'parentId'],
-    [{ approveDevelopers: true }, 'invalid_request', 'approveDevelopers'],
+    [{ approveDevelopers: 'yes' }, 'invalid_request', 'approveDevelopers'],
+    [{ approvedDevelopers: ['nobody'] }, 'invalid_request', 'approvedDevelopers.0'],
   ];
   for (const [body, code, param] of BAD) {
     it(`are neither made nor changed by ${JSON.stringify(body).slice(0, 60)}`, async () => {

@@ -173,6 +173,8 @@ const SETTINGS: BudgetSettings = {
   maxLeaseMicros: null,
   tools: null,
   developers: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
   mayDelegate: false,
   metadata: null,
   expiresAt: null,

@@ -317,6 +317,7 @@ function verdictOf(outcome: ChargeOutcome | HoldOutcome | undefined): Verdict {
     case 'replayed':
     case 'key_reused':
     case 'unknown_hold':
+    case 'approval_required':
     case undefined:
       return assert.fail(`unexpected: ${outcome?.kind}`);
   }

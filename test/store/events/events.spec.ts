@@ -38,6 +38,8 @@ const UNLIMITED = {
   maxLeaseMicros: null,
   tools: null,
   developers: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
   mayDelegate: false,
   metadata: null,
   expiresAt: null,
@@ -125,6 +127,10 @@ describe('events', () => {
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000, 'won'));
+    const warning = { kind: 'warning', processorId: `issfr_${randomUUID()}` } as const;
+    const warned = { ...warning, amountMicros: asMicros(1_000_000) };
+    await payer.report(other, { ...warned, status: 'open' });
+    await payer.report(other, { ...warned, status: 'won' });
     await payer.report(other, dispute(processorId('dp'), 10_000_000, 'lost'));
     await payer.report(await payer.topUp(5_000_000), refund(processorId('re'), 5_000_000));
     const events = await told();
@@ -139,6 +145,10 @@ describe('events', () => {
         'dispute.open',
         'top_up.disputed',
         'dispute.won',
+        'top_up.completed',
+        'warning.open',
+        'top_up.disputed',
+        'warning.won',
         'top_up.completed',
         'dispute.lost',
         'top_up.charged_back',

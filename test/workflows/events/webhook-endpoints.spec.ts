@@ -23,6 +23,9 @@ import { startStack, until, type Stack } from '../../support/stack.ts';
 
 type Endpoint = Static<typeof NewWebhookEndpointReply>;
 
+const prices = (at: Receiver) =>
+  at.received('tool.price_changed').map(({ payload }) => payload.data['price']);
+
 describe('webhook endpoints', () => {
   let stack: Stack;
   let sql: Client;
@@ -78,8 +81,6 @@ describe('webhook endpoints', () => {
     return price;
   }
 
-  const prices = (at: Receiver) =>
-    at.received('tool.price_changed').map(({ payload }) => payload.data['price']);
   const shown = async ({ id }: Endpoint) =>
     bodyOf(await ask('GET', `/v1/webhook-endpoints/${id}`), 200, WebhookEndpointReply);
   const log = async ({ id }: Endpoint, query = '') =>
@@ -120,7 +121,7 @@ describe('webhook endpoints', () => {
     const second = await change();
     await until(() => prices(some).length === 1 && prices(all).length === 2);
     assert.deepEqual(prices(some), [second]);
-    assert.deepEqual(prices(all).toSorted(), [first, second].toSorted());
+    assert.deepEqual(new Set(prices(all)), new Set([first, second]));
   });
 
   it('miss nothing while they are down, and get each event once they are back', async () => {
@@ -256,7 +257,7 @@ describe('webhook endpoints', () => {
     assert.match(rows[0]?.body ?? '', new RegExp(made.id));
   });
 
-  it('are not sent an event that has failed for days, and go on with the others', async () => {
+  it('give an event up after failing for days, and stay active', async () => {
     const at = await receiver();
     const made = await endpoint(at);
     at.respondWith((response) => void response.writeHead(500).end());

@@ -9,6 +9,7 @@ import type {
   KeyReply,
   KeysReply,
   NewKeyReply,
+  RevokeBody,
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
@@ -87,11 +88,16 @@ export async function postKeyRoll(
 
 export async function postKeyRevocation(
   api: Api,
-  { caller, params }: Request,
+  { caller, params, body }: Request<RevokeBody>,
 ): Promise<Reply<KeyReply>> {
   const which = keyOf(caller, params);
-  const spendKey = await revoked(api, caller, which.id);
+  const spendKey = await revoked(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
+  if (body.releaseHolds === true) {
+    throw new ApiError('invalid_request', 'Only the holds of spend keys can be released.', {
+      param: 'releaseHolds',
+    });
+  }
   const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };

@@ -12,8 +12,17 @@ const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
   per_lease: 'for one lease',
 };
 
+/**
+ * In the console, where the owner signs in. Refusals go to tool servers and agents, so their links must not be able to
+ * change anything by themselves.
+ */
+export function approvalsPage(baseUrl: string): string {
+  return `${baseUrl}/console/approvals`;
+}
+
 export function budgetError(
   refusal: Exclude<BudgetRefusal, { kind: 'invalid_api_key' }>,
+  baseUrl: string,
 ): ApiError {
   const budgetId = wireId('budget', refusal.budgetId);
   switch (refusal.kind) {
@@ -23,7 +32,29 @@ export function budgetError(
       return new ApiError(
         'spend_limit_reached',
         `The budget allows ${formatDollars(refusal.limitMicros)} ${OF_SCOPE[scope]}; ${formatDollars(refusal.remainingMicros)} is left.`,
-        { facts: { budgetId, scope, limit: limit ?? 0, remaining: remaining ?? 0, resetsAt } },
+        {
+          facts: {
+            budgetId,
+            scope,
+            limit: limit ?? 0,
+            remaining: remaining ?? 0,
+            resetsAt,
+            raiseUrl: `${approvalsPage(baseUrl)}?budget=${budgetId}&scope=${scope}`,
+          },
+        },
+      );
+    }
+    case 'approval_required': {
+      const developerId = wireId('developer', refusal.developerId);
+      return new ApiError(
+        'approval_required',
+        'The owner of this budget has not approved charges by this developer yet.',
+        {
+          facts: {
+            budgetId,
+            approvalUrl: `${approvalsPage(baseUrl)}?budget=${budgetId}&developer=${developerId}`,
+          },
+        },
       );
     }
     case 'tool_not_allowed':

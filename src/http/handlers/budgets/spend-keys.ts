@@ -1,14 +1,20 @@
 /** Spend keys of a budget: made and shown once, listed, rolled and revoked. */
+import { hkdfSync } from 'node:crypto';
+import { composeKey } from '../../../domain/api-keys.ts';
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
-import type { KeyReply, NewKeyReply } from '../../../schemas/keys.ts';
+import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import { hashOfKey, newKey } from '../../../store/accounts/accounts.ts';
+import type { Budget } from '../../../store/budgets/budget.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
+import type { Retry } from '../../../store/budgets/retry.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
 import {
+  findKnownSpendKey,
   listSpendKeys,
   makeSpendKey,
   revokeSpendKey,
@@ -19,22 +25,66 @@ import {
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
-import { budgetClosed, changeable, futureOf, seenBy } from './budgets.ts';
+import { REPLAYED } from '../../respond.ts';
+import { budgetClosed, changeable, futureOf, keyReused, retryOf, seenBy } from './budgets.ts';
+
+/** More than a key needs: some bytes are skipped. */
+const KEY_BYTES = 128;
 
 export async function postSpendKey(
   api: Api,
-  { caller, params, body }: Request<SpendKeyBody>,
+  { caller, params, body, idempotencyKey }: Request<SpendKeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
   const seen = await seenBy(api, caller);
-  const budget = await changeable(api, seen, params);
-  const { name = null, expiresAt } = body;
-  const { key, stored } = freshKey(api, caller);
-  const made = await makeSpendKey(api.database, seen, budget.number, {
-    ...stored,
-    name,
-    expiresAt: expiresAt === undefined ? null : futureOf(expiresAt),
-  });
-  return { status: 201, body: shownOnce(made, name, key), headers: NO_STORE };
+  const { id, number } = await changeable(api, seen, params);
+  const { name = null, expiresAt = null } = body;
+  const retry = retryOf(seen, idempotencyKey, { id, name, expiresAt });
+  // First: a retry gets the same key, even if `expiresAt` has passed by now.
+  const known = await findKnownSpendKey(api.database, seen, number, retry);
+  if (known) return replayed(api, caller, known, retry);
+  const { key, stored } = freshKey(api, caller, retry);
+  const made = await makeSpendKey(
+    api.database,
+    seen,
+    number,
+    { ...stored, name, expiresAt: expiresAt === null ? null : futureOf(expiresAt) },
+    retry,
+  );
+  return made.kind === 'known' || made.kind === 'key_reused'
+    ? replayed(api, caller, made, retry)
+    : { status: 201, body: shownOnce(made, name, key), headers: NO_STORE };
+}
+
+/** The key is stored as a hash and nothing else, so it is derived again. */
+function replayed(
+  { config, keyPrefix }: Api,
+  { consumerId }: KeyOwner,
+  made: MadeSpendKey,
+  retry: Retry | undefined,
+): Reply<NewKeyReply, 201> {
+  if (made.kind !== 'known' || !retry) throw keyReused();
+  for (const secret of config.masterSecrets.values()) {
+    const key = derivedKey(keyPrefix, secret, consumerId, retry);
+    if (hashOfKey(key) !== made.hash) continue;
+    const { id, budget, name } = made;
+    return {
+      status: 201,
+      body: keyReply(id, budget, name, key),
+      headers: { ...NO_STORE, ...REPLAYED },
+    };
+  }
+  // Its master secret was removed.
+  throw keyReused();
+}
+
+/** From the master secret, so that neither the idempotency key nor the database gives it away. */
+function derivedKey(prefix: string, secret: string, consumerId: string, retry: Retry): string {
+  const info = `farebox spend key ${consumerId} ${retry.keyHash} ${retry.requestHash}`;
+  return composeKey(
+    prefix,
+    'consumer',
+    new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES)),
+  );
 }
 
 /** Newest first, those that have ended too. */
@@ -59,14 +109,8 @@ export async function rolled(
 ): Promise<NewKeyReply | undefined> {
   const seen = await seenBy(api, caller);
   const { key, stored } = freshKey(api, caller);
-  const { name = null, ...made } = await rollSpendKey(
-    api.database,
-    seen,
-    id,
-    overlapSeconds,
-    stored,
-  );
-  return made.kind === 'unknown_key' ? undefined : shownOnce(made, name, key);
+  const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored);
+  return made.kind === 'unknown_key' ? undefined : shownOnce(made, made.name ?? null, key);
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -74,32 +118,44 @@ export async function revoked(
   api: Api,
   caller: KeyOwner,
   id: string,
+  { releaseHolds = false }: RevokeBody,
 ): Promise<KeyReply | undefined> {
   const seen = await seenBy(api, caller);
   const key = await revokeSpendKey(api.database, seen, id);
   if (!key) return undefined;
+  if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
   return listed(key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
 }
 
 /** A key must be in no cache, the browser's own among them. */
 export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-function freshKey({ keyPrefix }: Api, { accountId }: KeyOwner) {
-  const key = newKey(keyPrefix, 'consumer');
+function freshKey({ keyPrefix, config }: Api, { accountId, consumerId }: KeyOwner, retry?: Retry) {
+  const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
+  const key =
+    retry && secret !== undefined
+      ? derivedKey(keyPrefix, secret, consumerId, retry)
+      : newKey(keyPrefix, 'consumer');
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
 }
 
 function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKeyReply {
   switch (made.kind) {
-    case 'made': {
-      const budgetId = wireId('budget', made.budget.id);
-      return { id: wireId('key', made.id), kind: 'consumer', budgetId, name, key };
-    }
+    case 'made':
+      return keyReply(made.id, made.budget, name, key);
+    case 'known':
+    case 'key_reused':
+      throw keyReused();
     case 'closed':
       throw budgetClosed();
     case 'too_many':
       throw new ApiError('invalid_request', `An account has at most ${SPEND_KEYS_MAX} spend keys.`);
   }
+}
+
+function keyReply(id: string, budget: Budget, name: string | null, key: string): NewKeyReply {
+  const budgetId = wireId('budget', budget.id);
+  return { id: wireId('key', id), kind: 'consumer', budgetId, name, key };
 }
 
 function listed(key: SpendKey, budgetId: string): KeyReply {

@@ -51,14 +51,16 @@ export function chargeReply(
   api: Api,
   result: ChargeResult,
 ): { readonly isReplay: boolean; readonly body: ChargeReply } {
-  if (result.kind !== 'decided') throw refusalError(result);
+  if (result.kind !== 'decided') throw refusalError(api, result);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
     throw insufficientBalance(api, draft, outcome.balanceMicros);
   }
-  if (outcome.kind === 'key_reused') throw refusalError({ kind: 'idempotency_key_reused' });
-  if (outcome.kind === 'key_closed') throw refusalError({ kind: 'invalid_api_key' });
-  if (outcome.kind === 'limit_reached') throw refusalError(outcome);
+  if (outcome.kind === 'key_reused') throw refusalError(api, { kind: 'idempotency_key_reused' });
+  if (outcome.kind === 'key_closed') throw refusalError(api, { kind: 'invalid_api_key' });
+  if (outcome.kind === 'limit_reached' || outcome.kind === 'approval_required') {
+    throw refusalError(api, outcome);
+  }
   const payload = receiptPayload({
     id: outcome.id,
     consumerId: draft.consumerId,
@@ -84,6 +86,7 @@ export function chargeReply(
 }
 
 export function refusalError(
+  { config }: Pick<Api, 'config'>,
   refusal: ChargeRefusal | { readonly kind: 'idempotency_key_reused' },
 ): ApiError {
   switch (refusal.kind) {
@@ -91,6 +94,12 @@ export function refusalError(
       return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
         param: 'apiKey',
       });
+    case 'account_keys_closed':
+      return new ApiError(
+        'account_keys_closed',
+        'The consumer closed the keys of its account for charging. Ask for a spend key.',
+        { param: 'apiKey' },
+      );
     case 'invalid_amount':
       return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
     case 'amount_required':
@@ -115,7 +124,8 @@ export function refusalError(
     case 'tool_not_allowed':
     case 'developer_not_allowed':
     case 'lease_not_allowed':
-      return budgetError(refusal);
+    case 'approval_required':
+      return budgetError(refusal, config.baseUrl);
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',

@@ -53,7 +53,7 @@ export async function preparePlacement(api: Api, asked: PlaceRequest): Promise<H
   // Without the idempotency key, which would name a charge here.
   const prepared = await prepareCharge(api, { ...asked, idempotencyKey: undefined });
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
-  if (prepared.kind !== 'ready') throw refusalError(prepared);
+  if (prepared.kind !== 'ready') throw refusalError(api, prepared);
   return placeEntry(prepared.draft, asked);
 }
 
@@ -150,8 +150,10 @@ export async function decide(
       throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
     }
     case 'limit_reached':
+    case 'approval_required':
+      throw refusalError(api, outcome);
     case 'key_closed':
-      throw refusalError(outcome.kind === 'key_closed' ? { kind: 'invalid_api_key' } : outcome);
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'exceeds_hold': {
       const remaining = dollarsOf(outcome.remainingMicros);
       throw new ApiError(

@@ -67,7 +67,7 @@ export async function postLease(
       throw insufficientBalance(api, draft, placed.balanceMicros);
     }
     case 'key_closed':
-      throw refusalError({ kind: 'invalid_api_key' });
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
@@ -79,7 +79,8 @@ export async function postLease(
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      throw leaseError(placed);
+    case 'approval_required':
+      throw leaseError(api, placed);
   }
 }
 
@@ -110,7 +111,7 @@ export async function postRenewal(
     case 'unknown_lease':
       throw unknownLease();
     case 'key_closed':
-      throw refusalError({ kind: 'invalid_api_key' });
+      throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
@@ -122,7 +123,8 @@ export async function postRenewal(
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      throw leaseError(renewed);
+    case 'approval_required':
+      throw leaseError(api, renewed);
   }
 }
 
@@ -240,7 +242,7 @@ function entryError(
   }
 }
 
-function leaseError(refusal: LeaseRefusal): ApiError {
+function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
   switch (refusal.kind) {
     case 'not_spendable':
       return new ApiError(
@@ -250,7 +252,7 @@ function leaseError(refusal: LeaseRefusal): ApiError {
     case 'unknown_tool':
     case 'tool_archived':
     case 'amount_required': {
-      const { code, message } = refusalError({ kind: refusal.kind });
+      const { code, message } = refusalError(api, { kind: refusal.kind });
       return new ApiError(code, message, { param: `tools.${refusal.index}` });
     }
     case 'invalid_api_key':
@@ -258,7 +260,8 @@ function leaseError(refusal: LeaseRefusal): ApiError {
     case 'lease_not_allowed':
     case 'tool_not_allowed':
     case 'developer_not_allowed':
-      return refusalError(refusal);
+    case 'approval_required':
+      return refusalError(api, refusal);
   }
 }
 

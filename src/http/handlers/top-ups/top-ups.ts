@@ -104,9 +104,14 @@ async function taxOn(api: Api, accountId: string, amount: Micros): Promise<Micro
   }
 }
 
-async function paidFor(
+/** Requests the top-up; throws the ApiError of a refusal or failure. */
+export async function paidFor(
   api: Api,
-  { caller, body, idempotencyKey }: Request<CheckoutBody>,
+  {
+    caller,
+    body,
+    idempotencyKey,
+  }: Pick<Request<CheckoutBody>, 'caller' | 'body' | 'idempotencyKey'>,
   method: Exclude<TopUpMethod, 'manual'>,
   min: number,
 ): Promise<TopUp> {

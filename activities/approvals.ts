@@ -1,0 +1,147 @@
+/**
+ * The steps of an approval's workflow. Each may run twice: conditions on the row decide, and a mail may arrive twice. They
+ * return no personal data and nothing that a caller wrote, since histories keep it.
+ */
+import { ApplicationFailure } from '@temporalio/activity';
+import {
+  canAnswer,
+  type AnswerKind,
+  type ApprovalStatus,
+  type AskableCode,
+  type Decision,
+} from '../src/domain/approval.ts';
+import { wireId } from '../src/domain/ids.ts';
+import { formatDollars, microsOfDollars } from '../src/domain/money.ts';
+import { findAccount } from '../src/store/accounts/accounts.ts';
+import { findApproval, type Approval } from '../src/store/approvals/approval.ts';
+import { decideApproval, type Answer } from '../src/store/approvals/decide-approval.ts';
+import { noteBegun, noteMailed } from '../src/store/approvals/progress.ts';
+import { settleApprovals } from '../src/store/approvals/settle-approvals.ts';
+import type { Database } from '../src/store/database.ts';
+import { rowIdOf } from './row-id.ts';
+
+export interface SeenApproval {
+  readonly status: ApprovalStatus;
+  readonly code: AskableCode;
+  readonly decision: Decision | null;
+  readonly expiresInMs: number;
+  readonly isMailed: boolean;
+}
+
+export interface ApprovalDeps {
+  readonly database: Database;
+  /** The signed link with which the owner decides. */
+  readonly linkTo: (approval: Approval) => string;
+  /** False: mail is not configured. */
+  readonly send: (mail: {
+    readonly recipient: string;
+    readonly subject: string;
+    readonly body: string;
+  }) => Promise<boolean>;
+}
+
+export type ApprovalActivities = ReturnType<typeof createApprovalActivities>;
+
+export function createApprovalActivities({ database, linkTo, send }: ApprovalDeps) {
+  return {
+    /** Reads the approval, and ends it if it has expired or if nothing refuses its call any more. */
+    async settleApproval(approvalId: string): Promise<SeenApproval> {
+      const id = rowIdOf('approval', approvalId);
+      await noteBegun(database, id);
+      await settleApprovals(database, { ids: [id] });
+      return seenOf(approvalId, await findApproval(database, id));
+    },
+
+    /** `sent`, or why there is nothing to send. Throws while the mail server refuses. */
+    async mailApproval(approvalId: string): Promise<'sent' | 'ended' | 'not_configured'> {
+      const id = rowIdOf('approval', approvalId);
+      const approval = await findApproval(database, id);
+      if (approval?.status !== 'pending' || approval.isMailed) return 'ended';
+      const account = await findAccount(database, { uuid: approval.accountId });
+      if (!account) return 'ended';
+      const isSent = await send({
+        recipient: account.email,
+        subject: `Approve a charge of ${formatDollars(approval.amountMicros)}?`,
+        body: bodyOf(approval, linkTo(approval)),
+      });
+      if (!isSent) return 'not_configured';
+      await noteMailed(database, id);
+      return 'sent';
+    },
+
+    async decideApproval(
+      approvalId: string,
+      asked: { readonly decision: AnswerKind; readonly limit?: number | string },
+    ): Promise<SeenApproval> {
+      const id = rowIdOf('approval', approvalId);
+      const found = await findApproval(database, id);
+      const answer = answerOf(asked);
+      if (!found || !answer || !canAnswer(found.code, answer.kind)) {
+        throw refused('That is not an answer to this approval. Nothing was changed.');
+      }
+      const decided = await decideApproval(database, id, answer);
+      if (decided.kind !== 'decided') throw refused(WHY[decided.kind]);
+      return seenOf(approvalId, decided.approval);
+    },
+  };
+}
+
+const WHY = {
+  closed: 'The approval has ended. Nothing was changed.',
+  not_a_raise: 'The limit is as high already. Nothing was changed.',
+  budget_closed: 'The budget is closed or expired. Nothing was changed.',
+  too_many_developers: 'The budget has too many approved developers. Nothing was changed.',
+  unknown_approval: 'There is no such approval.',
+} as const;
+
+function refused(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, 'approval_closed');
+}
+
+function answerOf(asked: {
+  readonly decision: AnswerKind;
+  readonly limit?: number | string;
+}): Answer | undefined {
+  switch (asked.decision) {
+    case 'once':
+    case 'always':
+    case 'deny':
+      return { kind: asked.decision };
+    case 'raise': {
+      const limitMicros = microsOfDollars(asked.limit ?? '');
+      return limitMicros === undefined ? undefined : { kind: 'raise', limitMicros };
+    }
+    // Only the owner pays.
+    case 'top_up':
+      return undefined;
+  }
+}
+
+function seenOf(approvalId: string, approval: Approval | null): SeenApproval {
+  if (!approval) throw ApplicationFailure.nonRetryable(`${approvalId} not found`, 'not_found');
+  const { status, code, decision, expiresInMs, isMailed } = approval;
+  return { status, code, decision, expiresInMs, isMailed };
+}
+
+/** Nothing in it was written by who asked, or by a tool: mail programs turn such text into links. */
+function bodyOf(approval: Approval, link: string): string {
+  return (
+    `A call for ${formatDollars(approval.amountMicros)} was refused, and you are asked to allow it.\n\n` +
+    `${reasonOf(approval)}\n\n` +
+    `Open this link to see the question and to answer it. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
+    'If you do nothing, the call stays refused. Everybody who has this link can answer, so do not forward it.\n'
+  );
+}
+
+function reasonOf(approval: Approval): string {
+  const budget = approval.budgetId === null ? '' : wireId('budget', approval.budgetId);
+  const developer = wireId('developer', approval.developerId);
+  switch (approval.code) {
+    case 'approval_required':
+      return `The developer ${developer} has not charged the budget ${budget} before.`;
+    case 'spend_limit_reached':
+      return `The call by the developer ${developer} exceeds a limit of the budget ${budget}.`;
+    case 'insufficient_balance':
+      return `The balance does not cover the call by the developer ${developer}.`;
+  }
+}

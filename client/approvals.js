@@ -1,0 +1,100 @@
+/** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
+import { idInPath, listAt } from './list.js';
+import { amountToSend } from './money.js';
+import { checkInteger } from './settings.js';
+
+const ASK = { noun: 'approval', done: 'done' };
+const DECISION = { noun: 'decision', done: 'done' };
+const ASKABLE = new Set(['approval_required', 'spend_limit_reached', 'insufficient_balance']);
+const WAIT_MS = 300_000;
+/** Of one request; the service accepts up to 55. */
+const WAIT_SECONDS = 30;
+/** Between attempts while the service is away. */
+const PAUSE_MS = 1_000;
+
+export class Approvals {
+  #calls;
+
+  constructor(calls) {
+    this.#calls = calls;
+  }
+
+  /** The same question returns the same approval, so it may be sent again. */
+  async ask({ amount, ...request }, options) {
+    const body = { ...request, amount: amount === undefined ? undefined : amountToSend(amount) };
+    const asked = { method: 'POST', path: '/v1/approvals', body };
+    return (await this.#calls.write(asked, ASK, options)).json;
+  }
+
+  get(id, options) {
+    return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options);
+  }
+
+  list({ status, budgetId, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/approvals', 'approvals', { status, budgetId, limit }, options);
+  }
+
+  async decide(id, { decision, limit, amount, idempotencyKey = crypto.randomUUID() }, options) {
+    const body = { decision, limit: sent(limit), amount: sent(amount) };
+    const path = `/v1/approvals/${idInPath(id)}/decide`;
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.#calls.write(asked, DECISION, options)).json;
+  }
+
+  /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */
+  async wait(id, { timeoutMs = WAIT_MS, signal } = {}) {
+    checkInteger('timeoutMs', timeoutMs, 1);
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const leftMs = deadline - performance.now();
+      const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil(leftMs / 1_000)));
+      const options = { timeoutMs: wait * 1_000 + this.#calls.timeoutMs, signal };
+      try {
+        const path = `/v1/approvals/${idInPath(id)}`;
+        const approval = await this.#calls.get(path, { wait }, options);
+        if (approval.status !== 'pending' || leftMs <= 0) return approval;
+      } catch (error) {
+        const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
+        if (!mayRecover || leftMs <= 0 || signal?.aborted) throw error;
+        await new Promise((resolve) => {
+          setTimeout(resolve, PAUSE_MS);
+        });
+      }
+    }
+  }
+}
+
+const sent = (amount) => (amount === undefined ? undefined : amountToSend(amount));
+
+/**
+ * Calls `charge` again after each refusal that the owner has lifted. Otherwise raises the refusal, with the approval's id
+ * and status if there is one.
+ */
+export async function askAndRetry(approvals, ask, call, charge, { signal } = {}) {
+  const { reason, expiresIn, timeoutMs = WAIT_MS } = ask === true ? {} : ask;
+  const deadline = performance.now() + timeoutMs;
+  let previousId;
+  for (;;) {
+    try {
+      return await charge();
+    } catch (error) {
+      if (!ASKABLE.has(error.code)) throw error;
+      const asked = await approvals.ask({ ...call, reason, expiresIn }, { signal }).catch(noAnswer);
+      if (asked === NOT_NEEDED) continue;
+      // Approved a moment ago and refused all the same: somebody else used it.
+      if (asked === undefined || asked.id === previousId) throw error;
+      previousId = asked.id;
+      const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
+      const { id, status } = await approvals.wait(asked.id, { timeoutMs: leftMs, signal });
+      if (status === 'approved') continue;
+      throw Object.assign(error, { approvalId: id, approvalStatus: status });
+    }
+  }
+}
+
+const NOT_NEEDED = Symbol('nothing refuses the call any more');
+
+/** The refusal itself says more than why nobody could be asked. */
+function noAnswer(error) {
+  return error.code === 'approval_not_needed' ? NOT_NEEDED : undefined;
+}

@@ -1,0 +1,43 @@
+/** Webhook endpoints, as `Farebox.webhookEndpoints` has them. */
+import type {
+  DeletedWebhookEndpointReply,
+  DeliveriesReply,
+  DeliveryReply,
+  NewWebhookEndpointReply,
+  RolledSecretReply,
+  WebhookEndpointBody,
+  WebhookEndpointChanges,
+  WebhookEndpointReply,
+  WebhookEndpointsReply,
+} from './api.js';
+import type { CallOptions, List, PageSize } from './index.js';
+
+/** Where your events are sent. A request that may have succeeded is not sent again, except for reads and updates. */
+export interface WebhookEndpoints {
+  /** Its `secret` is shown only this once. */
+  create(endpoint: WebhookEndpointBody, options?: CallOptions): Promise<NewWebhookEndpointReply>;
+  list(options?: CallOptions): Promise<WebhookEndpointsReply>;
+  get(id: string, options?: CallOptions): Promise<WebhookEndpointReply>;
+  /** Omitted members are not changed. */
+  update(
+    id: string,
+    changes: WebhookEndpointChanges,
+    options?: CallOptions,
+  ): Promise<WebhookEndpointReply>;
+  delete(id: string, options?: CallOptions): Promise<DeletedWebhookEndpointReply>;
+  /** Makes a new secret. The old one also signs for `overlapSeconds`. */
+  rollSecret(
+    id: string,
+    request?: { overlapSeconds?: number | undefined },
+    options?: CallOptions,
+  ): Promise<RolledSecretReply>;
+  /** Sends a test event. */
+  test(id: string, options?: CallOptions): Promise<DeliveryReply>;
+  deliveries(
+    id: string,
+    filter?: PageSize & { status?: DeliveryReply['status'] | undefined },
+    options?: CallOptions,
+  ): List<DeliveryReply, DeliveriesReply>;
+  /** Sends an event again. */
+  redeliver(id: string, eventId: string, options?: CallOptions): Promise<DeliveryReply>;
+}

@@ -1,0 +1,216 @@
+/** Approvals: what agents and tools ask the owner, the answers, and the limit that a refusal's link leads to. */
+import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconCircleCheck } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import type { Approval, Approvals } from '../answers.ts';
+import { newIdempotencyKey, write } from '../api.ts';
+import { usd } from '../format.ts';
+import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
+import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Failed } from '../parts/states.tsx';
+import { Time } from '../parts/values.tsx';
+
+const POLL_MS = 5_000;
+
+export function ApprovalsPage() {
+  const { budget, scope, developer } = useSearch({ from: '/shell/approvals' });
+  const list = usePages<Approvals>({
+    queryKey: ['approvals'],
+    path: '/v1/approvals?limit=50',
+    pollMs: () => POLL_MS,
+  });
+  const all = list.data?.pages.flatMap(({ approvals }) => approvals) ?? [];
+  const pending = all.filter(({ status }) => status === 'pending');
+  const past = all.filter(({ status }) => status !== 'pending');
+  return (
+    <Page
+      title="Approvals"
+      intro="Calls that a budget or your balance refused, and that you were asked to allow."
+    >
+      {budget !== undefined && scope !== undefined && (
+        <RaiseLimit budgetId={budget} scope={scope} />
+      )}
+      {budget !== undefined && developer !== undefined && (
+        <AllowDeveloper budgetId={budget} developerId={developer} />
+      )}
+      {pending.map((approval) => (
+        <Question key={approval.id} approval={approval} />
+      ))}
+      <Card title="Past" flush>
+        <PagedList
+          list={list}
+          isEmpty={all.length === 0}
+          empty={
+            <Empty icon={<IconCircleCheck size={22} />} title="Nobody has asked">
+              When a call is refused, its caller can ask you here.
+            </Empty>
+          }
+        >
+          {past.length > 0 && <PastTable approvals={past} />}
+        </PagedList>
+      </Card>
+    </Page>
+  );
+}
+
+const CODES: Readonly<Record<Approval['code'], string>> = {
+  approval_required: 'This developer asks to charge the budget for the first time.',
+  spend_limit_reached: 'The call exceeds a limit of the budget.',
+  insufficient_balance: 'Your balance does not cover the call.',
+};
+
+function Question({ approval }: { readonly approval: Approval }) {
+  const { code, tool, amount, developerId, reason, askedBy, budgetName, limit, expiresAt } =
+    approval;
+  return (
+    <Card title={`Allow a call for ${usd(amount)}?`}>
+      <Stack gap="sm">
+        <Text>
+          {CODES[code]} {limit !== null && `The limit is ${usd(limit)}.`}
+        </Text>
+        <Text size="sm" c="dimmed" className="breaks">
+          Tool <bdi>{tool}</bdi> of {developerId}
+          {budgetName !== null && (
+            <>
+              , budget <bdi>{budgetName}</bdi>
+            </>
+          )}
+          . Answer before <Time iso={expiresAt} />.
+        </Text>
+        {reason !== null && (
+          <Text className="breaks">
+            {askedBy === 'developer' ? 'The developer' : 'The holder of the key'} wrote: “
+            <bdi>{reason}</bdi>”
+          </Text>
+        )}
+        <Answers approval={approval} />
+      </Stack>
+    </Card>
+  );
+}
+
+function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
+  const key = useRef(newIdempotencyKey());
+  const queries = useQueryClient();
+  const [limit, setLimit] = useState('');
+  const decide = useMutation({
+    mutationFn: (body: object) =>
+      write<Approval>(`/v1/approvals/${id}/decide`, body, { idempotencyKey: key.current }),
+    onSuccess: ({ status }) =>
+      notifications.show({
+        message:
+          { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
+          'The payment is on its way.',
+      }),
+    onSettled: async () => {
+      key.current = newIdempotencyKey();
+      await queries.invalidateQueries();
+    },
+  });
+  const answer = (label: string, body: object, variant: 'filled' | 'default' = 'default') => (
+    <Button variant={variant} loading={decide.isPending} onClick={() => decide.mutate(body)}>
+      {label}
+    </Button>
+  );
+  return (
+    <Stack gap="sm">
+      {decide.error && <Failed error={decide.error} />}
+      <Group gap="sm">
+        {code === 'insufficient_balance'
+          ? answer('Top up from the saved card', { decision: 'top_up' }, 'filled')
+          : answer('Allow once', { decision: 'once' }, 'filled')}
+        {code === 'approval_required' &&
+          answer('Always allow this developer', { decision: 'always' })}
+        {code === 'spend_limit_reached' &&
+          answer('Raise the limit just enough', { decision: 'always' })}
+        {answer('Deny', { decision: 'deny' })}
+      </Group>
+      {code === 'spend_limit_reached' && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            decide.mutate({ decision: 'raise', limit: limit.trim() });
+          }}
+        >
+          <Group align="flex-end" gap="sm">
+            <TextInput
+              label="New limit in dollars"
+              inputMode="decimal"
+              maxLength={20}
+              value={limit}
+              onChange={(event) => setLimit(event.currentTarget.value)}
+            />
+            <Button
+              type="submit"
+              variant="default"
+              disabled={limit.trim() === ''}
+              loading={decide.isPending}
+            >
+              Raise
+            </Button>
+          </Group>
+        </form>
+      )}
+    </Stack>
+  );
+}
+
+const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {
+  once: 'Allowed once',
+  always: 'Always allowed',
+  raise: 'Limit raised',
+  top_up: 'Topped up',
+  resolved: 'No longer needed',
+  deny: 'Denied',
+};
+
+function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
+  return (
+    <ScrollTable
+      label="Past approvals"
+      minWidth={560}
+      head={
+        <>
+          <Table.Th>Asked</Table.Th>
+          <Table.Th>Tool</Table.Th>
+          <Table.Th className="money">Amount</Table.Th>
+          <Table.Th>Answer</Table.Th>
+        </>
+      }
+    >
+      {approvals.map(({ id, createdAt, tool, amount, decision, budgetName, raisedTo }) => (
+        <Table.Tr key={id}>
+          <Table.Td>
+            <Time iso={createdAt} relative />
+          </Table.Td>
+          <Table.Td>
+            <bdi className="one-line" title={tool}>
+              {tool}
+            </bdi>
+            {budgetName !== null && (
+              <Text size="xs" c="dimmed">
+                <bdi>{budgetName}</bdi>
+              </Text>
+            )}
+          </Table.Td>
+          <Table.Td className="money">{usd(amount)}</Table.Td>
+          <Table.Td>
+            <Badge
+              variant="dot"
+              color={decision === null || decision === 'deny' ? 'gray' : 'green'}
+              tt="none"
+              fw={500}
+            >
+              {decision === null ? 'Expired' : ANSWERS[decision]}
+              {raisedTo !== null && ` to ${usd(raisedTo)}`}
+            </Badge>
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}

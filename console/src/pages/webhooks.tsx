@@ -1,0 +1,147 @@
+/** Webhook endpoints: where Farebox sends the account's events. A secret is shown once, when it is made. */
+import { Alert, Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { IconPlus, IconWebhook } from '@tabler/icons-react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { NewWebhookEndpoint, WebhookEndpoint, WebhookEndpoints } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { EVENT_CHOICES } from '../parts/event-types.ts';
+import { Card, Page } from '../parts/page.tsx';
+import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { CopyText } from '../parts/values.tsx';
+import { EndpointTable } from '../parts/webhook-endpoints.tsx';
+import { WebhookLog } from '../parts/webhook-log.tsx';
+
+const POLL_MS = 5_000;
+
+export function WebhooksPage() {
+  const endpoints = useQuery({
+    queryKey: ['webhook-endpoints'],
+    queryFn: () => read<WebhookEndpoints>('/v1/webhook-endpoints'),
+    refetchInterval: POLL_MS,
+  });
+  const [isCreating, setIsCreating] = useState(false);
+  const [secret, setSecret] = useState<string>();
+  const [logged, setLogged] = useState<WebhookEndpoint>();
+  const shown = (made: string) => {
+    setIsCreating(false);
+    setSecret(made);
+  };
+  return (
+    <Page
+      title="Webhooks"
+      intro="Farebox tells your systems what happens to this account: a top-up was credited, the balance is low, a key was revoked."
+      aside={
+        <Button leftSection={<IconPlus size={16} />} onClick={() => setIsCreating(true)}>
+          Add endpoint
+        </Button>
+      }
+    >
+      <Card title="Endpoints" flush>
+        <Loaded query={endpoints}>
+          {({ webhookEndpoints: all }) =>
+            all.length === 0 ? (
+              <Empty icon={<IconWebhook size={22} />} title="No endpoints yet">
+                Add the URL of a receiver. Each request is signed as Standard Webhooks specifies.
+              </Empty>
+            ) : (
+              <EndpointTable
+                endpoints={all}
+                onSecret={setSecret}
+                onLog={setLogged}
+                onDeleted={() => setLogged(undefined)}
+              />
+            )
+          }
+        </Loaded>
+      </Card>
+      {logged && <WebhookLog key={logged.id} endpoint={logged} />}
+      <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
+        {isCreating && <CreateForm onMade={shown} />}
+      </Modal>
+      <Modal
+        opened={secret !== undefined}
+        onClose={() => setSecret(undefined)}
+        title="Signing secret"
+        closeOnClickOutside={false}
+      >
+        {secret !== undefined && (
+          <Stack gap="md">
+            <Alert color="orange">Copy this secret now. It will not be shown again.</Alert>
+            <Group wrap="nowrap" gap="xs" align="flex-start">
+              <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
+                {secret}
+              </pre>
+              <CopyText value={secret} label="Copy secret" />
+            </Group>
+            <Text size="sm" c="dimmed">
+              Your receiver verifies each request with it.
+            </Text>
+            <Group justify="flex-end">
+              <Button onClick={() => setSecret(undefined)}>Done</Button>
+            </Group>
+          </Stack>
+        )}
+      </Modal>
+    </Page>
+  );
+}
+
+function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
+  const [url, setUrl] = useState('');
+  const [description, setDescription] = useState('');
+  const [types, setTypes] = useState<string[]>([]);
+  const queries = useQueryClient();
+  const create = useMutation({
+    mutationFn: () => {
+      const wanted = types.length === 0 ? null : types;
+      const body = { url: url.trim(), description, types: wanted };
+      return write<NewWebhookEndpoint>('/v1/webhook-endpoints', body);
+    },
+    onSuccess: async ({ secret }) => {
+      onMade(secret);
+      await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="URL"
+          description="An https URL on a public address."
+          required
+          withAsterisk={false}
+          maxLength={2_000}
+          data-autofocus
+          value={url}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+        />
+        <MultiSelect
+          label="Events"
+          description="Leave it empty for all."
+          searchable
+          data={EVENT_CHOICES}
+          value={types}
+          onChange={setTypes}
+        />
+        <TextInput
+          label="Description"
+          maxLength={200}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        {create.error && <Failed error={create.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending}>
+            Add endpoint
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,153 @@
+/** What the link of a refusal leads to: one limit of a budget to raise, or one developer to allow. */
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Budget } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { usd } from '../format.ts';
+import { Card } from './page.tsx';
+import { Failed, Loaded } from './states.tsx';
+
+function useBudget(id: string) {
+  return useQuery({
+    queryKey: ['budget', id],
+    queryFn: () => read<Budget>(`/v1/budgets/${encodeURIComponent(id)}`),
+  });
+}
+
+function useChange(id: string, message: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: object) =>
+      write<Budget>(`/v1/budgets/${encodeURIComponent(id)}`, body, { method: 'PATCH' }),
+    onSuccess: async () => {
+      notifications.show({ message });
+      await queries.invalidateQueries();
+    },
+  });
+}
+
+interface Limit {
+  /** Null: the budget has no such limit any more. */
+  readonly limit: number | null;
+  readonly text: string;
+  readonly changeTo: (limit: string) => object;
+}
+
+function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: string): Limit {
+  if (scope === 'window' && window) {
+    return {
+      limit: window.limit,
+      text: `Each ${window.per} may cost ${usd(window.limit)}; ${usd(window.used)} of it is spent.`,
+      changeTo: (raised) => ({ window: { per: window.per, limit: raised } }),
+    };
+  }
+  if (scope === 'per_call') {
+    return {
+      limit: maxPerCall,
+      text: `One call may cost ${usd(maxPerCall ?? 0)}.`,
+      changeTo: (raised) => ({ maxPerCall: raised }),
+    };
+  }
+  if (scope === 'per_lease') {
+    return {
+      limit: maxLease,
+      text: `One lease may reserve ${usd(maxLease ?? 0)}.`,
+      changeTo: (raised) => ({ maxLease: raised }),
+    };
+  }
+  return {
+    limit: scope === 'total' ? limit : null,
+    text: `${usd(limit ?? 0)} may be spent in all; ${usd(used)} of it is spent.`,
+    changeTo: (raised) => ({ limit: raised }),
+  };
+}
+
+export function RaiseLimit({
+  budgetId,
+  scope,
+}: {
+  readonly budgetId: string;
+  readonly scope: string;
+}) {
+  const budget = useBudget(budgetId);
+  return (
+    <Card title="Raise a limit">
+      <Loaded query={budget}>{(found) => <RaiseForm budget={found} scope={scope} />}</Loaded>
+    </Card>
+  );
+}
+
+function RaiseForm({ budget, scope }: { readonly budget: Budget; readonly scope: string }) {
+  const [raised, setRaised] = useState('');
+  const change = useChange(budget.id, 'The limit is raised.');
+  const { limit, text, changeTo } = limitOf(budget, scope);
+  if (limit === null) return <Text>This budget has no such limit any more.</Text>;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate(changeTo(raised.trim()), { onSuccess: () => setRaised('') });
+      }}
+    >
+      <Stack gap="sm">
+        <Text>
+          Budget <bdi>{budget.name}</bdi>: {text}
+        </Text>
+        {change.error && <Failed error={change.error} />}
+        <Group align="flex-end" gap="sm">
+          <TextInput
+            label="Raise it to, in dollars"
+            inputMode="decimal"
+            maxLength={20}
+            value={raised}
+            onChange={(event) => setRaised(event.currentTarget.value)}
+          />
+          <Button type="submit" disabled={!(Number(raised) > limit)} loading={change.isPending}>
+            Raise limit
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+export function AllowDeveloper({
+  budgetId,
+  developerId,
+}: {
+  readonly budgetId: string;
+  readonly developerId: string;
+}) {
+  const budget = useBudget(budgetId);
+  const change = useChange(budgetId, 'The developer is allowed.');
+  return (
+    <Card title="Allow a developer">
+      <Loaded query={budget}>
+        {({ name, approveDevelopers, approvedDevelopers }) =>
+          !approveDevelopers || approvedDevelopers.includes(developerId) ? (
+            <Text className="breaks">
+              {developerId} may charge the budget <bdi>{name}</bdi>.
+            </Text>
+          ) : (
+            <Stack gap="sm" align="flex-start">
+              <Text className="breaks">
+                {developerId} has not charged the budget <bdi>{name}</bdi> before.
+              </Text>
+              {change.error && <Failed error={change.error} />}
+              <Button
+                loading={change.isPending}
+                onClick={() =>
+                  change.mutate({ approvedDevelopers: [...approvedDevelopers, developerId] })
+                }
+              >
+                Allow this developer
+              </Button>
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,131 @@
+/** The table of webhook endpoints, with what can be done with each. */
+import { ActionIcon, Badge, Menu, Table, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconDots } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { RolledSecret, WebhookEndpoint } from '../answers.ts';
+import { write } from '../api.ts';
+import { plural } from '../format.ts';
+import { ScrollTable } from './lists.tsx';
+import { Time } from './values.tsx';
+
+interface TableProps {
+  readonly endpoints: readonly WebhookEndpoint[];
+  readonly onSecret: (secret: string) => void;
+  readonly onLog: (endpoint: WebhookEndpoint) => void;
+  readonly onDeleted: () => void;
+}
+
+export function EndpointTable({ endpoints, ...actions }: TableProps) {
+  return (
+    <ScrollTable
+      label="Endpoints"
+      minWidth={280}
+      head={
+        <>
+          <Table.Th>Endpoint</Table.Th>
+          <Table.Th visibleFrom="sm">Events</Table.Th>
+          <Table.Th>State</Table.Th>
+          <Table.Th aria-label="Actions" />
+        </>
+      }
+    >
+      {endpoints.map((endpoint) => (
+        <Table.Tr key={endpoint.id}>
+          <Table.Td>
+            <bdi className="breaks">{endpoint.url}</bdi>
+            <Text size="xs" c="dimmed" className="breaks">
+              {endpoint.description}
+            </Text>
+          </Table.Td>
+          <Table.Td visibleFrom="sm">
+            {endpoint.types === null ? 'All' : plural(endpoint.types.length, 'type')}
+          </Table.Td>
+          <Table.Td>
+            <State of={endpoint} />
+          </Table.Td>
+          <Table.Td ta="right">
+            <Actions of={endpoint} {...actions} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+const REASONS = {
+  owner: 'By you',
+  failing: 'It failed for five days',
+  gone: 'It answered 410',
+};
+
+function State({ of: { status, disabledReason, failingSince } }: { readonly of: WebhookEndpoint }) {
+  const isActive = status === 'active';
+  const color = isActive ? (failingSince === null ? 'green' : 'orange') : 'gray';
+  const word = isActive ? (failingSince === null ? 'Active' : 'Failing') : 'Disabled';
+  return (
+    <>
+      <Badge variant="dot" color={color} tt="none" fw={500}>
+        {word}
+      </Badge>
+      {isActive && failingSince !== null && (
+        <Text size="xs" c="dimmed">
+          Since <Time iso={failingSince} relative />
+        </Text>
+      )}
+      {disabledReason !== null && (
+        <Text size="xs" c="dimmed">
+          {REASONS[disabledReason]}
+        </Text>
+      )}
+    </>
+  );
+}
+
+type ActionsProps = Omit<TableProps, 'endpoints'> & { readonly of: WebhookEndpoint };
+
+function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
+  const queries = useQueryClient();
+  const path = `/v1/webhook-endpoints/${endpoint.id}`;
+  const isActive = endpoint.status === 'active';
+  const act = useMutation({
+    mutationFn: async (work: () => Promise<unknown>) => work(),
+    onSuccess: () =>
+      Promise.all(
+        ['webhook-endpoints', 'deliveries'].map((key) =>
+          queries.invalidateQueries({ queryKey: [key] }),
+        ),
+      ),
+    onError: (error) => notifications.show({ color: 'red', message: error.message }),
+  });
+  const test = async () => {
+    await write(`${path}/test`);
+    onLog(endpoint);
+  };
+  const roll = async () => onSecret((await write<RolledSecret>(`${path}/roll-secret`)).secret);
+  const remove = async () => {
+    await write(path, {}, { method: 'DELETE' });
+    onDeleted();
+  };
+  const enable = () => write(path, { enabled: !isActive }, { method: 'PATCH' });
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${endpoint.url}`}>
+          <IconDots size={18} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => onLog(endpoint)}>Show deliveries</Menu.Item>
+        <Menu.Item disabled={!isActive} onClick={() => act.mutate(test)}>
+          Send test event
+        </Menu.Item>
+        <Menu.Item onClick={() => act.mutate(roll)}>Roll secret</Menu.Item>
+        <Menu.Item onClick={() => act.mutate(enable)}>{isActive ? 'Disable' : 'Enable'}</Menu.Item>
+        <Menu.Item color="red.9" onClick={() => act.mutate(remove)}>
+          Delete
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,141 @@
+/** What was sent to a webhook endpoint: each event with its last answer, and a way to send it again. */
+import { Badge, Button, Group, Modal, Stack, Table, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconWebhook } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Deliveries, WebhookEndpoint } from '../answers.ts';
+import { write } from '../api.ts';
+import { plural } from '../format.ts';
+import { PagedList, ScrollTable, usePages } from './lists.tsx';
+import { Card } from './page.tsx';
+import { Empty } from './states.tsx';
+import { Id, Time } from './values.tsx';
+
+type Delivery = Deliveries['deliveries'][number];
+
+const POLL_MS = 2_000;
+const COLORS = { waiting: 'blue', delivered: 'green', failed: 'red' };
+const WORDS = { waiting: 'Waiting', delivered: 'Delivered', failed: 'Failed' };
+
+export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
+  const path = `/v1/webhook-endpoints/${endpoint.id}/deliveries`;
+  const list = usePages<Deliveries>({
+    queryKey: ['deliveries', endpoint.id],
+    path: `${path}?limit=20`,
+    pollMs: () => POLL_MS,
+  });
+  const [opened, setOpened] = useState<Delivery>();
+  const deliveries = list.data?.pages.flatMap((page) => page.deliveries) ?? [];
+  return (
+    <Card title="Deliveries" flush aside={<Text className="breaks">{endpoint.url}</Text>}>
+      <PagedList
+        list={list}
+        isEmpty={deliveries.length === 0}
+        empty={
+          <Empty icon={<IconWebhook size={22} />} title="Nothing was sent yet">
+            Send a test event, or wait for the first one.
+          </Empty>
+        }
+      >
+        <ScrollTable
+          label="Deliveries"
+          minWidth={280}
+          head={
+            <>
+              <Table.Th>Event</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th visibleFrom="sm">Answer</Table.Th>
+              <Table.Th aria-label="Actions" />
+            </>
+          }
+        >
+          {deliveries.map((delivery) => (
+            <Table.Tr key={delivery.eventId}>
+              <Table.Td>
+                {delivery.payload.type}
+                <Text size="xs" c="dimmed">
+                  <Time iso={delivery.payload.timestamp} />
+                </Text>
+              </Table.Td>
+              <Table.Td>
+                <Badge variant="dot" color={COLORS[delivery.status]} tt="none" fw={500}>
+                  {WORDS[delivery.status]}
+                </Badge>
+                <Text size="xs" c="dimmed">
+                  {plural(delivery.attempts, 'attempt')}
+                </Text>
+              </Table.Td>
+              <Table.Td visibleFrom="sm">{answerOf(delivery)}</Table.Td>
+              <Table.Td ta="right">
+                <Button size="xs" variant="default" onClick={() => setOpened(delivery)}>
+                  Details
+                </Button>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      </PagedList>
+      <Modal opened={opened !== undefined} onClose={() => setOpened(undefined)} title="Delivery">
+        {opened && (
+          <Details
+            delivery={opened}
+            canSend={endpoint.status === 'active'}
+            path={`${path}/${opened.eventId}/redeliver`}
+            onDone={() => setOpened(undefined)}
+          />
+        )}
+      </Modal>
+    </Card>
+  );
+}
+
+function answerOf({ responseStatus, failureReason, durationMs }: Delivery): string {
+  if (responseStatus !== null) return `${responseStatus} in ${durationMs} ms`;
+  return failureReason ?? 'None yet';
+}
+
+interface DetailsProps {
+  readonly delivery: Delivery;
+  readonly canSend: boolean;
+  readonly path: string;
+  readonly onDone: () => void;
+}
+
+function Details({ delivery, canSend, path, onDone }: DetailsProps) {
+  const { eventId, payload, responseBody, nextAttemptAt } = delivery;
+  const queries = useQueryClient();
+  const send = useMutation({
+    mutationFn: () => write(path),
+    onSuccess: async () => {
+      onDone();
+      notifications.show({ message: 'The event is sent again.' });
+      await queries.invalidateQueries({ queryKey: ['deliveries'] });
+    },
+    onError: (error) => notifications.show({ color: 'red', message: error.message }),
+  });
+  return (
+    <Stack gap="md">
+      <Id id={eventId} />
+      <pre className="snippet breaks" style={{ whiteSpace: 'pre-wrap' }}>
+        {JSON.stringify(payload, null, 2)}
+      </pre>
+      <Text size="sm">Answer: {answerOf(delivery)}</Text>
+      {responseBody !== null && responseBody !== '' && (
+        <pre className="snippet breaks" style={{ whiteSpace: 'pre-wrap' }}>
+          {responseBody}
+        </pre>
+      )}
+      {nextAttemptAt !== null && (
+        <Text size="sm">
+          Next attempt <Time iso={nextAttemptAt} />
+        </Text>
+      )}
+      <Group justify="flex-end">
+        <Button disabled={!canSend} loading={send.isPending} onClick={() => send.mutate()}>
+          Send again
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

@@ -1,0 +1,55 @@
+/** Approvals: what a refused call may ask the owner of the account, and the answers. */
+
+/** Refusals that an owner can lift. */
+export const ASKABLE_CODES = [
+  'approval_required',
+  'spend_limit_reached',
+  'insufficient_balance',
+] as const;
+export type AskableCode = (typeof ASKABLE_CODES)[number];
+
+export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'expired'] as const;
+export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
+
+/** The limits that an owner can let a call pass. */
+export const APPROVAL_SCOPES = ['total', 'window', 'per_call'] as const;
+export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+
+/** What an owner can answer. `top_up` pays from the saved card. */
+export const ANSWERS = ['once', 'always', 'raise', 'top_up', 'deny'] as const;
+export type AnswerKind = (typeof ANSWERS)[number];
+
+/** `resolved`: nothing refuses any more, for example because a new window began. */
+export const DECISIONS = [...ANSWERS, 'resolved'] as const;
+export type Decision = (typeof DECISIONS)[number];
+
+/** Who asked: the holder of the key that was to pay, or the developer that it called. */
+export const ASKERS = ['payer', 'developer'] as const;
+export type Asker = (typeof ASKERS)[number];
+
+export const ASK_SECONDS_MIN = 60;
+export const ASK_SECONDS_DEFAULT = 86_400;
+export const ASK_SECONDS_MAX = 7 * 86_400;
+/** Of one request. Proxies commonly close a connection that is silent for a minute. */
+export const WAIT_SECONDS_MAX = 55;
+export const REASON_MAX = 500;
+
+/** Of one key: those that are pending and those of the last hour. Each is a mail to the owner. */
+export const ASKS_OF_KEY_MAX = 20;
+/** Pending ones of one budget, and of one account. */
+export const PENDING_OF_BUDGET_MAX = 50;
+export const PENDING_OF_ACCOUNT_MAX = 200;
+/** How long `once` can be used after the decision, in hours. As in functions/post_entries.sql. */
+export const ONCE_HOURS = 24;
+/** For so long the same question gets the same denial, and the owner no second mail. */
+export const DENIED_SECONDS = 3_600;
+/** What an owner has approved for one budget. */
+export const APPROVED_DEVELOPERS_MAX = 1_000;
+
+/** Answers that do not fit are refused before anything is looked up: what the call lacks decides what helps. */
+export function canAnswer(code: AskableCode, answer: AnswerKind): boolean {
+  if (answer === 'deny') return true;
+  if (code === 'insufficient_balance') return answer === 'top_up';
+  if (answer === 'raise') return code === 'spend_limit_reached';
+  return answer !== 'top_up';
+}

@@ -1,0 +1,70 @@
+/** The rows of the table of routes for approvals. */
+import { ApprovalBody, ApprovalReply } from '../schemas/approvals.ts';
+import { ApprovalsQuery, ApprovalsReply } from '../schemas/approvals.ts';
+import { DecisionBody, WaitQuery } from '../schemas/approvals.ts';
+import { Id } from '../schemas/shapes.ts';
+import { get, post, type Endpoint } from './endpoint.ts';
+import { getApproval, getApprovals } from './handlers/approvals/approvals.ts';
+import { postApproval } from './handlers/approvals/ask-approval.ts';
+import { postDecision } from './handlers/approvals/decide-approval.ts';
+
+const approvalParams = { id: Id('approval', 'The id of the approval.') };
+
+export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
+  post('/v1/approvals', {
+    operation: 'createApproval',
+    role: 'asker',
+    body: ApprovalBody,
+    replies: { 200: ApprovalReply, 201: ApprovalReply },
+    errors: [
+      'invalid_amount',
+      'not_found',
+      'tool_not_allowed',
+      'developer_not_allowed',
+      'approval_not_needed',
+      'too_many_approvals',
+    ],
+    handle: postApproval,
+  }),
+  get('/v1/approvals', {
+    operation: 'listApprovals',
+    role: 'payer',
+    query: ApprovalsQuery,
+    replies: { 200: ApprovalsReply },
+    handle: getApprovals,
+  }),
+  get('/v1/approvals/:id', {
+    operation: 'getApproval',
+    role: 'asker',
+    waits: true,
+    params: approvalParams,
+    query: WaitQuery,
+    replies: { 200: ApprovalReply },
+    errors: ['not_found'],
+    handle: getApproval,
+  }),
+  post('/v1/approvals/:id/decide', {
+    operation: 'decideApproval',
+    role: 'payer',
+    params: approvalParams,
+    body: DecisionBody,
+    replies: { 200: ApprovalReply },
+    errors: [
+      'not_found',
+      'delegation_not_allowed',
+      'invalid_amount',
+      'approval_closed',
+      'budget_closed',
+      'card_declined',
+      'authentication_required',
+      'card_expired',
+      'payment_failed',
+      'payment_too_late',
+      'no_saved_card',
+      'consent_required',
+      'consent_ceiling_reached',
+    ],
+    isIdempotent: true,
+    handle: postDecision,
+  }),
+];

@@ -1,0 +1,111 @@
+/**
+ * The requests of a process that wait for decisions. They hold no connection: one query looks for all of them, three
+ * times a second, and only while somebody waits.
+ */
+import type { Requester } from '../charging/batcher.ts';
+import { ApiError } from '../domain/errors.ts';
+import { findTellable, type Approval } from '../store/approvals/approval.ts';
+import { settleApprovals } from '../store/approvals/settle-approvals.ts';
+import type { Database } from '../store/database.ts';
+
+const LOOK_EVERY_MS = 300;
+/** Half of the connections that a process accepts. */
+const WAITING_MAX = 5_000;
+/** Of one account, so that the others can wait too. */
+const WAITING_OF_ACCOUNT_MAX = 2_000;
+
+interface Waiter {
+  readonly accountId: string;
+  readonly requester: Requester;
+  readonly untilMs: number;
+  readonly wake: (approval: Approval | undefined) => void;
+}
+
+export class ApprovalWatch {
+  readonly #database: Database;
+  readonly #onError: (error: unknown) => void;
+  /** By the approval's id. */
+  readonly #waiters = new Map<string, Set<Waiter>>();
+  readonly #ofAccount = new Map<string, number>();
+  #waiting = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(database: Database, onError: (error: unknown) => void) {
+    this.#database = database;
+    this.#onError = onError;
+  }
+
+  /** Resolves with the approval when it has ended and everybody has seen it; undefined: not in time. */
+  async wait(
+    id: string,
+    accountId: string,
+    timeoutMs: number,
+    requester: Requester,
+  ): Promise<Approval | undefined> {
+    if (this.#isStopped || timeoutMs <= 0) return undefined;
+    const ofAccount = this.#ofAccount.get(accountId) ?? 0;
+    if (this.#waiting >= WAITING_MAX || ofAccount >= WAITING_OF_ACCOUNT_MAX) throw tooMany();
+    this.#waiting += 1;
+    this.#ofAccount.set(accountId, ofAccount + 1);
+    const { promise, resolve: wake } = Promise.withResolvers<Approval | undefined>();
+    const untilMs = performance.now() + timeoutMs;
+    const waiters = this.#waiters.get(id) ?? new Set();
+    this.#waiters.set(id, waiters.add({ accountId, requester, untilMs, wake }));
+    this.#timer ??= setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+    return promise;
+  }
+
+  /** Those that wait are answered at once, and so are later ones. */
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    for (const id of this.#waiters.keys()) this.#wake(id, undefined);
+  }
+
+  async #look(): Promise<void> {
+    const ids = [...this.#waiters.keys()];
+    try {
+      await settleApprovals(this.#database, { ids });
+      for (const approval of await findTellable(this.#database, ids)) {
+        this.#wake(approval.id, approval);
+      }
+    } catch (error) {
+      this.#onError(error);
+    }
+    const now = performance.now();
+    for (const id of ids) {
+      const isDue = ({ untilMs, requester }: Waiter) => untilMs <= now || requester.isAbandoned();
+      this.#wake(id, undefined, isDue);
+    }
+    const mayStop = this.#waiters.size === 0 || this.#isStopped;
+    this.#timer = mayStop ? undefined : setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+  }
+
+  #wake(
+    id: string,
+    approval: Approval | undefined,
+    isDue: (waiter: Waiter) => boolean = () => true,
+  ): void {
+    const waiters = this.#waiters.get(id) ?? [];
+    for (const waiter of waiters) {
+      if (!isDue(waiter)) continue;
+      const { accountId, wake } = waiter;
+      this.#waiters.get(id)?.delete(waiter);
+      this.#waiting -= 1;
+      const left = (this.#ofAccount.get(accountId) ?? 1) - 1;
+      if (left > 0) this.#ofAccount.set(accountId, left);
+      else this.#ofAccount.delete(accountId);
+      wake(approval);
+    }
+    if (this.#waiters.get(id)?.size === 0) this.#waiters.delete(id);
+  }
+}
+
+function tooMany(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'Too many requests wait for decisions already; ask again without wait, or later.',
+    { retryAfterSeconds: 5 },
+  );
+}

@@ -1,0 +1,168 @@
+/**
+ * The page behind the signed link in the mail to the owner: it shows what is asked, and decides by POST alone, so that
+ * nothing happens when a mail scanner opens the link. It signs nobody in, and knows only the one approval.
+ */
+import type { Context, Middleware } from 'koa';
+import { canAnswer } from '../../../domain/approval.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
+import { formatDollars, microsOfDollars, type Micros } from '../../../domain/money.ts';
+import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
+import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
+import { readBody } from '../../body.ts';
+import type { Api } from '../../services.ts';
+import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { answerOf, decide, shortfallOf } from './decide-approval.ts';
+
+const FORM_BYTES_MAX = 8 * 1024;
+const DECISIONS = ['once', 'always', 'raise', 'deny'] as const;
+
+export function approvalPage(api: Api): Middleware {
+  return async (ctx) => {
+    const { link } = ctx.query;
+    const token = typeof link === 'string' ? link : '';
+    const approval = await findLinked(api, token);
+    if (!approval) return respondPage(ctx, 404, EXPIRED);
+    respondPage(ctx, 200, await pageOf(api, approval, token));
+  };
+}
+
+export function postApprovalPage(api: Api): Middleware {
+  return async (ctx) => {
+    const form = new URLSearchParams((await readBody(ctx.req, FORM_BYTES_MAX)).toString());
+    const token = form.get('link') ?? '';
+    const approval = await findLinked(api, token);
+    if (!approval) return respondPage(ctx, 404, EXPIRED);
+    const decision = DECISIONS.find((each) => each === form.get('decision'));
+    if (!decision || !canAnswer(approval.code, decision)) {
+      return again(ctx, api, approval, token, 400, 'Choose one of the answers.');
+    }
+    try {
+      const answer = answerOf(decision, dollarsIn(form.get('limit')));
+      respondPage(ctx, 200, ended(await decide(api, approval, answer)));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error;
+      const now = (await findApproval(api.database, approval.id)) ?? approval;
+      await again(ctx, api, now, token, error.status, error.message);
+    }
+  };
+}
+
+async function again(
+  ctx: Context,
+  api: Api,
+  approval: Approval,
+  token: string,
+  status: number,
+  problem: string,
+): Promise<void> {
+  respondPage(ctx, status, await pageOf(api, approval, token, problem));
+}
+
+/** The approval of a link that is ours and not over. */
+async function findLinked(api: Api, token: string): Promise<Approval | null> {
+  const read = api.approvalLinks.read(token);
+  if (!read || read.expiresAtMs <= Date.now()) return null;
+  await settleApprovals(api.database, { ids: [read.approvalId] });
+  return findApproval(api.database, read.approvalId);
+}
+
+/** Browsers send what was typed; a comma is not part of a number. */
+function dollarsIn(text: string | null): string | undefined {
+  return text === null || microsOfDollars(text) === undefined ? undefined : text;
+}
+
+const BRAND = '<p class="brand">Farebox</p>';
+
+const EXPIRED: HtmlPage = {
+  title: 'Link expired',
+  isCard: true,
+  body:
+    `${BRAND}<h1>This link has expired</h1><p>The question can no longer be answered here. ` +
+    'Sign in to see all questions.</p><a class="button main" href="/console/approvals">Sign in</a>',
+};
+
+async function pageOf(
+  api: Api,
+  approval: Approval,
+  token: string,
+  problem?: string,
+): Promise<HtmlPage> {
+  if (approval.status !== 'pending') return ended(approval);
+  const { amountMicros, tool, developerId, reason, askedBy, expiresAt } = approval;
+  const asker = askedBy === 'developer' ? 'The developer' : 'The holder of the key';
+  return {
+    title: 'Approve a call',
+    isCard: true,
+    body:
+      `${BRAND}<h1>Allow a call for ${usd(amountMicros)}?</h1><p>${escapeHtml(questionOf(approval))}</p>` +
+      (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
+      `<dl><dt>Tool</dt><dd><bdi>${escapeHtml(tool)}</bdi></dd>` +
+      `<dt>Developer</dt><dd><code>${wireId('developer', developerId)}</code></dd>` +
+      (reason === '' ? '' : `<dt>${asker} wrote</dt><dd><bdi>${escapeHtml(reason)}</bdi></dd>`) +
+      `<dt>Answer before</dt><dd>${expiresAt}</dd></dl>` +
+      (await answersOf(api, approval, token)) +
+      '<p class="quiet">This link can only answer this question. It signs nobody in.</p>',
+  };
+}
+
+function questionOf({ code, budgetName, scope, limitMicros }: Approval): string {
+  const budget = `the budget "${budgetName ?? ''}"`;
+  if (code === 'insufficient_balance') return 'The balance does not cover this call.';
+  if (code === 'approval_required') {
+    return `This developer asks to charge ${budget} for the first time.`;
+  }
+  const limit = usd(limitMicros ?? 0);
+  if (scope === 'per_call') return `At most ${limit} is allowed for one call from ${budget}.`;
+  return scope === 'window'
+    ? `This call does not fit into the current window of ${budget}, which allows ${limit}.`
+    : `This call does not fit into ${budget}, which allows ${limit} in all.`;
+}
+
+async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {
+  const form =
+    '<form method="post" action="/approval">' +
+    `<input type="hidden" name="link" value="${escapeHtml(token)}">`;
+  const button = (decision: string, label: string, main = '') =>
+    `${form}<p><button${main} name="decision" value="${decision}">${label}</button></p></form>`;
+  const deny = button('deny', 'Deny');
+  const MAIN = ' class="main"';
+  if (approval.code === 'insufficient_balance') {
+    const { consumerId, developerId } = approval;
+    const url = api.topUpLinks.urlFor(consumerId, developerId, await shortfallOf(api, approval));
+    return `<p><a class="button main" href="${escapeHtml(url)}">Top up</a></p>${deny}`;
+  }
+  const once = button('once', 'Allow this call once', MAIN);
+  if (approval.code === 'approval_required') {
+    return `${once}${button('always', 'Always allow this developer')}${deny}`;
+  }
+  return (
+    `${once}${button('always', 'Raise the limit just enough')}${form}` +
+    '<label for="limit">New limit in dollars</label><div class="row">' +
+    '<input id="limit" name="limit" type="number" inputmode="decimal" min="0" step="any" required>' +
+    `<button name="decision" value="raise">Raise</button></div></form>${deny}`
+  );
+}
+
+function ended({ status, decision, raisedToMicros, amountMicros }: Approval): HtmlPage {
+  const raised = raisedToMicros === null ? '' : ` The limit is now ${usd(raisedToMicros)}.`;
+  const text = {
+    approved:
+      decision === 'once'
+        ? `One call for up to ${usd(amountMicros)} is allowed within 24 hours.`
+        : `The call is allowed.${raised}`,
+    denied: 'The call stays refused.',
+    expired: 'The question expired without an answer. The call stays refused.',
+    pending: '',
+  }[status];
+  const title = { approved: 'Allowed', denied: 'Denied', expired: 'Expired', pending: '' }[status];
+  return {
+    title,
+    isCard: true,
+    body: `${BRAND}<h1>${title}</h1><p role="status">${text} You can close this page.</p>`,
+  };
+}
+
+function usd(micros: number): string {
+  return formatDollars(micros as Micros);
+}

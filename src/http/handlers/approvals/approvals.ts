@@ -1,0 +1,118 @@
+/** Approvals as the owner, the holder of a spend key and a developer see them, and the wait for a decision. */
+import { ApiError } from '../../../domain/errors.ts';
+import type { Asker } from '../../../domain/approval.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { dollarsOf } from '../../../domain/money.ts';
+import type {
+  ApprovalReply,
+  ApprovalsQuery,
+  ApprovalsReply,
+  WaitQuery,
+} from '../../../schemas/approvals.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
+import {
+  findApprovalFor,
+  listApprovals,
+  type Approval,
+  type ApprovalView,
+} from '../../../store/approvals/approval.ts';
+import type { Decider } from '../../../store/approvals/decide-approval.ts';
+import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
+import type { Api } from '../../services.ts';
+import { approvalsPage } from '../budgets/budget-errors.ts';
+import { seenBy } from '../budgets/budgets.ts';
+
+/** Waits for the decision without a connection to the database. */
+export async function getApproval(
+  api: Api,
+  request: Request<undefined, WaitQuery>,
+): Promise<Reply<ApprovalReply>> {
+  const { caller, params, query } = request;
+  const { accountId } = caller;
+  const { wait = 0 } = query;
+  const asker = caller.kind === 'developer' ? 'developer' : 'payer';
+  const found = await api.shares.waits.run(accountId, 1, async () => {
+    const view = await viewOf(api, caller);
+    const seen = await getSeen(api, view, params);
+    // For those that wait, the watch does this for all at once.
+    if (seen.status !== 'pending' || wait > 0) return seen;
+    await settleApprovals(api.database, { ids: [seen.id] });
+    return getSeen(api, view, params);
+  });
+  const waitMs = isToldAlready(found) ? 0 : wait * 1_000;
+  const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
+  return { status: 200, body: wireApproval(api, asker, decided ?? found) };
+}
+
+/** A change that was decided a moment ago may not be seen by every process yet. */
+function isToldAlready({ status, decidedAt }: Approval): boolean {
+  if (status === 'pending') return false;
+  return status !== 'approved' || Date.parse(decidedAt ?? '') < Date.now() - 2_000;
+}
+
+/** Newest first. */
+export async function getApprovals(
+  api: Api,
+  { caller, query }: Request<undefined, ApprovalsQuery>,
+): Promise<Reply<ApprovalsReply>> {
+  const view = await payerView(api, caller);
+  const { accountId } = caller;
+  await settleApprovals(api.database, { accountId });
+  const { status, budgetId } = query;
+  const filter = { status, budgetId: budgetId && uuidOf('budget', budgetId) };
+  const { rows, ...marks } = await listPage(query, 'approval', (page) =>
+    listApprovals(api.database, accountId, view, filter, page),
+  );
+  const approvals = rows.map((each) => wireApproval(api, 'payer', each));
+  return { status: 200, body: { approvals, ...marks } };
+}
+
+async function viewOf(api: Api, caller: KeyOwner): Promise<ApprovalView> {
+  if (caller.kind !== 'developer') return payerView(api, caller);
+  return { kind: 'developer', developerNumber: caller.developerNumber };
+}
+
+export async function payerView(api: Api, caller: KeyOwner): Promise<Decider> {
+  const { ledger, consumerId, root } = await seenBy(api, caller);
+  return { kind: 'payer', ledger, consumerId, root, spendKey: caller.spend?.number ?? 0 };
+}
+
+export async function getSeen(
+  api: Api,
+  view: ApprovalView,
+  params: Request['params'],
+): Promise<Approval> {
+  const id = uuidOf('approval', params['id'] ?? '');
+  const found = id && (await findApprovalFor(api.database, view, id));
+  if (!found) throw new ApiError('not_found', 'There is no such approval.');
+  return found;
+}
+
+/** A developer does not learn what the budget is called. */
+export function wireApproval(api: Api, reader: Asker, approval: Approval): ApprovalReply {
+  const { budgetId, limitMicros, raisedToMicros } = approval;
+  const id = wireId('approval', approval.id);
+  return {
+    id,
+    status: approval.status,
+    code: approval.code,
+    budgetId: budgetId === null ? null : wireId('budget', budgetId),
+    budgetName: reader === 'payer' ? approval.budgetName : null,
+    scope: approval.scope,
+    limit: limitMicros === null ? null : dollarsOf(limitMicros),
+    developerId: wireId('developer', approval.developerId),
+    tool: approval.tool,
+    amount: dollarsOf(approval.amountMicros),
+    reason: approval.reason === '' ? null : approval.reason,
+    askedBy: approval.askedBy,
+    decision: approval.decision,
+    raisedTo: raisedToMicros === null ? null : dollarsOf(raisedToMicros),
+    used: approval.isUsed,
+    approvalUrl: `${approvalsPage(api.config.baseUrl)}?approval=${id}`,
+    createdAt: approval.createdAt,
+    expiresAt: approval.expiresAt,
+    decidedAt: approval.decidedAt,
+  };
+}

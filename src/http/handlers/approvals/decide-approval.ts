@@ -1,0 +1,140 @@
+/** Deciding an approval by key or in the console. approval-page.ts decides by a signed link. */
+import { ANSWERS, canAnswer, type AnswerKind } from '../../../domain/approval.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
+import {
+  asMicros,
+  dollarsOf,
+  formatDollars,
+  MICROS_PER_CENT,
+  type Micros,
+} from '../../../domain/money.ts';
+import { TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
+import type { ApprovalReply, DecisionBody } from '../../../schemas/approvals.ts';
+import type { Approval } from '../../../store/approvals/approval.ts';
+import {
+  decideApproval,
+  mayDecide,
+  type Answer,
+  type Decided,
+} from '../../../store/approvals/decide-approval.ts';
+import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
+import { getCounters } from '../../../store/balance/consumers.ts';
+import { amountOf, invalidAmount } from '../../amounts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+import { LIMIT } from '../budgets/budgets.ts';
+import { paidFor } from '../top-ups/top-ups.ts';
+import { getSeen, payerView, wireApproval } from './approvals.ts';
+
+export async function postDecision(
+  api: Api,
+  request: Request<DecisionBody>,
+): Promise<Reply<ApprovalReply>> {
+  const { caller, params, body } = request;
+  const view = await payerView(api, caller);
+  const approval = await getSeen(api, view, params);
+  if (!(await mayDecide(api.database, view, approval.id))) {
+    throw new ApiError(
+      'delegation_not_allowed',
+      'A spend key cannot decide for itself, only for budgets below its own that has mayDelegate.',
+    );
+  }
+  demandFitting(approval, body);
+  await settleApprovals(api.database, { ids: [approval.id] });
+  if (body.decision === 'top_up') {
+    await topUp(api, request, await getSeen(api, view, params));
+    await settleApprovals(api.database, { ids: [approval.id] });
+  } else {
+    await decide(api, approval, answerOf(body.decision, body.limit));
+  }
+  return { status: 200, body: wireApproval(api, 'payer', await getSeen(api, view, params)) };
+}
+
+/** Throws the ApiError of a decision that could not be made. */
+export async function decide(api: Api, approval: Approval, answer: Answer): Promise<Approval> {
+  const decided = await decideApproval(api.database, approval.id, answer);
+  if (decided.kind !== 'decided') throw errorOf(decided);
+  const { consumerId, budget } = approval;
+  if (budget !== null) api.budgets.forget({ consumerId, number: budget });
+  return decided.approval;
+}
+
+export function answerOf(
+  decision: Exclude<AnswerKind, 'top_up'>,
+  limit: number | string | undefined,
+): Answer {
+  if (decision !== 'raise') return { kind: decision };
+  if (limit !== undefined) return { kind: decision, limitMicros: amountOf('limit', limit, LIMIT) };
+  throw new ApiError('invalid_request', 'raise needs a limit.', { param: 'limit' });
+}
+
+function demandFitting({ code }: Approval, { decision, limit, amount }: DecisionBody): void {
+  if (!canAnswer(code, decision)) {
+    const fitting = ANSWERS.filter((answer) => canAnswer(code, answer)).join(', ');
+    throw new ApiError('invalid_request', `After ${code}, decision is one of: ${fitting}.`, {
+      param: 'decision',
+    });
+  }
+  const [extra] = [
+    ...(limit !== undefined && decision !== 'raise' ? ['limit'] : []),
+    ...(amount !== undefined && decision !== 'top_up' ? ['amount'] : []),
+  ];
+  if (extra === undefined) return;
+  throw new ApiError('invalid_request', `${extra} does not go with ${decision}.`, { param: extra });
+}
+
+/** Without a key of its own, the top-up of an approval happens once. */
+async function topUp(
+  api: Api,
+  { caller, body, idempotencyKey = '' }: Request<DecisionBody>,
+  approval: Approval,
+): Promise<void> {
+  if (approval.status !== 'pending') throw errorOf({ kind: 'closed', approval });
+  const amount = body.amount ?? dollarsOf(await shortfallOf(api, approval));
+  const key = idempotencyKey || wireId('approval', approval.id);
+  await paidFor(
+    api,
+    { caller, body: { amount }, idempotencyKey: key },
+    'direct',
+    TOP_UP_MICROS_MIN,
+  );
+}
+
+/** In whole cents, and as much as can be paid. */
+export async function shortfallOf(api: Api, approval: Approval): Promise<Micros> {
+  const { balance, debt } = await getCounters(api.database, approval);
+  const missing = approval.amountMicros + debt - balance;
+  const cents = Math.ceil(missing / MICROS_PER_CENT) * MICROS_PER_CENT;
+  return asMicros(Math.max(cents, TOP_UP_MICROS_MIN));
+}
+
+function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
+  switch (result.kind) {
+    case 'closed': {
+      const { status, decision, decidedAt, expiresAt } = result.approval;
+      return new ApiError(
+        'approval_closed',
+        status === 'expired'
+          ? `The approval expired at ${expiresAt}.`
+          : `The approval was decided at ${decidedAt ?? ''}: ${decision ?? ''}.`,
+        { facts: { status } },
+      );
+    }
+    case 'not_a_raise':
+      return invalidAmount(
+        'limit',
+        'not above the present limit',
+        `more than ${formatDollars(result.limitMicros)}`,
+      );
+    case 'budget_closed':
+      return new ApiError('budget_closed', 'The budget is closed or expired. Only deny is left.');
+    case 'too_many_developers':
+      return new ApiError(
+        'invalid_request',
+        'The budget has as many approved developers as it can. Remove some first.',
+      );
+    case 'unknown_approval':
+      return new ApiError('not_found', 'There is no such approval.');
+  }
+}

@@ -1,0 +1,143 @@
+/** Schemas of approvals: what a refused call asks the owner, and the owner's answer. */
+import { Type, type Static, type TSchema } from 'typebox';
+import {
+  ANSWERS,
+  APPROVAL_SCOPES,
+  APPROVAL_STATUSES,
+  ASK_SECONDS_DEFAULT,
+  ASK_SECONDS_MAX,
+  ASK_SECONDS_MIN,
+  ASKABLE_CODES,
+  ASKERS,
+  DECISIONS,
+  REASON_MAX,
+  WAIT_SECONDS_MAX,
+} from '../domain/approval.ts';
+import {
+  Closed,
+  Dollars,
+  DollarsAsked,
+  Id,
+  pageMarks,
+  pageParameters,
+  PrintableText,
+  Text,
+  TimeOf,
+  Timestamp,
+  ToolName,
+  Word,
+} from './shapes.ts';
+
+const orNull = <T extends TSchema>(schema: T, description: string, example: unknown = null) =>
+  Type.Union([schema, Type.Null()], { description, examples: [example] });
+
+export const ApprovalBody = Closed({
+  apiKey: Type.Optional(
+    Text(
+      "With a developer key only: the consumer's key that was refused, as in the charge.",
+      'fare_ck_live_...',
+    ),
+  ),
+  developerId: Type.Optional(
+    Id('developer', 'With a consumer key or spend key only: the developer that was called.'),
+  ),
+  tool: ToolName,
+  amount: Type.Optional(
+    DollarsAsked("Dollars of the call that was refused. Default: the tool's price."),
+  ),
+  reason: Type.Optional(
+    PrintableText(REASON_MAX, 'The report needs one more search. The owner sees this.'),
+  ),
+  expiresIn: Type.Optional(
+    Type.Integer({
+      minimum: ASK_SECONDS_MIN,
+      maximum: ASK_SECONDS_MAX,
+      default: ASK_SECONDS_DEFAULT,
+      description: `Seconds until the question expires, from ${ASK_SECONDS_MIN} to ${ASK_SECONDS_MAX} (seven days).`,
+      examples: [3_600],
+    }),
+  ),
+});
+export type ApprovalBody = Static<typeof ApprovalBody>;
+
+export const ApprovalReply = Closed({
+  id: Id('approval', 'The id of the approval.'),
+  status: Word(APPROVAL_STATUSES, 'Whether the owner has answered. Charge again once `approved`.'),
+  code: Word(ASKABLE_CODES, 'The refusal that it is about.'),
+  budgetId: orNull(
+    Id('budget', 'A budget.'),
+    'The budget that refused. Null: the balance did.',
+    null,
+  ),
+  budgetName: orNull(Type.String(), 'Its name. Null for developers.', 'Research agent'),
+  scope: orNull(
+    Word(APPROVAL_SCOPES, 'Which limit.'),
+    'The limit that refused: in all, of the current window, or of one call. Null with other codes.',
+    'total',
+  ),
+  limit: orNull(Dollars('Dollars.'), 'The limit as it was then, in dollars, or null.', 5),
+  developerId: Id('developer', 'The developer that was called.'),
+  tool: ToolName,
+  amount: Dollars('Dollars of the call.', 0.5),
+  reason: orNull(
+    Type.String(),
+    'Text that the asker wrote, or null. Escape it.',
+    'One more search is needed.',
+  ),
+  askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
+  decision: orNull(
+    Word(DECISIONS, 'The answer.'),
+    'The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
+      '`resolved`: nothing refuses the call any more, because a window turned or the budget was changed.',
+    null,
+  ),
+  raisedTo: orNull(Dollars('Dollars.'), 'The limit that the decision set, or null.', null),
+  used: Type.Boolean({
+    description: 'Whether a call has used a decision of `once`.',
+    examples: [false],
+  }),
+  approvalUrl: Text(
+    'The page of the console where the owner decides.',
+    'https://billing.example.com/console/approvals',
+  ),
+  createdAt: Timestamp,
+  expiresAt: TimeOf('When it can no longer be decided, in UTC.'),
+  decidedAt: orNull(TimeOf('When it was decided or expired.'), 'When it ended, in UTC, or null.'),
+});
+export type ApprovalReply = Static<typeof ApprovalReply>;
+
+export const WaitQuery = Closed({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: WAIT_SECONDS_MAX,
+      default: 0,
+      description: `Seconds to wait for the decision, up to ${WAIT_SECONDS_MAX}. The reply comes as soon as it is there.`,
+      examples: [30],
+    }),
+  ),
+});
+export type WaitQuery = Static<typeof WaitQuery>;
+
+export const ApprovalsQuery = Closed({
+  ...pageParameters,
+  status: Type.Optional(Word(APPROVAL_STATUSES, 'Only approvals in this state.')),
+  budgetId: Type.Optional(Id('budget', 'Only approvals that this budget is asked for.')),
+});
+export type ApprovalsQuery = Static<typeof ApprovalsQuery>;
+
+export const ApprovalsReply = Closed({ approvals: Type.Array(ApprovalReply), ...pageMarks });
+export type ApprovalsReply = Static<typeof ApprovalsReply>;
+
+export const DecisionBody = Closed({
+  decision: Word(
+    ANSWERS,
+    '`once`: this call, one time. `always`: approve the developer, or raise the limit just enough for the call. ' +
+      '`raise`: set the limit to `limit`. `top_up`: pay `amount` from the saved card. `deny`: refuse it.',
+  ),
+  limit: Type.Optional(DollarsAsked('With `raise`: the new limit in dollars.', 20)),
+  amount: Type.Optional(
+    DollarsAsked('With `top_up`: dollars, in whole cents. Default: what is missing.', 10),
+  ),
+});
+export type DecisionBody = Static<typeof DecisionBody>;

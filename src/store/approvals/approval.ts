@@ -1,0 +1,158 @@
+/** Approvals as they are read, and who sees which. */
+import { Type, type Static } from 'typebox';
+import {
+  APPROVAL_SCOPES,
+  APPROVAL_STATUSES,
+  ASKABLE_CODES,
+  ASKERS,
+  DECISIONS,
+  type ApprovalStatus,
+} from '../../domain/approval.ts';
+import type { TreeView } from '../budgets/budgets.ts';
+import type { Page } from '../charges/list-charges.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
+
+const Approval = Type.Object({
+  id: Type.String(),
+  accountId: Type.String(),
+  ledger: Type.Integer(),
+  consumerId: Type.String(),
+  spendKey: Type.Integer(),
+  developerId: Type.String(),
+  tool: Type.String(),
+  amountMicros: micros,
+  code: Type.Enum(ASKABLE_CODES),
+  /** The number of the node that refused, its id and its name; null: the balance did. */
+  budget: nullable(Type.Integer()),
+  budgetId: nullable(Type.String()),
+  budgetName: nullable(Type.String()),
+  scope: nullable(Type.Enum(APPROVAL_SCOPES)),
+  limitMicros: nullable(micros),
+  askedBy: Type.Enum(ASKERS),
+  /** Written by who asked. */
+  reason: Type.String(),
+  status: Type.Enum(APPROVAL_STATUSES),
+  decision: nullable(Type.Enum(DECISIONS)),
+  raisedToMicros: nullable(micros),
+  isUsed: Type.Boolean(),
+  createdAt: Type.String(),
+  expiresAt: Type.String(),
+  /** By the clock of Postgres. Negative once it has expired. */
+  expiresInMs: Type.Integer(),
+  decidedAt: nullable(Type.String()),
+  isMailed: Type.Boolean(),
+});
+export type Approval = Static<typeof Approval>;
+
+const approvalRow = row(Approval);
+
+/** Of a row `a`. Whatever is overdue has expired, also before anybody noted it. */
+export const approvalColumns = sql.fragment`
+  a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
+  a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
+  (select d.id from farebox.budget_details d
+    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetId",
+  (select d.name from farebox.budget_details d
+    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetName",
+  a.scope, a.limit_micros as "limitMicros", a.asked_by as "askedBy", a.reason,
+  case when a.status = 'pending' and a.expires_at <= now() then 'expired' else a.status end as status,
+  a.decision, a.raised_to_micros as "raisedToMicros", a.used_by is not null as "isUsed",
+  a.created_at as "createdAt", a.expires_at as "expiresAt",
+  ceil(extract(epoch from a.expires_at - now()) * 1000)::int8 as "expiresInMs", a.decided_at as "decidedAt",
+  a.mailed_at is not null as "isMailed"
+`;
+
+/**
+ * `payer`: the account's owner and keys see all of its approvals; a spend key those that it asked for, and with
+ * `withBelow` those of budgets below its own. `developer`: those that its server asked for.
+ */
+export type ApprovalView =
+  | (TreeView & { readonly kind: 'payer'; readonly spendKey: number })
+  | { readonly kind: 'developer'; readonly developerNumber: number };
+
+/** Whether the refusing budget is one that the holder of a spend key may change. A condition on a row `a`. */
+export function isBelow({ root }: TreeView) {
+  if (root === null) return sql.fragment`true`;
+  if (!root.withBelow) return sql.fragment`false`;
+  return sql.fragment`
+    exists (select from farebox.budget_details d
+      where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget
+        and d.number <> ${root.number} and d.path @> array[${root.number}::int4])
+  `;
+}
+
+function isSeenBy(view: ApprovalView) {
+  if (view.kind === 'developer') {
+    return sql.fragment`a.developer = ${view.developerNumber} and a.asked_by = 'developer'`;
+  }
+  const { ledger, consumerId, spendKey } = view;
+  return sql.fragment`
+    a.ledger = ${ledger} and a.consumer_id = ${consumerId}
+      and (${isBelow(view)} or (a.spend_key = ${spendKey} and a.spend_key > 0))
+  `;
+}
+
+export async function findApproval(connection: Connection, id: string): Promise<Approval | null> {
+  return connection.maybeOne(sql.type(approvalRow)`
+    select ${approvalColumns} from farebox.approvals a where a.id = ${id}
+  `);
+}
+
+/**
+ * Of these approvals, those whose answer can be told: every process has seen the change that it made, which may take a
+ * second (charging/fresh-cache.ts).
+ */
+export async function findTellable(
+  connection: Connection,
+  ids: readonly string[],
+): Promise<readonly Approval[]> {
+  return connection.any(sql.type(approvalRow)`
+    select ${approvalColumns} from farebox.approvals a
+    where a.id = any (${sql.array(ids, 'uuid')}) and a.status <> 'pending'
+      and (a.status <> 'approved' or a.decided_at < clock_timestamp() - interval '1 second')
+  `);
+}
+
+export async function findApprovalFor(
+  connection: Connection,
+  view: ApprovalView,
+  id: string,
+): Promise<Approval | null> {
+  return connection.maybeOne(sql.type(approvalRow)`
+    select ${approvalColumns} from farebox.approvals a where a.id = ${id} and ${isSeenBy(view)}
+  `);
+}
+
+export interface ApprovalFilter {
+  readonly status?: ApprovalStatus | undefined;
+  /** A UUID. */
+  readonly budgetId?: string | undefined;
+}
+
+/** Newest first. */
+export async function listApprovals(
+  connection: Connection,
+  accountId: string,
+  view: ApprovalView & { readonly kind: 'payer' },
+  { status, budgetId }: ApprovalFilter,
+  { limit, beforeId }: Page,
+): Promise<readonly Approval[]> {
+  const isExpired = sql.fragment`a.status = 'pending' and a.expires_at <= now()`;
+  return connection.any(sql.type(approvalRow)`
+    select ${approvalColumns} from farebox.approvals a
+    where a.account_id = ${accountId} and ${isSeenBy(view)}
+      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`a.id < ${beforeId}::uuid`}
+      and ${
+        status === undefined
+          ? sql.fragment`true`
+          : sql.fragment`case when ${isExpired} then 'expired' else a.status end = ${status}`
+      }
+      and ${
+        budgetId === undefined
+          ? sql.fragment`true`
+          : sql.fragment`a.budget = (select d.number from farebox.budget_details d
+              where d.id = ${budgetId} and d.ledger = a.ledger and d.consumer_id = a.consumer_id)`
+      }
+    order by a.id desc limit ${limit}
+  `);
+}

@@ -1,0 +1,65 @@
+/**
+ * Ends approvals that need no answer any more: their time is over, or nothing refuses the call now because the balance
+ * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
+ */
+import { Type } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+import { windowUsedNow } from './find-refusal.ts';
+
+const idRow = row(Type.Object({ id: Type.String() }));
+
+/** Whether the call of a row `a` would be allowed by what refused it. */
+const isResolved = sql.fragment`
+  case a.code
+    when 'insufficient_balance' then exists (
+      select from farebox.consumers c where c.ledger = a.ledger and c.id = a.consumer_id
+        and c.credited_micros - c.spent_micros - c.held_micros >= a.amount_micros)
+    when 'approval_required' then exists (
+      select from farebox.budget_details d
+      where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget
+        and (not d.approve_developers or a.developer_id = any (d.approved_developers)))
+    else exists (
+      select from farebox.budgets b
+      join farebox.budget_details d on d.ledger = b.ledger and d.consumer_id = b.consumer_id and d.number = b.number
+      cross join (select farebox.windows_at(now()) as began) w
+      where b.ledger = a.ledger and b.consumer_id = a.consumer_id and b.number = a.budget
+        and case a.scope
+          when 'total' then (b.used_micros + a.amount_micros > b.limit_micros) is not true
+          when 'window' then (${windowUsedNow} + a.amount_micros > b.window_limit_micros) is not true
+          else (a.amount_micros > d.max_per_call_micros) is not true end)
+  end
+`;
+
+/** Which pending approvals: these ids, all of one account, or those that are overdue for so long. */
+export type Settled =
+  | { readonly ids: readonly string[] }
+  | { readonly accountId: string }
+  | { readonly overdueByMs: number };
+
+/** Posts a notice for the workflow of each one that ended. Returns their number. */
+export async function settleApprovals(connection: Connection, which: Settled): Promise<number> {
+  const asked =
+    'ids' in which
+      ? sql.fragment`a.id = any (${sql.array(which.ids, 'uuid')})`
+      : 'accountId' in which
+        ? sql.fragment`a.account_id = ${which.accountId}`
+        : sql.fragment`a.expires_at < now() - ${which.overdueByMs}::int8 * interval '1 ms'`;
+  const ended = await connection.anyFirst(sql.type(idRow)`
+    with free as materialized (
+      select a.id from farebox.approvals a where ${asked} and a.status = 'pending'
+        and (a.expires_at <= now() or ${isResolved})
+      for update skip locked
+    ), ended as (
+      update farebox.approvals a set decided_at = clock_timestamp(),
+        status = case when a.expires_at <= now() then 'expired' else 'approved' end,
+        decision = case when a.expires_at <= now() then null
+          when a.code = 'insufficient_balance' then 'top_up' else 'resolved' end
+      from free where a.id = free.id
+      returning a.id
+    ), told as (
+      insert into farebox.outbox (topic, subject_id) select 'approval', id from ended
+    )
+    select id from ended
+  `);
+  return ended.length;
+}

@@ -1,0 +1,47 @@
+/** Starts the workflow of an approval and sends it messages. */
+import { wireId } from '../domain/ids.ts';
+import { dollarsOf } from '../domain/money.ts';
+import type { Approval } from '../store/approvals/approval.ts';
+import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
+import { approvalDecided } from '../../workflows/messages.ts';
+import type { TemporalClient } from './client.ts';
+import { double, keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
+
+export function approvalWorkflowId(approvalId: string): string {
+  return `approval/${wireId('approval', approvalId)}`;
+}
+
+/** Starts the workflow of an approval, or signals it to read its row. A workflow that has completed needs no signal. */
+export async function reportApproval(temporal: TemporalClient, approval: Approval): Promise<void> {
+  const { workflow } = temporal.client;
+  const options = { ...startOptions(temporal, approval), ...ONE_END };
+  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+    if (approval.status === 'pending') {
+      await workflow.start<typeof approvalWorkflow>('approval', options);
+    } else {
+      const signal = approvalDecided;
+      await workflow.signalWithStart<typeof approvalWorkflow>('approval', { ...options, signal });
+    }
+  });
+}
+
+/** Without the reason and the name of the tool, which others wrote. */
+function startOptions(temporal: TemporalClient, approval: Approval) {
+  const approvalId = wireId('approval', approval.id);
+  const developerId = wireId('developer', approval.developerId);
+  const dollars = dollarsOf(approval.amountMicros);
+  return {
+    workflowId: approvalWorkflowId(approval.id),
+    taskQueue: temporal.taskQueue,
+    args: [{ approvalId }] as [{ approvalId: string }],
+    staticSummary: `Approval of $${dollars}, ${approval.code}`,
+    staticDetails: `Approval \`${approvalId}\` of a call of \`${developerId}\`. Expires at ${approval.expiresAt}.`,
+    typedSearchAttributes: [
+      keyword('ApprovalStatus', approval.status),
+      keyword('ConsumerId', wireId('consumer', approval.consumerId)),
+      keyword('DeveloperId', developerId),
+      keyword('WaitingFor', 'owner'),
+      double('AmountDollars', dollars),
+    ],
+  };
+}

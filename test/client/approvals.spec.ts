@@ -1,0 +1,104 @@
+/** Approvals by the client, against the real API: asking, waiting and charging again, and the owner's answers. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxConsumer } from '@farebox/client';
+import { paidTool } from '@farebox/client/mcp';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import type { TestAccount } from '../support/accounts.ts';
+import { until } from '../support/stack.ts';
+import { raised } from './scripted-service.ts';
+
+interface Refused {
+  readonly content: readonly { readonly text: string }[];
+  readonly structuredContent: { readonly error: { readonly raiseUrl: string } };
+}
+
+describe('client: approvals', () => {
+  let api: TestApi;
+  let account: TestAccount;
+  let owner: FareboxConsumer;
+  let farebox: Farebox;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(100);
+    const { consumerKey, developerKey } = account;
+    owner = new FareboxConsumer({ consumerKey, baseUrl: api.url });
+    farebox = new Farebox({ secretKey: developerKey, baseUrl: api.url });
+  });
+  after(() => api.stop());
+
+  const keyFor = async (settings: object) => {
+    const { id } = await owner.budgets.create({ name: 'agent', ...settings });
+    return (await owner.budgets.createKey(id)).key;
+  };
+  /** The first question that is pending, once it is there. */
+  const asked = () =>
+    until(async () => (await owner.approvals.list({ status: 'pending' }).page()).approvals[0]);
+
+  it('ask, wait and charge again, by each budget that refuses, with one key', async () => {
+    const apiKey = await keyFor({ limit: 1, approveDevelopers: true });
+    const call = { apiKey, tool: 'search', amount: '1.50', idempotencyKey: 'call-1' };
+    const paying = farebox.charge({ ...call, ask: { reason: 'One more.', expiresIn: 600 } });
+    const first = await asked();
+    assert.deepEqual([first.code, first.reason], ['approval_required', 'One more.']);
+    await owner.approvals.decide(first.id, { decision: 'always' });
+    const second = await asked();
+    assert.equal(second.code, 'spend_limit_reached');
+    await owner.approvals.decide(second.id, { decision: 'raise', limit: '20.00' });
+    const charge = await paying;
+    assert.deepEqual([charge.paid, charge.amount, charge.replayed], [true, 1.5, false]);
+    assert.equal((await farebox.charge(call)).id, charge.id);
+  });
+
+  it('raise the refusal with the answer when it is no, or none in time', async () => {
+    const apiKey = await keyFor({ limit: 1 });
+    const call = { apiKey, tool: 'search', amount: 3 };
+    const refused = raised(farebox.charge({ ...call, ask: true }));
+    const { id } = await asked();
+    await owner.approvals.decide(id, { decision: 'deny' });
+    const denied = await refused;
+    assert.deepEqual(
+      [denied.code, denied.approvalId, denied.approvalStatus, denied.outcome],
+      ['spend_limit_reached', id, 'denied', 'not_charged'],
+    );
+    const late = await raised(farebox.charge({ ...call, amount: 4, ask: { timeoutMs: 1 } }));
+    assert.deepEqual([late.code, late.approvalStatus], ['spend_limit_reached', 'pending']);
+    const again = await raised(owner.approvals.decide(id, { decision: 'once' }));
+    assert.deepEqual([again.code, again.outcome], ['approval_closed', 'not_done']);
+    const unneeded = await raised(farebox.approvals.ask({ apiKey, tool: 'search', amount: 0.5 }));
+    assert.deepEqual([unneeded.code, unneeded.outcome], ['approval_not_needed', 'not_done']);
+  });
+
+  it('wait through an outage of the service', async () => {
+    const apiKey = await keyFor({ limit: 1 });
+    let away = 0;
+    const agent = new FareboxConsumer({
+      consumerKey: apiKey,
+      baseUrl: api.url,
+      maxRetries: 0,
+      fetch: (url, init) => {
+        if (!url.includes('wait=') || away > 1) return fetch(url, init);
+        away += 1;
+        return Promise.reject(new TypeError('fetch failed'));
+      },
+    });
+    const { developerId } = account;
+    const { id } = await agent.approvals.ask({ developerId, tool: 'search', amount: 5 });
+    const waiting = agent.approvals.wait(id);
+    await until(() => away > 1);
+    await owner.approvals.decide(id, { decision: 'once' });
+    assert.equal((await waiting).status, 'approved');
+    assert.equal((await owner.approvals.get(id)).used, false);
+  });
+
+  it('are named in the result of a paid MCP tool, with the page for the owner', async () => {
+    const apiKey = await keyFor({ limit: 1 });
+    const tool = paidTool(farebox, { tool: 'search', price: 2 }, async () => ({ content: [] }));
+    const headers = new Headers({ 'x-service-key': apiKey });
+    const call = tool as unknown as (input: object, context: object) => Promise<Refused>;
+    const result = await call({}, { requestInfo: { headers } });
+    const { raiseUrl } = result.structuredContent.error;
+    assert.match(raiseUrl, /\/console\/approvals\?budget=bdg_[0-9a-f]{32}&scope=total$/);
+    assert.ok(result.content[0]?.text.includes(raiseUrl));
+  });
+});

@@ -1,0 +1,88 @@
+/** The client accepts an event that is signed as Standard Webhooks specifies, and nothing else. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { FareboxError } from '../../client/index.js';
+import { verifyWebhook } from '../../client/webhooks.js';
+import { WebhookSigner } from '../../src/events/signing.ts';
+
+const NOW_SECONDS = Math.floor(Date.now() / 1_000);
+const ENDPOINT = '019a2058-eb84-752c-a638-7e760f27a74d';
+const event = {
+  type: 'balance.low',
+  timestamp: '2026-11-21T09:16:13.669Z',
+  data: { balance: 4.95 },
+};
+const body = JSON.stringify(event);
+
+const refuses = (request: Parameters<typeof verifyWebhook>[0], message: RegExp) =>
+  assert.rejects(verifyWebhook(request), (error) => {
+    assert.ok(FareboxError.isInstance(error) && error.code === 'invalid_signature');
+    assert.match(error.message, message);
+    return true;
+  });
+
+describe('client: an event', () => {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`;
+  const signed = (by = secret, seconds = NOW_SECONDS): Record<string, string> => ({
+    'webhook-id': 'evt_1',
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': new Webhook(by).sign('evt_1', new Date(seconds * 1_000), body),
+  });
+  it('is returned with its id, from either form of headers and body', async () => {
+    const expected = { id: 'evt_1', ...event };
+    const headers = signed();
+    assert.deepEqual(await verifyWebhook({ body, headers, secret }), expected);
+    const bytes = new TextEncoder().encode(body);
+    const request = { body: bytes, headers: new Headers(headers), secret };
+    assert.deepEqual(await verifyWebhook(request), expected);
+  });
+
+  it('of Farebox is verified with either secret after a roll', async () => {
+    const signer = new WebhookSigner(
+      new Map([
+        [1, 'a master secret'],
+        [2, 'another'],
+      ]),
+    );
+    const [old, next] = [
+      { secret: 1, master: 1 },
+      { secret: 2, master: 2 },
+    ];
+    const message = { id: 'evt_1', timestamp: NOW_SECONDS, body };
+    const headers = {
+      ...signed(),
+      'webhook-signature': signer.sign(ENDPOINT, [next, old], message),
+    };
+    for (const numbers of [old, next]) {
+      await verifyWebhook({ body, headers, secret: signer.secretOf(ENDPOINT, numbers) });
+    }
+    const other = signer.secretOf('019a2058-eb84-752c-a638-7e760f27a74e', old);
+    await refuses({ body, headers, secret: other }, /no signature/);
+  });
+
+  it('is refused when it was changed, signed by another secret or long ago, or not signed', async () => {
+    const headers = signed();
+    await refuses({ body: body.replace('4.95', '9.95'), headers, secret }, /no signature/);
+    await refuses({ body, headers: { ...headers, 'webhook-id': 'evt_2' }, secret }, /no signature/);
+    await refuses({ body, headers: signed(`whsec_${btoa('another')}`), secret }, /no signature/);
+    await refuses({ body, headers: signed(secret, NOW_SECONDS - 301), secret }, /another time/);
+    await refuses({ body, headers: signed(secret, NOW_SECONDS + 600), secret }, /another time/);
+    await refuses({ body, headers: { ...headers, 'webhook-timestamp': 'now' }, secret }, /time/);
+    await refuses({ body, headers: {}, secret }, /missing/);
+    const odd = { ...headers, 'webhook-signature': 'v1,* v1a,AAAA v1,' };
+    await refuses({ body, headers: odd, secret }, /no signature/);
+    await verifyWebhook({
+      body,
+      headers: signed(secret, NOW_SECONDS - 400),
+      secret,
+      toleranceSeconds: 600,
+    });
+  });
+
+  it('is not verified with something that is no secret', async () => {
+    for (const wrong of ['', 'whsec_*', 'fare_sk_live_x']) {
+      await assert.rejects(verifyWebhook({ body, headers: signed(), secret: wrong }), TypeError);
+    }
+  });
+});

@@ -1,0 +1,76 @@
+/** Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a refusal. */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import type { TestAccount } from '../support/accounts.ts';
+import { ask, showApproval } from '../support/approval-requests.ts';
+import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+
+describe('approvals in the console', function () {
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+  let account: TestAccount;
+
+  before(async () => {
+    harness = await openConsole();
+    account = await harness.newAccount(100);
+    window = await harness.open();
+    ({ page } = window);
+  });
+  after(async () => {
+    await window?.close();
+    await harness?.close();
+  });
+
+  it('shows what is asked, as text, and tells the agent the answer', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const budget = await makeBudget(api, key, { name: 'Research', limit: 1 });
+    const { key: spendKey } = await makeKey(api, key, budget.id);
+    const reason = '<img src=x onerror=alert(1)> & more';
+    const asked = await ask(api, account, spendKey, 2, { reason });
+    const waiting = showApproval(api, spendKey, asked.id, 50);
+    await window.enter(account, '/approvals');
+    await page.getByText('Allow a call for $2.00?').waitFor();
+    await page.getByText(reason).waitFor();
+    assert.equal(await page.locator('img[src="x"]').count(), 0);
+    await page.getByLabel('1 waiting').waitFor();
+    await page.getByRole('button', { name: 'Allow once' }).click();
+    assert.equal((await waiting).decision, 'once');
+    await page.getByText('Allowed once').waitFor();
+    await page.getByLabel('1 waiting').waitFor({ state: 'detached' });
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+  });
+
+  it('raises the limit, or allows the developer, that a refusal links to', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const budget = await makeBudget(api, key, { limit: 1, approveDevelopers: true });
+    const { key: spendKey } = await makeKey(api, key, budget.id);
+    const urlIn = async (name: string) => {
+      const { body } = await spend(api, account, spendKey, 2);
+      return (body as { error: Record<string, string> }).error[name] ?? '';
+    };
+    await page.goto(await urlIn('approvalUrl'));
+    await page.getByRole('button', { name: 'Allow this developer' }).click();
+    await page.getByText('may charge the budget').waitFor();
+    assert.deepEqual((await showBudget(api, key, budget.id)).approvedDevelopers, [
+      account.developerId,
+    ]);
+
+    const asked = await ask(api, account, spendKey, 2);
+    const waiting = showApproval(api, spendKey, asked.id, 50);
+    await page.goto(await urlIn('raiseUrl'));
+    await page.getByLabel('Raise it to, in dollars').fill('7.5');
+    await page.getByRole('button', { name: 'Raise limit' }).click();
+    await page.getByText('$7.50 may be spent in all').waitFor();
+    assert.equal((await waiting).decision, 'resolved');
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+    assert.deepEqual(
+      window.problems.filter((text) => !/status of 4\d\d/.test(text)),
+      [],
+    );
+  });
+});

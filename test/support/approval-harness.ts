@@ -1,0 +1,70 @@
+/** A stack, an account with a budget that has used its limit, and the views of operators and of the owner's mailbox. */
+import { Client } from 'pg';
+import { readTemporalConfig } from '../../src/config.ts';
+import { createTemporalClient } from '../../src/temporal/client.ts';
+import { createTestAccounts } from './accounts.ts';
+import { ask, type Approval } from './approval-requests.ts';
+import { makeBudget, makeKey } from './budget-requests.ts';
+import { startStack, until, type Environment, type Server } from './stack.ts';
+
+export type ApprovalHarness = Awaited<ReturnType<typeof openApprovalHarness>>;
+
+export async function openApprovalHarness(extra: Environment = {}) {
+  const stack = await startStack({ env: { DEV_MAIL: 'true', ...extra } });
+  const [account] = await createTestAccounts(stack.database.url, 1, 1_000);
+  if (!account) throw new Error('no account');
+  const temporal = createTemporalClient(readTemporalConfig(stack.env));
+  const sql = new Client({ connectionString: stack.database.url });
+  await sql.connect();
+  let asked = 0;
+
+  return {
+    stack,
+    account,
+    temporal,
+    sql,
+
+    /** A budget of $1.00, and a key for it. */
+    async budget(settings: object = { limit: 1 }): Promise<{ id: string; spendKey: string }> {
+      const { id } = await makeBudget(stack.api, account.consumerKey, { ...settings });
+      const { key } = await makeKey(stack.api, account.consumerKey, id);
+      return { id, spendKey: key };
+    },
+
+    /** A question about a limit, each for another amount. */
+    async ask(spendKey: string, changes: object = {}, by: Server = stack.api): Promise<Approval> {
+      asked += 1;
+      return ask(by, account, spendKey, 1 + asked / 100, { ...changes });
+    },
+
+    workflow: (id: string) => temporal.client.workflow.getHandle(`approval/${id}`),
+
+    /** Whether the UI would list it for this query. */
+    async isFound(id: string, query: string): Promise<boolean> {
+      const all = `WorkflowId = "approval/${id}" and ${query}`;
+      return (await temporal.client.workflow.count(all)).count === 1;
+    },
+
+    async detailsOf(id: string): Promise<string> {
+      const handle = temporal.client.workflow.getHandle(`approval/${id}`);
+      return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+    },
+
+    /** The mail about it, once it has been sent. */
+    mailAbout({ amount }: Approval): Promise<{ subject: string; body: string; recipient: string }> {
+      return until(async () => {
+        const { rows } = await sql.query<{ subject: string; body: string; recipient: string }>(
+          'select subject, body, recipient from console.mails where subject like $1',
+          [`Approve a charge of $${amount.toFixed(2)}?`],
+        );
+        return rows[0];
+      });
+    },
+
+    async close(): Promise<void> {
+      await temporal.close();
+      await sql.end();
+      await stack.stop();
+    },
+  };
+}

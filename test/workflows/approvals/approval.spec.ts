@@ -1,0 +1,156 @@
+/** An approval's workflow: it mails the owner, shows the question to operators, and ends with the row, which decides. */
+import assert from 'node:assert/strict';
+import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { decide, showApproval } from '../../support/approval-requests.ts';
+import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
+import { proveBooks } from '../../support/books.ts';
+import { showBudget, spend } from '../../support/budget-requests.ts';
+import { until } from '../../support/stack.ts';
+
+const linkIn = (text: string) => /http:\S+/.exec(text)?.[0] ?? '';
+const open = async (url: string) => {
+  const response = await fetch(url);
+  return { status: response.status, html: await response.text() };
+};
+const answer = async (link: string, fields: Readonly<Record<string, string>>) => {
+  const token = new URL(link).searchParams.get('link') ?? '';
+  const response = await fetch(new URL('/approval', link), {
+    method: 'POST',
+    body: new URLSearchParams({ link: token, ...fields }),
+  });
+  return { status: response.status, html: await response.text() };
+};
+const refusalOf = async (update: Promise<unknown>): Promise<string> => {
+  try {
+    await update;
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError) return String(error.cause?.message);
+    throw error;
+  }
+  return assert.fail('the update was accepted');
+};
+
+describe('the workflow of an approval', () => {
+  let harness: ApprovalHarness;
+  let key: string;
+  let budget: string;
+  let spendKey: string;
+
+  before(async () => {
+    harness = await openApprovalHarness();
+    key = harness.account.consumerKey;
+    ({ id: budget, spendKey } = await harness.budget());
+  });
+  after(async () => {
+    await proveBooks(harness.stack.env, { processor: false });
+    await harness.close();
+  });
+
+  it('shows a pending approval to operators, without what others wrote', async () => {
+    const { id } = await harness.ask(spendKey, { tool: 'secret tool', reason: 'secret reason' });
+    const query =
+      'ApprovalStatus = "pending" and WaitingFor = "owner" and ConsumerId starts_with "cns_"';
+    await until(() => harness.isFound(id, query));
+    const handle = harness.workflow(id);
+    const history = JSON.stringify(await handle.fetchHistory());
+    assert.ok(!/secret|c2VjcmV0/.test(history), 'the history has the name or the reason');
+    await until(async () => (await harness.detailsOf(id)).includes('**Pending**'));
+    assert.deepEqual(await handle.query('status'), { status: 'pending', decision: null });
+    await decide(harness.stack.api, key, id, 'deny');
+    assert.deepEqual(await handle.result(), { status: 'denied', decision: 'deny' });
+    await until(() => harness.isFound(id, 'ApprovalStatus = "denied"'));
+  });
+
+  it('mails the owner a link that shows the question, escaped, and decides only by its form', async () => {
+    const asked = await harness.ask(spendKey, { reason: '<script>alert(1)</script>' });
+    const { body, recipient } = await harness.mailAbout(asked);
+    assert.equal(recipient, harness.account.email);
+    assert.ok(!body.includes('script') && !body.includes('search'), body);
+    const link = linkIn(body);
+    const { status, html } = await open(link);
+    assert.equal(status, 200);
+    assert.ok(html.includes('&#60;script&#62;') && !html.includes('<script'), html);
+    assert.equal((await showApproval(harness.stack.api, key, asked.id)).status, 'pending');
+
+    assert.equal((await answer(link, { decision: 'top_up' })).status, 400);
+    assert.equal((await answer(link, { decision: 'raise', limit: 'much' })).status, 400);
+    assert.equal((await answer(link, { decision: 'raise', limit: '0.5' })).status, 400);
+    // Bytes of the link are the only authority: neither another approval nor a top-up can be put in.
+    const other = await harness.ask(spendKey);
+    const otherLink = linkIn((await harness.mailAbout(other)).body);
+    assert.equal((await answer(link, { decision: 'once', id: other.id })).status, 200);
+    assert.equal((await showApproval(harness.stack.api, key, other.id)).status, 'pending');
+    assert.equal((await showApproval(harness.stack.api, key, asked.id)).decision, 'once');
+
+    const late = await answer(link, { decision: 'deny' });
+    assert.equal(late.status, 409);
+    assert.match(late.html, /Allowed/);
+    assert.match((await open(link)).html, /Allowed/);
+    const changed = `${otherLink.slice(0, -5)}AAAAA`;
+    assert.equal((await open(changed)).status, 404);
+    assert.equal((await answer(changed, { decision: 'once' })).status, 404);
+    const topUp = new URL(`/top-up${new URL(otherLink).search}`, otherLink);
+    assert.equal((await open(topUp.href)).status, 404);
+    const denied = await answer(otherLink, { decision: 'deny' });
+    assert.match(denied.html, /Denied/);
+    assert.equal((await showApproval(harness.stack.api, spendKey, other.id)).status, 'denied');
+  });
+
+  it('raises a limit by the link', async () => {
+    const { id, spendKey: mine } = await harness.budget();
+    const asked = await harness.ask(mine);
+    const link = linkIn((await harness.mailAbout(asked)).body);
+    const { status, html } = await answer(link, { decision: 'raise', limit: '12.5' });
+    assert.equal(status, 200);
+    assert.match(html, /\$12\.50/);
+    assert.equal((await showBudget(harness.stack.api, key, id)).limit, 12.5);
+    assert.equal((await spend(harness.stack.api, harness.account, mine, 12)).status, 201);
+  });
+
+  it('is decided by operators with the update, and refuses a late or unfitting one', async () => {
+    const { id } = await harness.ask(spendKey);
+    await until(() => harness.isFound(id, 'ApprovalStatus = "pending"'));
+    const handle = harness.workflow(id);
+    const update = (body: object) => handle.executeUpdate('decide', { args: [body] });
+    assert.match(await refusalOf(update({ decision: 'top_up' })), /no answer/);
+    assert.match(await refusalOf(update({ decision: 'raise', limit: 0.5 })), /as high already/);
+    assert.match(await refusalOf(update({ decision: 'raise' })), /not an answer/);
+    const view = await update({ decision: 'once' });
+    assert.deepEqual(view, { status: 'approved', decision: 'once' });
+    assert.equal((await showApproval(harness.stack.api, key, id)).decision, 'once');
+    assert.deepEqual(await handle.result(), { status: 'approved', decision: 'once' });
+    assert.equal((await showBudget(harness.stack.api, key, budget)).limit, 1);
+  });
+
+  it('records the expiry, also when it was terminated', async () => {
+    const [mine, terminated] = [await harness.ask(spendKey), await harness.ask(spendKey)];
+    await Promise.all(
+      [mine, terminated].map(({ id }) =>
+        until(() => harness.isFound(id, 'ApprovalStatus = "pending"')),
+      ),
+    );
+    await harness.workflow(terminated.id).terminate();
+    await harness.sql.query(
+      `update farebox.approvals set created_at = created_at - interval '1 day', expires_at = now() where id = any ($1)`,
+      [[mine, terminated].map(({ id }) => id.slice('apr_'.length))],
+    );
+    await harness.workflow(mine.id).signal('decided');
+    assert.deepEqual(await harness.workflow(mine.id).result(), {
+      status: 'expired',
+      decision: null,
+    });
+    assert.equal(
+      (await showApproval(harness.stack.api, spendKey, terminated.id)).status,
+      'expired',
+    );
+  });
+
+  it('leaves no notice behind', async () => {
+    await until(async () => {
+      const { rows } = await harness.sql.query<{ count: string }>(
+        `select count(*) from farebox.outbox where topic = 'approval'`,
+      );
+      return rows[0]?.count === '0';
+    });
+  });
+});

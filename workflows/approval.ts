@@ -1,0 +1,135 @@
+/**
+ * An approval, until the owner of the account has decided or its time is over. It mails the owner, records the expiry and
+ * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is in the row before this
+ * workflow hears of it. The update `decide` writes the same row, for operators.
+ */
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { ApprovalActivities, SeenApproval } from '../activities/approvals.ts';
+import { canAnswer } from '../src/domain/approval.ts';
+import { changedAttribute } from './changed-attribute.ts';
+import * as messages from './messages.ts';
+import type { ApprovalDecision, ApprovalInput, ApprovalView } from './messages.ts';
+
+// Retries without limit: there is nothing else to do, and the owner can decide without it too.
+const { settleApproval } = proxyActivities<ApprovalActivities>({
+  startToCloseTimeout: '15s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  summary: 'Read the approval',
+});
+const { mailApproval } = proxyActivities<ApprovalActivities>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
+  summary: 'Mail the owner',
+});
+const { decideApproval } = proxyActivities<ApprovalActivities>({
+  startToCloseTimeout: '15s',
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10s' },
+  summary: 'Decide it',
+});
+
+interface Run {
+  readonly approvalId: string;
+  /** Undefined until the row was read. */
+  seen: SeenApproval | undefined;
+  expiresAtMs: number;
+  isNudged: boolean;
+}
+
+export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalView> {
+  const run: Run = { approvalId, seen: undefined, expiresAtMs: Infinity, isNudged: false };
+  listen(run);
+  const mailing = new CancellationScope();
+  for (let isFirst = true; ; isFirst = false) {
+    run.isNudged = false; // the read below sees everything signaled so far
+    const seen = await settleApproval(approvalId);
+    run.seen = seen;
+    run.expiresAtMs = Date.now() + seen.expiresInMs;
+    display(seen);
+    if (seen.status !== 'pending') break;
+    // Beside the wait: a mail server that is down must not keep the owner from deciding.
+    if (isFirst && !seen.isMailed) {
+      void mailing.run(() => mailApproval(approvalId)).catch(() => {});
+    }
+    await condition(() => run.isNudged, Math.max(seen.expiresInMs, 1), {
+      summary: 'Until it is decided or expires',
+    });
+  }
+  mailing.cancel();
+  await condition(allHandlersFinished);
+  return viewOf(run);
+}
+
+function listen(run: Run): void {
+  setHandler(
+    messages.decide,
+    async (decision) => {
+      await condition(() => run.seen !== undefined);
+      refuseLate(run, decision);
+      run.seen = await decideApproval(run.approvalId, decision).catch(throwCause);
+      run.isNudged = true;
+      return viewOf(run);
+    },
+    {
+      validator: (decision) => refuseLate(run, decision),
+      description:
+        'For operators: answers for the owner, with `{"decision": "once"}`, "always", "deny", or "raise" and a `limit` in dollars.',
+    },
+  );
+  setHandler(messages.approvalDecided, () => void (run.isNudged = true), {
+    description: 'The owner has decided, or nothing refuses the call any more: reads it now.',
+  });
+  setHandler(messages.approvalStatus, () => viewOf(run), {
+    description: 'The status and the decision when the approval was last read.',
+  });
+}
+
+/** Before anything is written to the history, where the state is known already. */
+function refuseLate({ seen, expiresAtMs }: Run, { decision }: ApprovalDecision): void {
+  if (!seen) return;
+  if (seen.status !== 'pending') {
+    throw refusal(`The approval is already ${seen.status}. Nothing was changed.`);
+  }
+  if (Date.now() >= expiresAtMs) throw refusal('The approval has expired. Nothing was changed.');
+  if (!canAnswer(seen.code, decision)) {
+    throw refusal(`"${decision}" is no answer to ${seen.code}. Nothing was changed.`);
+  }
+}
+
+/** The sender of the update is told the reason itself, not that a step failed. */
+function throwCause(error: unknown): never {
+  throw error instanceof ActivityFailure && error.cause instanceof ApplicationFailure
+    ? error.cause
+    : error;
+}
+
+function refusal(message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, 'approval_closed');
+}
+
+function viewOf({ seen }: Run): ApprovalView {
+  return { status: seen?.status ?? 'pending', decision: seen?.decision ?? null };
+}
+
+function display({ status, code, decision, isMailed }: SeenApproval): void {
+  const changed = [
+    ...changedAttribute('ApprovalStatus', 'KEYWORD', status),
+    ...changedAttribute('WaitingFor', 'KEYWORD', status === 'pending' ? 'owner' : undefined),
+  ];
+  if (changed.length > 0) upsertSearchAttributes(changed);
+  setCurrentDetails(
+    status === 'pending'
+      ? `A call was refused with \`${code}\`, and the owner is asked. **Pending**${isMailed ? ', and mailed' : ''}. No action needed:` +
+          ' it ends when the owner decides, when nothing refuses the call any more, or when it expires.'
+      : `Ended: **${status}**${decision === null ? '' : ` (\`${decision}\`)`}. No action needed.`,
+  );
+}
