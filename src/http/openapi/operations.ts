@@ -261,8 +261,7 @@ export const OPERATIONS = {
   quoteTopUp: {
     tag: 'Top-ups',
     summary: 'Get the price of a top-up',
-    description:
-      'Returns what a top-up would cost, with tax where the operator has turned it on. Takes nothing.',
+    description: 'Returns what a top-up would cost, with tax if the operator charges it.',
   },
   listCards: {
     tag: 'Top-ups',
@@ -278,8 +277,7 @@ export const OPERATIONS = {
   chooseCard: {
     tag: 'Top-ups',
     summary: 'Choose a saved card',
-    description:
-      'Direct and automatic top-ups charge this card from now on, even if another one is saved later.',
+    description: 'Direct and automatic top-ups charge this card from now on.',
   },
   removeCard: {
     tag: 'Top-ups',
