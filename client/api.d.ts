@@ -91,6 +91,7 @@ export type BatchMember =
           | 'exceeds_lease'
           | 'exceeds_hold'
           | 'card_declined'
+          | 'tax_address_missing'
           | 'authentication_required'
           | 'card_expired'
           | 'payment_failed'
@@ -853,6 +854,10 @@ export interface ConsumerStatementReply {
     kind: string;
     /** Dollars. Negative when taken from the balance. */
     amount: number;
+    /**
+     * Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.
+     */
+    tax?: number;
     /** The top-up that it belongs to, or null. */
     topUpId: string | null;
     /** Why, or null. For a `charge_refund`, the id of the charge. */
@@ -1062,6 +1067,7 @@ export interface ErrorReply {
       | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
+      | 'tax_address_missing'
       | 'authentication_required'
       | 'card_expired'
       | 'payment_failed'
@@ -1769,6 +1775,7 @@ export interface SettlementReply {
             | 'exceeds_lease'
             | 'exceeds_hold'
             | 'card_declined'
+            | 'tax_address_missing'
             | 'authentication_required'
             | 'card_expired'
             | 'payment_failed'
@@ -1968,11 +1975,25 @@ export interface TopUpBody {
    */
   amount: number | string;
 }
+export interface TopUpQuoteReply {
+  /** Dollars that would be credited. */
+  amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax: number | null;
+  /** Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known. */
+  total: number | null;
+}
 export interface TopUpRecord {
   /** The id of the top-up. */
   id: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax?: number | null;
   /** The state of the top-up. */
   status:
     | 'pending'

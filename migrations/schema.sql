@@ -871,12 +871,17 @@ create table farebox.reversals (
   updated_at timestamp with time zone not null default now(),
   -- when an operator decided that a fraud warning holds nothing. it never holds again.
   dismissed_at timestamp with time zone,
+  -- the amount at the processor, with tax. null: there was no tax, so it is amount_micros.
+  gross_micros bigint,
+  -- the processor's credit note for a refund of an invoiced top-up.
+  credit_note_id text,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
   constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
+  constraint reversals_gross_covers_net check (gross_micros >= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
   constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
@@ -1003,7 +1008,7 @@ create table farebox.top_ups (
   -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet, or the
   -- top-up ended before evidence was kept.
   seen_verdict text,
-  -- What payment_intent_id was seen to have paid, in full and in dollars.
+  -- What payment_intent_id was seen to have paid, in full and in dollars, with tax.
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
@@ -1013,6 +1018,15 @@ create table farebox.top_ups (
   -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
   -- waits for that.
   authentication_asked_at timestamp with time zone,
+  -- Whether tax is added to what the payer pays. Null until the first call to the processor decides it by
+  -- STRIPE_TAX.
+  is_taxed boolean,
+  -- The tax that the payer paid, or will pay, on top of amount_micros. A checkout's tax is known once it is paid.
+  tax_micros bigint not null default 0,
+  -- direct top-ups: the processor's calculation of the tax, which it reports for us.
+  tax_calculation_id text,
+  -- The processor's invoice of a paid checkout. refunds add credit notes to it.
+  invoice_id text,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1023,9 +1037,10 @@ create table farebox.top_ups (
   constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual', 'test'])),
   constraint top_ups_seen_dated check ((seen_verdict is null) = (seen_at is null)),
   constraint top_ups_seen_failure_named check ((not seen_verdict is distinct from 'failed') = (seen_failure_code is not null)),
-  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from amount_micros and payment_intent_id is not null else seen_micros is null end),
+  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from (amount_micros + tax_micros) and payment_intent_id is not null else seen_micros is null end),
   constraint top_ups_seen_verdict_known check (seen_verdict = any (array['paid', 'expired', 'failed'])),
   constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back'])),
+  constraint top_ups_tax_not_negative check (tax_micros >= 0),
   constraint top_ups_test_reaches_no_processor check ( case when ledger < 2048 then method <> 'test' else method = 'test' and not automatic and (status = any (array['completed', 'failed'])) and num_nonnulls(session_id, session_url, session_expires_at, payment_intent_id, seen_verdict, consent_ceiling_micros) = 0 end)
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);

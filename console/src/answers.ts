@@ -49,6 +49,7 @@ export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
   TopUpReply as PaidTopUp,
+  TopUpQuoteReply as Quote,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type {

@@ -175,6 +175,42 @@ describe('the console', function () {
     await page.getByText('Set up the saved card first').waitFor();
   });
 
+  it('saves cards, charges the chosen one, and leads to the bank where it asks', async () => {
+    await window.enter(await harness.newAccount(0));
+    await button('Set up').click();
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    for (const number of ['4242 4242 4242 4242', '4000 0027 6000 3184']) {
+      await button('Save a card').click();
+      await page.waitForURL(`${harness.stack.simulator.url}/**`);
+      await page.getByLabel('Card number').fill(number);
+      await button('Save card').click();
+      await page.waitForURL('**/console/balance**');
+      await page.getByRole('group', { name: `Visa •••• ${number.slice(-4)}` }).waitFor();
+    }
+
+    await page.getByText('Visa •••• 3184').first().click();
+    await button('Pay $25.00').click();
+    await page.waitForURL('**/top-up/confirm**');
+    await page.getByText('a top-up of $25.00').waitFor();
+    await button('Confirm at your bank').click();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await button('Confirm payment').click();
+    await page.getByText('$25.00 was added to your balance').waitFor();
+
+    await window.go('/balance');
+    await seeMoney('$25.00');
+    const careful = page.getByRole('group', { name: 'Visa •••• 3184' });
+    await careful.getByText('In use').waitFor();
+    await button('Use this card').click();
+    await page.getByRole('group', { name: 'Visa •••• 4242' }).getByText('In use').waitFor();
+    await careful.getByRole('button', { name: 'Remove' }).click();
+    await careful.waitFor({ state: 'detached' });
+    await page.getByText('Visa •••• 4242').first().click();
+    await button('Pay $25.00').click();
+    await seeMoney('$50.00');
+  });
+
   it('shows a developer earnings as they come in', async () => {
     const account = await harness.newAccount(100);
     await window.enter(account, '/developer');

@@ -243,6 +243,11 @@ function TopUpHistory() {
               </Table.Td>
               <Table.Td className="money">
                 <Money dollars={topUp.amount} decimals={decimals} />
+                {!!topUp.tax && (
+                  <Text size="xs" c="dimmed">
+                    and {usd(topUp.tax)} tax
+                  </Text>
+                )}
               </Table.Td>
             </Table.Tr>
           ))}

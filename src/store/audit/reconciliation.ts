@@ -26,6 +26,9 @@ const Booked = Type.Object({
   amountMicros: micros,
   paymentIntentId: nullable(Type.String()),
   creditedMicros: micros,
+  isTaxed: nullable(Type.Boolean()),
+  /** What was paid on top of it, once that is known. */
+  taxMicros: micros,
 });
 /** A top-up, and the amount credited for it. */
 export type Booked = Static<typeof Booked>;
@@ -34,6 +37,7 @@ const Claim = Type.Object({
   topUpId: Type.String(),
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
+  /** With tax. */
   amountMicros: micros,
   /** A dismissed fraud warning: it holds nothing, even while it is open at Stripe. */
   isDismissed: Type.Boolean(),
@@ -115,7 +119,7 @@ export async function listUnsettled(
 
 const BOOKED = sql.fragment`
   select t.id as "topUpId", t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId",
-    coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
+    t.is_taxed as "isTaxed", t.tax_micros as "taxMicros", coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
   from farebox.top_ups t left join farebox.movements m
     on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
 `;
@@ -149,7 +153,7 @@ export async function listClaims(
 ): Promise<readonly Claim[]> {
   return connection.any(sql.type(claimRow)`
     select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
-      amount_micros as "amountMicros", dismissed_at is not null as "isDismissed"
+      coalesce(gross_micros, amount_micros) as "amountMicros", dismissed_at is not null as "isDismissed"
     from farebox.reversals
     where top_up_id = any(${sql.array(topUpIds, 'uuid')})
       and (status not in ('failed', 'won') or dismissed_at is not null)

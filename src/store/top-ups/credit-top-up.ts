@@ -49,7 +49,7 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
     const { isCredited, isPaid, ...credit } = await tx.one(sql.type(standingRow)`
       select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros",
         status not in ('pending', 'expired', 'failed') as "isCredited",
-        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros, false) as "isPaid"
+        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros + tax_micros, false) as "isPaid"
       from farebox.top_ups where id = ${topUpId}
     `);
     if (isCredited) return 'credited_before';
