@@ -20,6 +20,7 @@ import type {
   RefusalsReply,
   ToolReply,
   ToolsReply,
+  TopUpQuoteReply,
   TopUpRecord,
   TopUpReply,
   TopUpsReply,
@@ -452,12 +453,14 @@ export declare class FareboxConsumer {
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
-   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
-   * with `topUpUrl`.
+   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises
+   * `consent_required`, `consent_ceiling_reached` or `card_declined`, among others, with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
   checkout(request: CheckoutRequest, options?: CallOptions): Promise<CheckoutReply>;
+  /** What a top-up would cost now. `tax` and `total` are null while the tax is not known. */
+  topUpQuote(request: { amount: Amount }, options?: CallOptions): Promise<TopUpQuoteReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;
