@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { mailedLink, openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { farebox, until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -37,21 +37,12 @@ describe('the console', function () {
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
 
-  /** The link in the newest email to the address. */
-  async function mailedLink(email: string): Promise<string> {
-    return until(async () => {
-      const text = await (await fetch(`${harness.stack.api.url}/dev/mail`)).text();
-      const mail = text.split('<article').find((each) => each.includes(email));
-      return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
-    });
-  }
-
   async function signUp(email: string): Promise<void> {
     await window.go('/sign-up');
     await page.getByLabel('Email').fill(email);
     await button('Send link').click();
     await heading('Check your email').waitFor();
-    await page.goto(await mailedLink(email));
+    await page.goto(await mailedLink(harness, email));
     await page.getByLabel('New password', { exact: true }).fill(PASSWORD);
     await button('Save password').click();
     await heading('Password set').waitFor();
