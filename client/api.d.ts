@@ -91,6 +91,7 @@ export type BatchMember =
           | 'exceeds_lease'
           | 'exceeds_hold'
           | 'card_declined'
+          | 'tax_address_missing'
           | 'authentication_required'
           | 'card_expired'
           | 'payment_failed'
@@ -101,6 +102,8 @@ export type BatchMember =
           | 'second_factor_required'
           | 'tool_not_allowed'
           | 'developer_not_allowed'
+          | 'account_keys_closed'
+          | 'mode_mismatch'
           | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
@@ -196,6 +199,22 @@ export type BatchMember =
     };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
+export interface AccountKeysBody {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge?: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string such as "0.05". Null: no limit. Setting it sets the limit of every developer.
+   */
+  developerDayLimit?: number | string | null;
+}
+export interface AccountKeysReply {
+  /** Whether consumer keys of the account can be charged. Spend keys always can. */
+  charge: 'open' | 'closed';
+  /**
+   * Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.
+   */
+  developerDayLimit: number | null;
+}
 export interface AgentBody {
   /** An id of your choice: 1 to 100 letters, digits and . _ : - */
   id: string;
@@ -620,6 +639,38 @@ export interface BudgetReply {
   /** When it was made, in UTC. */
   createdAt: string;
 }
+export interface BudgetUsageReply {
+  /** The id of the budget. */
+  budgetId: string;
+  /** Of the whole range, not only this page. */
+  total: {
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  };
+  /** Keys and days newest first, tools by name, developers by id. None without charges. */
+  usage: {
+    /** With `by=key`: the spend key. */
+    keyId?: string;
+    /** With `by=key`: its name, or null. */
+    keyName?: string | null;
+    /** With `by=tool`: the name of the tool. */
+    tool?: string;
+    /** With `by=developer`: the developer. */
+    developerId?: string;
+    /** With `by=day`: when the UTC day begins. */
+    from?: string;
+    /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
+    spent: number;
+    /** How many charges were made. */
+    charges: number;
+  }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
+}
 export interface BudgetsReply {
   budgets: BudgetReply[];
   /** Whether another page follows. */
@@ -803,6 +854,10 @@ export interface ConsumerStatementReply {
     kind: string;
     /** Dollars. Negative when taken from the balance. */
     amount: number;
+    /**
+     * Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.
+     */
+    tax?: number;
     /** The top-up that it belongs to, or null. */
     topUpId: string | null;
     /** Why, or null. For a `charge_refund`, the id of the charge. */
@@ -1012,6 +1067,7 @@ export interface ErrorReply {
       | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
+      | 'tax_address_missing'
       | 'authentication_required'
       | 'card_expired'
       | 'payment_failed'
@@ -1022,6 +1078,8 @@ export interface ErrorReply {
       | 'second_factor_required'
       | 'tool_not_allowed'
       | 'developer_not_allowed'
+      | 'account_keys_closed'
+      | 'mode_mismatch'
       | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
@@ -1299,6 +1357,8 @@ export interface InvocationReply {
 export interface KeyBody {
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode?: 'live' | 'test';
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
 }
@@ -1307,6 +1367,8 @@ export interface KeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1415,6 +1477,8 @@ export interface NewKeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1595,6 +1659,12 @@ export interface ResolveReply {
     confidence: number;
   };
 }
+export interface RevokeBody {
+  /**
+   * Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call is paid.
+   */
+  releaseHolds?: boolean;
+}
 export interface RollBody {
   /** How many seconds the old key keeps working. */
   overlapSeconds?: number;
@@ -1705,6 +1775,7 @@ export interface SettlementReply {
             | 'exceeds_lease'
             | 'exceeds_hold'
             | 'card_declined'
+            | 'tax_address_missing'
             | 'authentication_required'
             | 'card_expired'
             | 'payment_failed'
@@ -1715,6 +1786,8 @@ export interface SettlementReply {
             | 'second_factor_required'
             | 'tool_not_allowed'
             | 'developer_not_allowed'
+            | 'account_keys_closed'
+            | 'mode_mismatch'
             | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'
@@ -1902,11 +1975,25 @@ export interface TopUpBody {
    */
   amount: number | string;
 }
+export interface TopUpQuoteReply {
+  /** Dollars that would be credited. */
+  amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax: number | null;
+  /** Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known. */
+  total: number | null;
+}
 export interface TopUpRecord {
   /** The id of the top-up. */
   id: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax?: number | null;
   /** The state of the top-up. */
   status:
     | 'pending'
@@ -1918,7 +2005,7 @@ export interface TopUpRecord {
     | 'disputed'
     | 'charged_back';
   /** How it is paid. */
-  method: 'checkout' | 'direct' | 'manual';
+  method: 'checkout' | 'direct' | 'manual' | 'test';
   /** Whether a charge triggered it, rather than a request. */
   automatic: boolean;
   /** When it was made, in UTC. */
@@ -2010,6 +2097,8 @@ export interface VerifyReply {
     amount: number;
     /** When it was made, in UTC. */
     createdAt: string;
+    /** False: a charge of play money, by test keys. Nobody paid for it. */
+    livemode: boolean;
   } | null;
   invocation?: SignedInvocation;
 }

@@ -4,6 +4,7 @@ import type {
   BudgetChanges,
   BudgetReply,
   BudgetsReply,
+  BudgetUsageReply,
   KeyReply,
   NewKeyReply,
   SpendKeysReply,
@@ -27,10 +28,15 @@ type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings,
 /**
  * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
  * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
- * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A request that may have succeeded is not sent again.
+ * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A roll or revocation that may have succeeded is not sent
+ * again.
  */
 export interface Budgets {
-  create(request: WithAmounts<BudgetBody>, options?: CallOptions): Promise<BudgetReply>;
+  /** Sends an idempotency key, a random one by default, so that a retry creates nothing more. */
+  create(
+    request: WithAmounts<BudgetBody> & { idempotencyKey?: string | undefined },
+    options?: CallOptions,
+  ): Promise<BudgetReply>;
   /** Newest first. */
   list(
     filter?: PageSize & { parentId?: string | undefined },
@@ -43,12 +49,34 @@ export interface Budgets {
     changes: WithAmounts<BudgetChanges>,
     options?: CallOptions,
   ): Promise<BudgetReply>;
-  /** Closes the budget with all budgets and keys below it. It cannot be opened again. */
-  close(id: string, options?: CallOptions): Promise<BudgetReply>;
-  /** Only this reply contains the `key`. */
+  /**
+   * Closes the budget with all budgets and keys below it. It cannot be opened again. With `releaseHolds`, what open holds
+   * reserve is released; otherwise it can still be captured.
+   */
+  close(
+    id: string,
+    request?: { releaseHolds?: boolean | undefined },
+    options?: CallOptions,
+  ): Promise<BudgetReply>;
+  /** What its keys and those below it spent; each page has the `total`. `from` and `to` are the beginnings of UTC days. */
+  usage(
+    id: string,
+    filter?: PageSize & {
+      /** Default: `tool`. */
+      by?: 'key' | 'tool' | 'developer' | 'day' | undefined;
+      from?: string | undefined;
+      to?: string | undefined;
+    },
+    options?: CallOptions,
+  ): List<BudgetUsageReply['usage'][number], BudgetUsageReply>;
+  /** Only this reply contains the `key`, and that of a retry with the same `idempotencyKey`, which is random by default. */
   createKey(
     id: string,
-    request?: { name?: string | undefined; expiresAt?: string | undefined },
+    request?: {
+      name?: string | undefined;
+      expiresAt?: string | undefined;
+      idempotencyKey?: string | undefined;
+    },
     options?: CallOptions,
   ): Promise<NewKeyReply>;
   /** Newest first, including keys that have ended. */
@@ -60,5 +88,9 @@ export interface Budgets {
     options?: CallOptions,
   ): Promise<NewKeyReply>;
   /** Stops the key everywhere within a second. */
-  revokeKey(keyId: string, options?: CallOptions): Promise<KeyReply>;
+  revokeKey(
+    keyId: string,
+    request?: { releaseHolds?: boolean | undefined },
+    options?: CallOptions,
+  ): Promise<KeyReply>;
 }

@@ -13,8 +13,8 @@ export class Budgets {
     this.#calls = calls;
   }
 
-  create(request, options) {
-    return this.#once('/v1/budgets', withAmounts(request), BUDGET, options);
+  create({ idempotencyKey, ...request }, options) {
+    return this.#create('/v1/budgets', withAmounts(request), idempotencyKey, BUDGET, options);
   }
 
   list({ parentId, limit } = {}, options) {
@@ -31,13 +31,23 @@ export class Budgets {
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
-  async close(id, options) {
-    const asked = { method: 'POST', path: `/v1/budgets/${idInPath(id)}/close` };
+  async close(id, { releaseHolds } = {}, options) {
+    const asked = {
+      method: 'POST',
+      path: `/v1/budgets/${idInPath(id)}/close`,
+      body: { releaseHolds },
+    };
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
-  createKey(id, { name, expiresAt } = {}, options) {
-    return this.#once(`/v1/budgets/${idInPath(id)}/keys`, { name, expiresAt }, KEY, options);
+  usage(id, { by, from, to, limit } = {}, options) {
+    const path = `/v1/budgets/${idInPath(id)}/usage`;
+    return listAt(this.#calls, path, 'usage', { by, from, to, limit }, options);
+  }
+
+  createKey(id, { name, expiresAt, idempotencyKey } = {}, options) {
+    const path = `/v1/budgets/${idInPath(id)}/keys`;
+    return this.#create(path, { name, expiresAt }, idempotencyKey, KEY, options);
   }
 
   keys(id, { limit } = {}, options) {
@@ -48,11 +58,17 @@ export class Budgets {
     return this.#once(`/v1/keys/${idInPath(keyId)}/roll`, { overlapSeconds }, KEY, options);
   }
 
-  revokeKey(keyId, options) {
-    return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, {}, CHANGE, options);
+  revokeKey(keyId, { releaseHolds } = {}, options) {
+    return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, { releaseHolds }, CHANGE, options);
   }
 
-  /** A request that is sent twice would create or end a second one. */
+  /** The idempotency key makes it safe to send the request again. */
+  async #create(path, body, idempotencyKey = crypto.randomUUID(), deed, options) {
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.#calls.write(asked, deed, options)).json;
+  }
+
+  /** A request that is sent twice would end the key that the first one made. */
   #once(path, body, deed, options) {
     return this.#calls.writeOnce({ method: 'POST', path, body }, deed, options);
   }

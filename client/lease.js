@@ -11,7 +11,7 @@ import { checkInteger } from './settings.js';
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
 /** A lease has to last much longer than the margin before its end. */
-const EXPIRES_IN_SECONDS_MIN = 10;
+const EXPIRES_IN_SECONDS_MIN = 5;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {

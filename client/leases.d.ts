@@ -12,7 +12,7 @@ export interface LeaseOptions {
   tools: readonly LeasedTool[];
   /** Dollars of one lease. The next one is taken when half is used, so up to two are reserved. */
   amount: Amount;
-  /** Seconds that a lease lasts unless it is renewed, from 10. Default 300. */
+  /** Seconds that a lease lasts unless it is renewed, from 5. Default 300. */
   expiresIn?: number | undefined;
   /** Called with the results of each batch. */
   onSettled?: ((results: SettledCall[]) => void) | undefined;

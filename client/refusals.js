@@ -1,12 +1,14 @@
 /** The response to the caller of a paid call that was not paid: over HTTP, and as text for a model. */
 
 const TO_CALLER = new Set([
+  'account_keys_closed',
   'insufficient_balance',
   'spend_limit_reached',
   'tool_not_allowed',
   'developer_not_allowed',
   'approval_required',
   'invalid_api_key',
+  'mode_mismatch',
   'service_unavailable',
   'rate_limited',
   'aborted',
@@ -48,6 +50,16 @@ export function explain(tool, error) {
       return (
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
         'key; it is missing or not valid. Calling again without it will fail.'
+      );
+    case 'account_keys_closed':
+      return (
+        `${tool} did not run: the user's account key cannot be charged. Ask the user for a spend key. ` +
+        'Calling again with this key will fail.'
+      );
+    case 'mode_mismatch':
+      return (
+        `${tool} did not run: the tool and the Farebox consumer key are of different modes, live and test. ` +
+        'Calling again with this key will fail.'
       );
     case 'service_unavailable':
       return outcome === 'unknown'

@@ -20,6 +20,12 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- the account whose test keys this test account has. null: a live account.
+  live_account_id uuid,
+  -- whether consumer keys of the account can be charged. spend keys always can.
+  keys_charge text not null default 'open',
+  -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
+  developer_day_micros bigint,
   -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
   constraint accounts_pkey primary key (id),
@@ -27,13 +33,21 @@ create table farebox.accounts (
   constraint accounts_developer_number_unique unique (developer_number),
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
+  constraint accounts_live_account_id_fkey foreign key (live_account_id) references farebox.accounts(id),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
+  constraint accounts_developer_day_not_negative check (developer_day_micros >= 0),
   constraint accounts_email_is_lower_case check (email = lower(email)),
-  constraint accounts_return_url_short check (length(return_url) <= 2000)
+  constraint accounts_keys_charge_known check (keys_charge = any (array['open', 'closed'])),
+  constraint accounts_mode_is_in_ledger check ((live_account_id is not null) = (ledger >= 2048)),
+  constraint accounts_return_url_short check (length(return_url) <= 2000),
+  constraint accounts_test_has_no_address check ( case when live_account_id is null then email !~~ 'test:%' else email = ('test:' || live_account_id) end),
+  constraint accounts_test_moves_no_money check (live_account_id is null or num_nonnulls(consent_ceiling_micros, processor_customer_id, operator_since) = 0)
 );
+create unique index accounts_live_account on farebox.accounts using btree (live_account_id) where (live_account_id is not null);
 create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
+create constraint trigger accounts_audit_keys_charge after update of keys_charge, developer_day_micros on farebox.accounts deferrable initially deferred for each row when (old.keys_charge is distinct from new.keys_charge or old.developer_day_micros is distinct from new.developer_day_micros) execute function farebox.audit_change('account_keys.changed', 'id', 'keys_charge', 'developer_day_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
@@ -268,6 +282,7 @@ create table farebox.auto_top_ups (
   not_before timestamp with time zone not null default now(),
   constraint auto_top_ups_pkey primary key (ledger, consumer_id),
   constraint auto_top_ups_amount_within_ceiling check (amount_micros > 0 and amount_micros <= ceiling_micros),
+  constraint auto_top_ups_are_live check (ledger < 2048),
   constraint auto_top_ups_declines_not_negative check (declines >= 0),
   constraint auto_top_ups_reason_named check ((status = 'on') = (reason is null)),
   constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
@@ -300,6 +315,8 @@ create table farebox.budget_details (
   -- whether a developer is refused until the owner has approved it.
   approve_developers boolean not null default false,
   approved_developers uuid[] not null default '{}'::uuid[],
+  idempotency_hash bytea,
+  request_hash bytea,
   -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
   allow_leases boolean not null default false,
   -- the most that one lease may reserve. null: its limits alone.
@@ -309,6 +326,7 @@ create table farebox.budget_details (
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) >= 1 and cardinality(path) <= 6)
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
+create unique index budget_details_idempotency on farebox.budget_details using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
@@ -366,6 +384,8 @@ create table farebox.charge_refunds (
   ledger smallint not null,
   tool text not null,
   idempotency_key text,
+  -- the spend key of the refunded charge, which may be archived by now. null: a key of the account.
+  spend_key integer,
   constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
   constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
   constraint charge_refunds_in_turn unique (ledger, consumer_id, charge_id, refunded_micros),
@@ -489,8 +509,12 @@ create table farebox.earnings_tail (
   minute timestamp with time zone not null,
   tool text not null,
   amount_micros bigint not null,
-  charges integer not null
+  charges integer not null,
+  -- of charges by a spend key. null: keys of accounts.
+  consumer_id uuid,
+  spend_key integer
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
+create index earnings_tail_consumer on farebox.earnings_tail using btree (consumer_id) where (consumer_id is not null);
 create index earnings_tail_developer on farebox.earnings_tail using btree (developer);
 alter table farebox.earnings_tail replica identity full;
 
@@ -661,6 +685,23 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+
+-- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
+-- refunds, which count when they are made, so an amount may be negative.
+create table farebox.key_spending (
+  amount_micros bigint not null,
+  charges bigint not null,
+  -- the beginning of the day, in utc; -infinity for all time.
+  begins_at timestamp with time zone not null,
+  consumer_id uuid not null,
+  spend_key integer not null,
+  developer integer not null,
+  ledger smallint not null,
+  span text not null,
+  tool text not null,
+  constraint key_spending_pkey primary key (ledger, consumer_id, spend_key, span, begins_at, developer, tool),
+  constraint key_spending_span_known check (span = any (array['day', 'all']))
+) with (fillfactor=80);
 
 create table farebox.leases (
   -- the id of its hold.
@@ -836,11 +877,17 @@ create table farebox.reversals (
   updated_at timestamp with time zone not null default now(),
   -- when an operator decided that a fraud warning holds nothing. it never holds again.
   dismissed_at timestamp with time zone,
+  -- the amount at the processor, with tax. null: there was no tax, so it is amount_micros.
+  gross_micros bigint,
+  -- the processor's credit note for a refund of an invoiced top-up.
+  credit_note_id text,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
+  constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
+  constraint reversals_gross_covers_net check (gross_micros >= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
   constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
@@ -878,6 +925,12 @@ create table farebox.spend_keys (
   -- as in api_keys: null until something changes.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  -- nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
+  -- counts as its. null: a key that was handed out.
+  developer integer,
+  -- of the caller and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  idempotency_hash bytea,
+  request_hash bytea,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),
   constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
   constraint spend_keys_hash_unique unique (hash),
@@ -886,6 +939,8 @@ create table farebox.spend_keys (
   constraint spend_keys_hash_is_sha256 check (octet_length(hash) = 32)
 ) with (fillfactor=90);
 create index spend_keys_changed on farebox.spend_keys using btree (changed_at) where (changed_at is not null);
+create unique index spend_keys_developer on farebox.spend_keys using btree (ledger, consumer_id, developer) where (developer is not null);
+create unique index spend_keys_idempotency on farebox.spend_keys using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
@@ -929,6 +984,7 @@ create table farebox.top_ups (
   ledger smallint not null,
   consumer_id uuid not null,
   account_id uuid not null,
+  -- checkout, direct: through stripe. manual: by an operator. test: play money, which no processor knows of.
   method text not null,
   automatic boolean not null default false,
   status text not null default 'pending',
@@ -958,7 +1014,7 @@ create table farebox.top_ups (
   -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet, or the
   -- top-up ended before evidence was kept.
   seen_verdict text,
-  -- What payment_intent_id was seen to have paid, in full and in dollars.
+  -- What payment_intent_id was seen to have paid, in full and in dollars, with tax.
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
@@ -968,6 +1024,15 @@ create table farebox.top_ups (
   -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
   -- waits for that.
   authentication_asked_at timestamp with time zone,
+  -- Whether tax is added to what the payer pays. Null until the first call to the processor decides it by
+  -- STRIPE_TAX.
+  is_taxed boolean,
+  -- The tax that the payer paid, or will pay, on top of amount_micros. A checkout's tax is known once it is paid.
+  tax_micros bigint not null default 0,
+  -- direct top-ups: the processor's calculation of the tax, which it reports for us.
+  tax_calculation_id text,
+  -- The processor's invoice of a paid checkout. refunds add credit notes to it.
+  invoice_id text,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -975,12 +1040,14 @@ create table farebox.top_ups (
   constraint top_ups_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint top_ups_amount_positive check (amount_micros > 0),
   constraint top_ups_automatic_is_direct check (not automatic or method = 'direct'),
-  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual'])),
+  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual', 'test'])),
   constraint top_ups_seen_dated check ((seen_verdict is null) = (seen_at is null)),
   constraint top_ups_seen_failure_named check ((not seen_verdict is distinct from 'failed') = (seen_failure_code is not null)),
-  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from amount_micros and payment_intent_id is not null else seen_micros is null end),
+  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from (amount_micros + tax_micros) and payment_intent_id is not null else seen_micros is null end),
   constraint top_ups_seen_verdict_known check (seen_verdict = any (array['paid', 'expired', 'failed'])),
-  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back']))
+  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back'])),
+  constraint top_ups_tax_not_negative check (tax_micros >= 0),
+  constraint top_ups_test_reaches_no_processor check ( case when ledger < 2048 then method <> 'test' else method = 'test' and not automatic and (status = any (array['completed', 'failed'])) and num_nonnulls(session_id, session_url, session_expires_at, payment_intent_id, seen_verdict, consent_ceiling_micros) = 0 end)
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
@@ -1139,7 +1206,8 @@ create table console.users (
   constraint users_pkey primary key (id),
   constraint users_account_unique unique (account_id),
   constraint users_email_unique unique (email),
-  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id)
+  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint users_own_no_test_account check (email !~~ 'test:%')
 );
 create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');

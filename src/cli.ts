@@ -39,6 +39,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     description: 'list, create, roll and revoke keys',
     load: () => import('./commands/key.ts'),
   },
+  budget: {
+    description: 'list, create, change and close budgets and their spend keys',
+    load: () => import('./commands/budget.ts'),
+  },
   archive: {
     description: 'move the charges of the oldest month out of the ledger, and keep their sums',
     load: () => import('./commands/archive.ts'),

@@ -5,18 +5,23 @@ export type {
   ApprovalReply as Approval,
   ApprovalsReply as Approvals,
 } from '../../src/schemas/approvals.ts';
-export type { BudgetReply as Budget } from '../../src/schemas/budgets.ts';
 export type {
   BalanceReply as Balance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';
+export type {
+  BudgetReply as Budget,
+  BudgetsReply as Budgets,
+  BudgetUsageReply as BudgetUsage,
+} from '../../src/schemas/budgets.ts';
 export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
 export type { CardSetupReply as CardSetup, CardsReply as Cards } from '../../src/schemas/cards.ts';
 export type { ConsentReply as Consent } from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
 export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
 export type {
+  AccountKeysReply as AccountKeys,
   KeyReply as Key,
   KeysReply as Keys,
   NewKeyReply as NewKey,
@@ -44,6 +49,7 @@ export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
   TopUpReply as PaidTopUp,
+  TopUpQuoteReply as Quote,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type {

@@ -71,6 +71,12 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/budgets',
+      component: lazyRouteComponent(() => import('./pages/budgets.tsx'), 'BudgetsPage'),
+      validateSearch: words('budget'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/approvals',
       component: lazyRouteComponent(() => import('./pages/approvals.tsx'), 'ApprovalsPage'),
       validateSearch: words('approval', 'budget', 'scope', 'developer'),

@@ -437,10 +437,11 @@ begin
           when a.spend_key > 0 then int4send(a.spend_key) else '' end
       from made a
     ), earned as (
-      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+      insert into farebox.earnings_tail
+        (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
       select min(a.ledger), a.developer, date_bin('1 minute', uuid_extract_timestamp(a.id), 'epoch'), a.tool,
-        sum(a.amount), count(*)
-      from made a group by 2, 3, 4
+        sum(a.amount), count(*), case when a.spend_key > 0 then a.consumer end, nullif(a.spend_key, 0)
+      from made a group by 2, 3, 4, 7, 8
     )
     insert into farebox.attribution_tail
       (ledgers, consumers, spent_before, charge_group, through, developers, amounts)

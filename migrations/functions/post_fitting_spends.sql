@@ -122,11 +122,14 @@ begin
   where v_spent[r.grp] is not null;
 
   if found then
-    insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+    insert into farebox.earnings_tail
+      (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
     select min(p_group_ledger[r.grp]), r.developer,
-      date_bin('1 minute', uuid_extract_timestamp(r.id), 'epoch'), r.tool, sum(r.amount), count(*)
-    from unnest(p_group, p_id, p_developer, p_tool, p_amount) as r(grp, id, developer, tool, amount)
-    where v_spent[r.grp] is not null group by 2, 3, 4;
+      date_bin('1 minute', uuid_extract_timestamp(r.id), 'epoch'), r.tool, sum(r.amount), count(*),
+      case when r.spend_key > 0 then p_group_consumer[r.grp] end, nullif(r.spend_key, 0)
+    from unnest(p_group, p_id, p_developer, p_tool, p_amount, p_spend_key)
+      as r(grp, id, developer, tool, amount, spend_key)
+    where v_spent[r.grp] is not null group by 2, 3, 4, 7, 8;
 
     insert into farebox.attribution_tail
       (ledgers, consumers, spent_before, charge_group, through, developers, amounts)

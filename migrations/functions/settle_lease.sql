@@ -113,9 +113,10 @@ begin
         int4send(v_lease.spend_key) || '\x0000'::bytea || uuid_send(p_lease)
       from made a
     ), earned as (
-      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+      insert into farebox.earnings_tail
+        (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
       select v_lease.ledger, p_developer, date_bin('1 minute', uuid_extract_timestamp(a.id), 'epoch'), a.tool,
-        sum(a.amount), count(*)
+        sum(a.amount), count(*), v_lease.consumer_id, v_lease.spend_key
       from made a group by 3, 4
     )
     insert into farebox.attribution_tail

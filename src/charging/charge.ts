@@ -5,15 +5,19 @@
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
+import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
+import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
+import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { Requester } from './batcher.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { ChargeBatcher } from './create-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { ToolPrices } from './tool-prices.ts';
@@ -23,11 +27,12 @@ export interface ChargingDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
   readonly tools: ToolPrices;
   readonly budgets: BudgetRulesCache;
+  readonly guards: AccountKeyGuard;
   readonly earlier: EarlierCharges;
 }
 
 export interface ChargeRequest {
-  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber' | 'ledger'>;
   readonly body: ChargeBody;
   readonly idempotencyKey: string | undefined;
 }
@@ -35,13 +40,34 @@ export interface ChargeRequest {
 /** Why a charge never reached the ledger. */
 export type ChargeRefusal =
   | { readonly kind: 'invalid_amount'; readonly sent: number | string }
-  | { readonly kind: 'invalid_api_key' | 'amount_required' | 'unknown_tool' | 'tool_archived' }
+  | {
+      readonly kind:
+        | 'invalid_api_key'
+        | 'account_keys_closed'
+        | 'mode_mismatch'
+        | 'amount_required'
+        | 'unknown_tool'
+        | 'tool_archived';
+    }
+  | OnDemand
   | BudgetRefusal;
+
+/** A test charge whose amount asks for this refusal. */
+export interface OnDemand {
+  readonly kind: 'on_demand';
+  readonly code: MagicRefusal;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly amountMicros: Micros;
+}
 
 /** Decided by the ledger: now, or earlier under the same idempotency key. */
 export interface DecidedCharge {
   readonly kind: 'decided';
-  readonly draft: Pick<ChargeDraft, 'consumerId' | 'developerId' | 'tool' | 'amountMicros'>;
+  readonly draft: Pick<
+    ChargeDraft,
+    'ledger' | 'consumerId' | 'developerId' | 'tool' | 'amountMicros'
+  >;
   readonly outcome: ChargeOutcome;
 }
 
@@ -84,7 +110,9 @@ async function post(
 ): Promise<ChargeResult> {
   if (prepared.kind !== 'ready') return prepared;
   const { draft } = prepared;
-  return { kind: 'decided', draft, outcome: await batcher.post(draft, requester) };
+  const outcome = await batcher.post(draft, requester);
+  if (isTest(draft)) await answerOnDemand(draft, outcome.kind === 'posted', requester);
+  return { kind: 'decided', draft, outcome };
 }
 
 /** Finds the key's owner, the tool and the amount. Nothing is charged yet. */
@@ -105,6 +133,8 @@ function prepareFor(
   consumer: KeyOwner,
 ): MaybePromise<PreparedCharge> {
   const { amount, tool } = request.body;
+  // Nothing was ever charged across modes, so this cannot be a retry of a charge.
+  if (!isSameMode(consumer, request.developer)) return { kind: 'mode_mismatch' };
   deps.lastUsed.add(consumer.keyId);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {
@@ -140,14 +170,44 @@ async function prepareFromDatabase(
   return draftAllowed(deps, request, consumer, tool.price);
 }
 
-/** A spend key pays for what its budget allows. */
+/** A key of the account pays, unless its owner guards it; a spend key pays for what its budget allows. */
 function draftAllowed(
   deps: ChargingDeps,
   request: ChargeRequest,
   consumer: KeyOwner,
   amountMicros: Micros,
 ): MaybePromise<PreparedCharge> {
-  if (consumer.spend === null) return draftCharge(request, consumer, amountMicros);
+  const code = isTest(consumer) ? MAGIC_REFUSALS.get(amountMicros) : undefined;
+  if (code) {
+    const { consumerId } = consumer;
+    const { developerId } = request.developer;
+    return { kind: 'on_demand', code, consumerId, developerId, amountMicros };
+  }
+  if (consumer.spend !== null) return draftWithin(deps, request, consumer, amountMicros);
+  if (consumer.guard === null) return draftCharge(request, consumer, amountMicros);
+  if (consumer.guard === 'closed') {
+    return refuse(deps, request, consumer, { kind: 'account_keys_closed' });
+  }
+  return whenKnown(deps.guards.find(consumer, request.developer), (budget) =>
+    budget
+      ? whenKnown(
+          draftWithin(deps, request, { ...consumer, spend: budget }, amountMicros),
+          (prepared) =>
+            // Its owner closed the budget of this developer. The key still works for others.
+            prepared.kind === 'invalid_api_key'
+              ? { kind: 'developer_not_allowed' as const, budgetId: budget.budgetId }
+              : prepared,
+        )
+      : draftCharge(request, consumer, amountMicros),
+  );
+}
+
+function draftWithin(
+  deps: ChargingDeps,
+  request: ChargeRequest,
+  consumer: KeyOwner,
+  amountMicros: Micros,
+): MaybePromise<PreparedCharge> {
   const { developerId } = request.developer;
   const call = { developerId, tool: request.body.tool, amountMicros };
   return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) => {
@@ -170,8 +230,10 @@ async function refuse(
   if (!outcome) return refusal;
   const { developerId } = request.developer;
   const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
+  const { ledger, consumerId } = consumer;
   const draft = {
-    consumerId: consumer.consumerId,
+    ledger,
+    consumerId,
     developerId,
     tool: request.body.tool,
     amountMicros,

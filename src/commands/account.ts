@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
+import { registerAccountKeys } from './account-keys.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerList } from './account-list.ts';
 import { registerPromote } from './account-promote.ts';
@@ -39,6 +40,7 @@ export function register(account: Command): void {
     .action(create);
   registerList(account);
   registerSavedCard(account);
+  registerAccountKeys(account);
   registerAdjust(account);
   registerPromote(account);
   registerSignInLink(account);

@@ -62,7 +62,7 @@ export class Console {
     const found = await auth.api.getSession({ headers: headersOf(request.headers) });
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
-    return { ...owner, keyId: '', hash: '', kind, expiresAt: null, spend: null };
+    return { ...owner, keyId: '', hash: '', kind, expiresAt: null, spend: null, guard: null };
   }
 
   async end(): Promise<void> {

@@ -18,6 +18,10 @@ export type LimitScope = (typeof LIMIT_SCOPES)[number];
 export const BUDGET_STATUSES = ['active', 'closed', 'expired'] as const;
 export type BudgetStatus = (typeof BUDGET_STATUSES)[number];
 
+/** By what the usage of a budget is added up. */
+export const USAGE_GROUPS = ['key', 'tool', 'developer', 'day'] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
 export function windowUnitOf(number: number): WindowUnit | null {
   return WINDOW_UNITS[number - 1] ?? null;
 }

@@ -38,6 +38,11 @@ export function bodyBytesOf({ headers }: IncomingMessage): number {
   return Number.isSafeInteger(length) && length > 0 ? length : 1024 * 1024;
 }
 
+/** Whether a body is announced. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** The body as JSON. Rejects with 415, 413 or 400 `invalid_json`. */
 export function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': encoding } = request.headers;

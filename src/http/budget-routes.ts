@@ -1,10 +1,11 @@
 /** The rows of the table of routes for budgets and the spend keys that are handed out for them. */
 import { BudgetBody, BudgetChanges, BudgetReply } from '../schemas/budgets.ts';
 import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
-import { SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
+import { BudgetUsageFileQuery, BudgetUsageQuery, BudgetUsageReply } from '../schemas/budgets.ts';
+import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { NewKeyReply } from '../schemas/keys.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, get, patch, post, type Endpoint } from './endpoint.ts';
+import { csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import {
   getBudget,
   getBudgets,
@@ -13,6 +14,7 @@ import {
   postBudgetClosing,
 } from './handlers/budgets/budgets.ts';
 import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
+import { exportBudgetUsage, getBudgetUsage } from './handlers/budgets/usage.ts';
 
 const budgetParams = { id: Id('budget', 'The id of the budget.') };
 
@@ -23,6 +25,7 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     body: BudgetBody,
     replies: { 201: BudgetReply },
     errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
+    isIdempotent: true,
     handle: postBudget,
   }),
   get('/v1/budgets', {
@@ -50,13 +53,32 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_amount', 'not_found', 'budget_closed', 'delegation_not_allowed'],
     handle: patchBudget,
   }),
-  act('/v1/budgets/:id/close', {
+  post('/v1/budgets/:id/close', {
     operation: 'closeBudget',
     role: 'payer',
     params: budgetParams,
+    body: CloseBudgetBody,
+    isBodyOptional: true,
     replies: { 200: BudgetReply },
     errors: ['not_found', 'delegation_not_allowed'],
     handle: postBudgetClosing,
+  }),
+  get('/v1/budgets/:id/usage', {
+    operation: 'getBudgetUsage',
+    role: 'payer',
+    params: budgetParams,
+    query: BudgetUsageQuery,
+    replies: { 200: BudgetUsageReply },
+    errors: ['not_found'],
+    handle: getBudgetUsage,
+  }),
+  csv('/v1/budgets/:id/usage.csv', {
+    operation: 'exportBudgetUsage',
+    role: 'payer',
+    params: budgetParams,
+    query: BudgetUsageFileQuery,
+    errors: ['not_found'],
+    handle: exportBudgetUsage,
   }),
   post('/v1/budgets/:id/keys', {
     operation: 'createSpendKey',
@@ -65,6 +87,7 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     body: SpendKeyBody,
     replies: { 201: NewKeyReply },
     errors: ['not_found', 'budget_closed', 'delegation_not_allowed'],
+    isIdempotent: true,
     handle: postSpendKey,
   }),
   get('/v1/budgets/:id/keys', {

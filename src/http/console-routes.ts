@@ -1,15 +1,23 @@
 /** The rows of the table of routes that only a person can ask for, signed in to the console: owners and operators. */
 import { cardParams, CardSetupReply, CardsReply } from '../schemas/cards.ts';
 import { AutoTopUpBody, ConsentBody, ConsentReply } from '../schemas/consent.ts';
-import { KeyBody, KeyReply, KeysReply, NewKeyReply, RollBody } from '../schemas/keys.ts';
-import { SessionReply } from '../schemas/keys.ts';
+import {
+  KeyBody,
+  KeyReply,
+  KeysReply,
+  NewKeyReply,
+  RevokeBody,
+  RollBody,
+} from '../schemas/keys.ts';
+import { AccountKeysBody, AccountKeysReply, SessionReply } from '../schemas/keys.ts';
 import { AccountReply, AccountsQuery, AccountsReply } from '../schemas/operators.ts';
 import { AdjustmentBody, AdjustmentReply, MovementsReply } from '../schemas/operators.ts';
 import { OperatorChargesReply, OperatorHoldsReply } from '../schemas/operators.ts';
 import { OperatorStatusReply, OperatorTopUpsReply } from '../schemas/operators.ts';
 import { TopUpRefundBody, TopUpRefundReply } from '../schemas/operators.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
-import { act, get, post, type Endpoint } from './endpoint.ts';
+import { act, get, patch, post, type Endpoint } from './endpoint.ts';
+import { getAccountKeys, patchAccountKeys } from './handlers/accounts/account-keys.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
 import {
@@ -111,6 +119,20 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: ConsentReply },
     handle: postAutoTopUpOff,
   }),
+  get('/v1/account-keys', {
+    operation: 'getAccountKeys',
+    role: 'session',
+    replies: { 200: AccountKeysReply },
+    handle: getAccountKeys,
+  }),
+  patch('/v1/account-keys', {
+    operation: 'updateAccountKeys',
+    role: 'session',
+    body: AccountKeysBody,
+    replies: { 200: AccountKeysReply },
+    errors: ['invalid_amount'],
+    handle: patchAccountKeys,
+  }),
   get('/v1/keys', {
     operation: 'listKeys',
     role: 'session',
@@ -133,10 +155,12 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     errors: ['not_found', 'budget_closed'],
     handle: postKeyRoll,
   }),
-  act('/v1/keys/:id/revoke', {
+  post('/v1/keys/:id/revoke', {
     operation: 'revokeKey',
     role: 'payer',
     params: keyParams,
+    body: RevokeBody,
+    isBodyOptional: true,
     replies: { 200: KeyReply },
     errors: ['not_found'],
     handle: postKeyRevocation,

@@ -13,7 +13,7 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
-import { bodyBytesOf, readJson } from './body.ts';
+import { bodyBytesOf, hasBody, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key-header.ts';
@@ -53,6 +53,8 @@ export interface Contract {
   readonly params?: Readonly<Record<string, TSchema>>;
   readonly query?: TObject;
   readonly body?: TSchema;
+  /** A request without a body is one with an empty object. */
+  readonly isBodyOptional?: true;
   readonly replies: Replies | 'csv';
   /** Specific error codes, besides those that follow from the rest of the row. */
   readonly errors?: readonly ErrorCode[];
@@ -194,7 +196,8 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
           share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
         const respond = async () => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
-          const body = validate(await readJson(ctx.req, bodyBytesMax));
+          const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
+          const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
           ctx.state['body'] = body;
           const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
           respondJson(

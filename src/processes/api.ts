@@ -4,6 +4,7 @@
  */
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
@@ -150,6 +151,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     lastUsed,
     tools,
     budgets,
+    guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
     topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),

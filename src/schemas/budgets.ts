@@ -1,11 +1,12 @@
 /** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelt must not be ignored. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { APPROVED_DEVELOPERS_MAX } from '../domain/approval.ts';
-import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, WINDOW_UNITS } from '../domain/budget.ts';
+import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, USAGE_GROUPS, WINDOW_UNITS } from '../domain/budget.ts';
 import { Metadata } from './charges.ts';
-import { KeyReply } from './keys.ts';
+import { KeyReply, releaseHolds } from './keys.ts';
 import {
   Closed,
+  Count,
   Dollars,
   DollarsAsked,
   Id,
@@ -14,6 +15,7 @@ import {
   PrintableText,
   Text,
   TimeOf,
+  timeRange,
   Word,
 } from './shapes.ts';
 
@@ -196,6 +198,56 @@ export type BudgetsQuery = Static<typeof BudgetsQuery>;
 
 export const BudgetsReply = Closed({ budgets: Type.Array(BudgetReply), ...pageMarks });
 export type BudgetsReply = Static<typeof BudgetsReply>;
+
+export const BudgetUsageFileQuery = Closed(timeRange);
+export type BudgetUsageFileQuery = Static<typeof BudgetUsageFileQuery>;
+
+export const BudgetUsageQuery = Closed({
+  ...pageParameters,
+  ...timeRange,
+  by: Type.Optional({
+    ...Word(
+      USAGE_GROUPS,
+      'What is added up: all charges of a spend key, a tool, a developer or a UTC day.',
+    ),
+    default: 'tool',
+  }),
+});
+export type BudgetUsageQuery = Static<typeof BudgetUsageQuery>;
+
+const spent = {
+  spent: Dollars(
+    'Dollars charged, less refunds. A refund counts when it is made, so this may be negative.',
+    1.25,
+  ),
+  charges: Count('How many charges were made.', 5),
+};
+
+export const BudgetUsageReply = Closed({
+  budgetId: Id('budget', 'The id of the budget.'),
+  total: Closed(spent, { description: 'Of the whole range, not only this page.' }),
+  usage: Type.Array(
+    Closed({
+      keyId: Type.Optional(Id('key', 'With `by=key`: the spend key.')),
+      keyName: Type.Optional(orNull(Type.String(), 'With `by=key`: its name, or null.')),
+      tool: Type.Optional(Text('With `by=tool`: the name of the tool.', 'search')),
+      developerId: Type.Optional(Id('developer', 'With `by=developer`: the developer.')),
+      from: Type.Optional(
+        TimeOf('With `by=day`: when the UTC day begins.', '2026-11-21T00:00:00.000Z'),
+      ),
+      ...spent,
+    }),
+    {
+      description:
+        'Keys and days newest first, tools by name, developers by id. None without charges.',
+    },
+  ),
+  ...pageMarks,
+});
+export type BudgetUsageReply = Static<typeof BudgetUsageReply>;
+
+export const CloseBudgetBody = Closed({ releaseHolds });
+export type CloseBudgetBody = Static<typeof CloseBudgetBody>;
 
 export const SpendKeyBody = Closed({
   name: Type.Optional(PrintableText(NAME_MAX, 'Session 17')),

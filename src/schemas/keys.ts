@@ -1,9 +1,11 @@
 /** Schemas of keys, as their owner sees and creates them, and of the session. */
 import { Type, type Static, type TSchema } from 'typebox';
+import { MODES } from '../domain/mode.ts';
 import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
+const ModeOfKey = Word(MODES, 'Whether it spends real money, or play money (docs/test-mode.md).');
 const KeyId = Id('key', 'The id of the key.');
 const BudgetId = Type.Optional(
   Id('budget', 'The budget that the key spends from. Absent: a key of the account.'),
@@ -14,6 +16,7 @@ const Name = orNull(Type.String(), 'The name that its owner gave it, or null.');
 
 export const KeyBody = Type.Object({
   kind: Kind,
+  mode: Type.Optional({ ...ModeOfKey, default: 'live' }),
   name: Type.Optional(PrintableText(100, 'Claude Code')),
 });
 export type KeyBody = Static<typeof KeyBody>;
@@ -31,9 +34,23 @@ export const RollBody = Type.Object({
 });
 export type RollBody = Static<typeof RollBody>;
 
+export const releaseHolds = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      'Whether open holds by these spend keys are released. Otherwise they can still be captured, so that a running call ' +
+      'is paid.',
+    examples: [true],
+  }),
+);
+
+export const RevokeBody = Closed({ releaseHolds });
+export type RevokeBody = Static<typeof RevokeBody>;
+
 export const KeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  mode: ModeOfKey,
   budgetId: BudgetId,
   name: Name,
   lastFour: Text('The last four characters of the key.', 'x9Qz'),
@@ -44,12 +61,41 @@ export const KeyReply = Closed({
 });
 export type KeyReply = Static<typeof KeyReply>;
 
+const chargeable = Word(
+  ['open', 'closed'],
+  'Whether consumer keys of the account can be charged. Spend keys always can.',
+);
+
+export const AccountKeysBody = Closed({
+  charge: Type.Optional(chargeable),
+  developerDayLimit: Type.Optional(
+    Type.Union([Type.Number(), Type.String(), Type.Null()], {
+      description:
+        'Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string ' +
+        'such as "0.05". Null: no limit. Setting it sets the limit of every developer.',
+      examples: [5],
+    }),
+  ),
+});
+export type AccountKeysBody = Static<typeof AccountKeysBody>;
+
+export const AccountKeysReply = Closed({
+  charge: chargeable,
+  developerDayLimit: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'Dollars that one developer can charge to consumer keys of the account in a UTC day, or null.',
+    examples: [5],
+  }),
+});
+export type AccountKeysReply = Static<typeof AccountKeysReply>;
+
 export const KeysReply = Closed({ keys: Type.Array(KeyReply) });
 export type KeysReply = Static<typeof KeysReply>;
 
 export const NewKeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  mode: ModeOfKey,
   budgetId: BudgetId,
   name: Name,
   key: Text('The key. It is shown only this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),

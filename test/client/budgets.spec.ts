@@ -73,6 +73,33 @@ describe('client: budgets', () => {
     assert.deepEqual([other.code, other.budgetId], ['tool_not_allowed', id]);
   });
 
+  it('show what was spent on what, and are made once under an idempotency key', async () => {
+    const idempotencyKey = 'one agent';
+    const make = () => consumer.budgets.create({ name: 'agent', limit: 2, idempotencyKey });
+    const { id } = await make();
+    assert.equal((await make()).id, id);
+    const { key: apiKey, id: keyId } = await consumer.budgets.createKey(id, { idempotencyKey });
+    assert.equal((await consumer.budgets.createKey(id, { idempotencyKey })).key, apiKey);
+    for (const tool of ['search', 'fetch', 'search'])
+      await farebox.charge({ apiKey, tool, amount: 0.1 });
+    const spent: unknown[] = [];
+    for await (const each of consumer.budgets.usage(id, { limit: 1 })) spent.push(each);
+    assert.deepEqual(spent, [
+      { tool: 'fetch', spent: 0.1, charges: 1 },
+      { tool: 'search', spent: 0.2, charges: 2 },
+    ]);
+    const from = new Date().toISOString().slice(0, 10);
+    const { total, usage } = await consumer.budgets.usage(id, { by: 'key', from }).page();
+    assert.deepEqual([total, usage[0]?.keyId], [{ spent: 0.3, charges: 3 }, keyId]);
+    const hold = await farebox.holds.place({ apiKey, tool: 'search', amount: 1 });
+    assert.equal((await consumer.budgets.get(id)).used, 1.3);
+    assert.equal((await consumer.budgets.close(id, { releaseHolds: true })).used, 0.3);
+    assert.equal(
+      (await raised(farebox.holds.capture({ holdId: hold.id, amount: 0.5 }))).code,
+      'hold_closed',
+    );
+  });
+
   it('have keys that are rolled and revoked', async () => {
     const { id } = await consumer.budgets.create({ name: 'agent' });
     const first = await consumer.budgets.createKey(id);

@@ -156,7 +156,7 @@ describe('client: leases', () => {
   it('are refused with the reason, and nothing is taken', async () => {
     const { consumerKey } = account;
     await assert.rejects(farebox.lease(optionsFor(consumerKey)), { code: 'lease_not_allowed' });
-    await assert.rejects(farebox.lease({ ...optionsFor(consumerKey), expiresIn: 5 }), TypeError);
+    await assert.rejects(farebox.lease({ ...optionsFor(consumerKey), expiresIn: 4 }), TypeError);
     const { spendKey } = await leasable({ limit: 0 });
     await assert.rejects(farebox.lease(optionsFor(spendKey)), { code: 'spend_limit_reached' });
   });

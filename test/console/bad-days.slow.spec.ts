@@ -10,6 +10,7 @@ const PAGES = [
   '/balance',
   '/usage',
   '/statements',
+  '/budgets',
   '/keys',
   '/security',
   '/developer',

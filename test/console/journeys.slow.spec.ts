@@ -62,15 +62,38 @@ describe('the console', function () {
     await heading('Balance').waitFor();
   }
 
-  async function createKey(name: string): Promise<string> {
-    await button('Create key').click();
+  async function createKey(name: string, create = 'Create key'): Promise<string> {
+    await button(create).click();
     await page.getByLabel('Name').fill(name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: create }).click();
+    const key = await copyNewKey();
+    await page.getByText(name, { exact: true }).waitFor();
+    return key;
+  }
+
+  async function copyNewKey(): Promise<string> {
     await page.getByText('It will not be shown again').waitFor();
     await button('Copy key').click();
     const key = await page.evaluate<string>('navigator.clipboard.readText()');
     await button('Done').click();
-    await page.getByText(name, { exact: true }).waitFor();
+    return key;
+  }
+
+  /** On its page; returns the key that is made with it. */
+  async function createBudget(
+    name: string,
+    limits: Readonly<Record<string, string>>,
+    opener = 'Create budget',
+  ): Promise<string> {
+    await button(opener).click();
+    const form = page.getByRole('dialog');
+    await form.getByLabel('Name').fill(name);
+    for (const [label, dollars] of Object.entries(limits)) {
+      await form.getByLabel(label, { exact: true }).fill(dollars);
+    }
+    await form.getByRole('button', { name: 'Create budget and key' }).click();
+    const key = await copyNewKey();
+    await heading(name).waitFor();
     return key;
   }
 
@@ -84,19 +107,39 @@ describe('the console', function () {
     await page.waitForURL('**/console/balance**');
     await page.getByText('$25.00 was added to your balance.').waitFor();
 
-    await window.go('/keys');
-    const consumerKey = await createKey('Claude Code');
-    assert.match(consumerKey, /^fare_ck_live_/);
+    await page.getByRole('link', { name: 'Create a spend key' }).click();
+    const spendKey = await createBudget('Claude Code', { 'Limit in all': '5' });
+    assert.match(spendKey, /^fare_ck_live_/);
     await window.go('/developer/settings');
     const developerKey = await createKey('production');
     assert.match(developerKey, /^fare_sk_live_/);
 
     await window.go('/balance');
     await page.getByText('2 of 3 done').waitFor();
-    const account = { consumerKey, developerKey } as Parameters<typeof charge>[1];
+    const account = { consumerKey: spendKey, developerKey } as Parameters<typeof charge>[1];
+    assert.equal((await charge(harness.stack.api, account, { amount: 5.000001 })).status, 402);
     assert.equal((await charge(harness.stack.api, account, { amount: 0.000125 })).status, 201);
     await seeMoney('$24.999875');
     await page.getByText('Get started').waitFor({ state: 'detached' });
+  });
+
+  it('creates test keys, which charge play money and leave the live account as it is', async () => {
+    const account = await harness.newAccount(3);
+    await window.enter(account);
+    await window.go('/keys');
+    const consumerKey = await createKey('CI', 'Create test key');
+    assert.match(consumerKey, /^fare_ck_test_/);
+    await page.getByText('Test', { exact: true }).waitFor();
+    await page.getByText(`fare_ck_test_…${consumerKey.slice(-4)}`).waitFor();
+    await window.go('/developer/settings');
+    const developerKey = await createKey('staging', 'Create test key');
+    assert.match(developerKey, /^fare_sk_test_/);
+    const keys = { ...account, consumerKey, developerKey };
+    const { api } = harness.stack;
+    await call(api, 'POST', '/v1/top-up', { key: consumerKey, body: { amount: 5 } });
+    assert.equal((await charge(api, keys, { amount: 2 })).status, 201);
+    await window.go('/balance');
+    await seeMoney('$3.00');
   });
 
   it('charges the saved card within the limit that its owner agreed to, and by itself when asked', async () => {
@@ -130,6 +173,42 @@ describe('the console', function () {
     await button('Turn on').waitFor();
     await button('Withdraw consent').click();
     await page.getByText('Set up the saved card first').waitFor();
+  });
+
+  it('saves cards, charges the chosen one, and leads to the bank where it asks', async () => {
+    await window.enter(await harness.newAccount(0));
+    await button('Set up').click();
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    for (const number of ['4242 4242 4242 4242', '4000 0027 6000 3184']) {
+      await button('Save a card').click();
+      await page.waitForURL(`${harness.stack.simulator.url}/**`);
+      await page.getByLabel('Card number').fill(number);
+      await button('Save card').click();
+      await page.waitForURL('**/console/balance**');
+      await page.getByRole('group', { name: `Visa •••• ${number.slice(-4)}` }).waitFor();
+    }
+
+    await page.getByText('Visa •••• 3184').first().click();
+    await button('Pay $25.00').click();
+    await page.waitForURL('**/top-up/confirm**');
+    await page.getByText('a top-up of $25.00').waitFor();
+    await button('Confirm at your bank').click();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await button('Confirm payment').click();
+    await page.getByText('$25.00 was added to your balance').waitFor();
+
+    await window.go('/balance');
+    await seeMoney('$25.00');
+    const careful = page.getByRole('group', { name: 'Visa •••• 3184' });
+    await careful.getByText('In use').waitFor();
+    await button('Use this card').click();
+    await page.getByRole('group', { name: 'Visa •••• 4242' }).getByText('In use').waitFor();
+    await careful.getByRole('button', { name: 'Remove' }).click();
+    await careful.waitFor({ state: 'detached' });
+    await page.getByText('Visa •••• 4242').first().click();
+    await button('Pay $25.00').click();
+    await seeMoney('$50.00');
   });
 
   it('shows a developer earnings as they come in', async () => {
@@ -235,6 +314,80 @@ describe('the console', function () {
     await window.go('/usage');
     await page.getByText('Total, net of refunds: $1.50').waitFor();
     await page.getByText('$0.50 refunded').waitFor();
+  });
+
+  it('splits a balance into budgets, shows what they spent, changes a limit, rolls a key and closes them', async () => {
+    const account = await harness.newAccount(20);
+    const spend = (consumerKey: string, amount: number, tool = 'search') =>
+      charge(harness.stack.api, { ...account, consumerKey }, { amount, tool });
+    const status = async (key: string) => (await spend(key, 0.01)).status;
+    await window.enter(account, '/budgets');
+    await page.getByText('No budgets yet').waitFor();
+    await createBudget('Project', { 'Limit in all': '10' });
+    const key = await createBudget(
+      'Agent',
+      { 'Limit in each': '2', 'Most of one call': '1.50' },
+      'Add a budget below',
+    );
+    assert.equal((await spend(key, 1.25)).status, 201);
+    assert.equal((await spend(key, 0.5, 'fetch')).status, 201);
+    assert.equal((await spend(key, 0.5)).status, 402);
+    await page.reload();
+    const tree = page.getByRole('region', { name: 'Budgets' });
+    await tree.getByText('$0.25', { exact: true }).waitFor();
+    assert.match(
+      await tree.innerText(),
+      /Project\s+Active\s+\$1\.75\s+\$8\.25\s+Agent\s+Active\s+\$1\.75\s+\$0\.25/,
+    );
+    await page.getByText('$1.75 in 2 charges, net of refunds').waitFor();
+    const spending = page.getByRole('region', { name: 'Spending' });
+    assert.match(await spending.innerText(), /fetch\s+1\s+\$0\.50\s+search\s+1\s+\$1\.25/);
+    await page.getByText('Key', { exact: true }).click();
+    await spending.getByText('Agent', { exact: true }).waitFor();
+
+    await button('Edit limits').click();
+    await page.getByRole('dialog').getByLabel('Limit in each').fill('5');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The budget was changed.').waitFor();
+    assert.equal((await spend(key, 1.5)).status, 201);
+
+    await button(/^Actions for Agent/).click();
+    await page.getByRole('menuitem', { name: 'Roll key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll key' }).click();
+    const rolled = await copyNewKey();
+    await page.getByText('Expiring', { exact: true }).waitFor();
+    assert.deepEqual([await status(key), await status(rolled)], [201, 201]);
+    await button(`Actions for Agent ending in ${rolled.slice(-4)}`).click();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByText('Revoked', { exact: true }).waitFor();
+    await until(async () => (await status(rolled)) === 401);
+
+    await tree.getByText('Project').click();
+    await heading('Project').waitFor();
+    await button('Close').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close budget' }).click();
+    await page.getByText('The budget was closed.').waitFor();
+    await until(async () => (await tree.getByText('Closed').count()) === 2);
+    assert.equal(await status(key), 401);
+  });
+
+  it('closes the consumer keys for charging, and opens them with a limit for each developer', async () => {
+    const account = await harness.newAccount(20);
+    const status = async (amount: number) =>
+      (await charge(harness.stack.api, account, { amount })).status;
+    await window.enter(account, '/keys');
+    await page.getByRole('switch', { name: 'Tools can charge consumer keys' }).click();
+    await button('Save').click();
+    await page.getByText('Saved. It applies within a second.').waitFor();
+    await until(async () => (await status(0.01)) === 403);
+    await page.getByRole('switch', { name: 'Tools can charge consumer keys' }).click();
+    await page.getByLabel('Limit for each developer in a day (UTC)').fill('2');
+    await button('Save').click();
+    await until(async () => (await status(2.01)) === 402);
+    assert.equal(await status(2), 201);
+    await window.go('/budgets');
+    await page.getByText(`Account keys: ${account.developerId}`).waitFor();
   });
 
   it('rolls a key with an overlap and revokes it at once', async () => {

@@ -33,6 +33,7 @@ const PAGES = [
   ['balance', '/balance'],
   ['usage', '/usage'],
   ['statements', '/statements'],
+  ['budgets', '/budgets'],
   ['keys', '/keys'],
   ['developer', '/developer'],
   ['refusals', '/developer/refusals'],

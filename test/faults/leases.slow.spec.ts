@@ -5,5 +5,5 @@ describe('leases, while processes are killed', function () {
   this.timeout(180_000);
 
   it('refuse no call, overspend nothing, and charge each call once', () =>
-    runLeaseFaults({ awaySeconds: 3, report: () => {} }));
+    runLeaseFaults({ awaySeconds: 2, report: () => {} }));
 });

@@ -34,8 +34,14 @@ export async function changeBudget(
   return bodyOf(await askChange(server, key, id, body), 200, BudgetReply);
 }
 
-export async function closeBudget(server: Server, key: string, id: string): Promise<Budget> {
-  return bodyOf(await call(server, 'POST', `/v1/budgets/${id}/close`, { key }), 200, BudgetReply);
+export async function closeBudget(
+  server: Server,
+  key: string,
+  id: string,
+  body?: Body,
+): Promise<Budget> {
+  const answer = await call(server, 'POST', `/v1/budgets/${id}/close`, { key, body });
+  return bodyOf(answer, 200, BudgetReply);
 }
 
 export function askKey(

@@ -4,7 +4,7 @@ import { IconWallet } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { Balance, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
+import type { Balance, Budgets, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
 import { read } from '../api.ts';
 import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
 import { BarsCard } from '../parts/bars.tsx';
@@ -88,7 +88,11 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
 }
 
 function FirstSteps() {
-  const keys = useQuery({ queryKey: ['keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const keys = useQuery({ queryKey: ['keys', '/v1/keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const budgets = useQuery({
+    queryKey: ['budgets-any'],
+    queryFn: () => read<Budgets>('/v1/budgets?limit=1'),
+  });
   const topUps = useQuery({
     queryKey: ['top-ups-any'],
     queryFn: () => read<TopUps>('/v1/top-up?limit=5'),
@@ -98,7 +102,7 @@ function FirstSteps() {
     queryFn: () => read<Usage>('/v1/usage?limit=1'),
     refetchInterval: ({ state }) => (state.data?.charges.length === 0 ? POLL_MS : false),
   });
-  if (!keys.data || !topUps.data || !usage.data) return null;
+  if (!keys.data || !budgets.data || !topUps.data || !usage.data) return null;
   return (
     <Steps
       title="Get started"
@@ -109,10 +113,12 @@ function FirstSteps() {
           isDone: topUps.data.topUps.some(({ status }) => status === 'completed'),
         },
         {
-          title: 'Create a consumer key',
-          text: 'Tools charge your balance with it. Copy it into your MCP client.',
-          to: '/keys',
-          isDone: keys.data.keys.some(({ kind }) => kind === 'consumer'),
+          title: 'Create a spend key',
+          text: 'Set a limit, and copy the key into your MCP client. It can spend no more than that.',
+          to: '/budgets',
+          isDone:
+            budgets.data.budgets.length > 0 ||
+            keys.data.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live'),
         },
         {
           title: 'Use a paid tool',
@@ -237,6 +243,11 @@ function TopUpHistory() {
               </Table.Td>
               <Table.Td className="money">
                 <Money dollars={topUp.amount} decimals={decimals} />
+                {!!topUp.tax && (
+                  <Text size="xs" c="dimmed">
+                    and {usd(topUp.tax)} tax
+                  </Text>
+                )}
               </Table.Td>
             </Table.Tr>
           ))}
@@ -248,5 +259,10 @@ function TopUpHistory() {
 
 function methodOf({ method, automatic }: TopUp): string {
   if (automatic) return 'Automatic, saved card';
-  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Added manually' }[method];
+  return {
+    checkout: 'Checkout',
+    direct: 'Saved card',
+    manual: 'Added manually',
+    test: 'Play money',
+  }[method];
 }

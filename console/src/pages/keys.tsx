@@ -1,4 +1,7 @@
-/** Consumer keys, with which tools charge the balance. */
+/** Consumer keys, with which tools charge the balance, and what they may be charged. */
+import { Anchor } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { AccountKeysCard } from '../parts/account-keys.tsx';
 import { Page } from '../parts/page.tsx';
 import { KeyCard } from '../parts/keys.tsx';
 import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
@@ -7,12 +10,22 @@ export function KeysPage() {
   return (
     <Page
       title="Consumer keys"
-      intro="A tool server that has your key can charge your balance. Use one key for each client, so that you can revoke one without the others."
+      intro={
+        <>
+          A consumer key can spend your whole balance, read your usage and top up from your saved
+          card. Hand out a{' '}
+          <Anchor component={Link} to="/budgets" inherit underline="always">
+            spend key
+          </Anchor>{' '}
+          instead: it can spend one budget and do nothing else.
+        </>
+      }
     >
+      <AccountKeysCard />
       <KeyCard
         kind="consumer"
         title="Keys"
-        empty="Create a key and copy it into your MCP client."
+        empty="Spend keys do for tools. Create a consumer key for a program that manages your budgets."
         snippet={(key) => <Snippets snippets={consumerSnippets(key)} />}
       />
     </Page>

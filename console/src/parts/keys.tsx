@@ -17,7 +17,7 @@ import { notifications } from '@mantine/notifications';
 import { IconDots, IconKey, IconPlus } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import type { Key, Keys, NewKey } from '../answers.ts';
+import type { Budget, Key, Keys, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
@@ -31,14 +31,19 @@ interface KeysProps {
   readonly empty: string;
   /** How to use a new key, shown below it. */
   readonly snippet?: (key: string) => ReactNode;
+  /** Spend keys of this budget, in place of keys of the account. */
+  readonly budget?: Pick<Budget, 'id' | 'status'>;
 }
 
-type Asked = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: Key };
+type Asked =
+  | { readonly what: 'create'; readonly mode: Key['mode'] }
+  | { readonly what: 'roll' | 'revoke'; readonly key: Key };
 
-export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
+export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
+  const path = budget ? `/v1/budgets/${budget.id}/keys` : '/v1/keys';
   const keys = useQuery({
-    queryKey: ['keys'],
-    queryFn: () => read<Keys>('/v1/keys'),
+    queryKey: ['keys', path],
+    queryFn: () => read<Keys>(budget ? `${path}?limit=100` : path),
     refetchInterval: 15_000,
   });
   const [asked, setAsked] = useState<Asked>();
@@ -53,18 +58,32 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
       title={title}
       flush
       aside={
-        <Button
-          size="xs"
-          leftSection={<IconPlus size={14} />}
-          onClick={() => setAsked({ what: 'create' })}
-        >
-          Create key
-        </Button>
+        (budget === undefined || budget.status === 'active') && (
+          <Group gap="xs">
+            {budget === undefined && kind !== 'legacy' && (
+              <Button
+                size="xs"
+                variant="default"
+                leftSection={<IconPlus size={14} />}
+                onClick={() => setAsked({ what: 'create', mode: 'test' })}
+              >
+                {CREATE.test}
+              </Button>
+            )}
+            <Button
+              size="xs"
+              leftSection={<IconPlus size={14} />}
+              onClick={() => setAsked({ what: 'create', mode: 'live' })}
+            >
+              {CREATE.live}
+            </Button>
+          </Group>
+        )
       }
     >
       <Loaded query={keys}>
         {({ keys: all }) => {
-          const own = all.filter((key) => key.kind === kind).toReversed();
+          const own = budget ? all : all.filter((key) => key.kind === kind).toReversed();
           return own.length === 0 ? (
             <Empty icon={<IconKey size={22} />} title="No keys yet">
               {empty}
@@ -74,8 +93,19 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
           );
         }}
       </Loaded>
-      <Modal opened={asked?.what === 'create'} onClose={close} title="Create key">
-        {asked?.what === 'create' && <CreateForm kind={kind} onMade={shown} />}
+      <Modal
+        opened={asked?.what === 'create'}
+        onClose={close}
+        title={asked?.what === 'create' ? CREATE[asked.mode] : ''}
+      >
+        {asked?.what === 'create' && (
+          <CreateForm
+            path={path}
+            asked={budget ? {} : { kind, mode: asked.mode }}
+            mode={asked.mode}
+            onMade={shown}
+          />
+        )}
       </Modal>
       <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
         {asked?.what === 'roll' && <RollForm old={asked.key} onMade={shown} />}
@@ -83,30 +113,45 @@ export function KeyCard({ kind, title, empty, snippet }: KeysProps) {
       <Modal opened={asked?.what === 'revoke'} onClose={close} title="Revoke key">
         {asked?.what === 'revoke' && <RevokeForm old={asked.key} onDone={close} />}
       </Modal>
-      <Modal
-        opened={made !== undefined}
-        onClose={() => setMade(undefined)}
-        title="Your new key"
-        size="lg"
-        closeOnClickOutside={false}
-      >
-        {made && (
-          <Stack gap="md">
-            <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
-            <Group wrap="nowrap" gap="xs" align="flex-start">
-              <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
-                {made.key}
-              </pre>
-              <CopyText value={made.key} label="Copy key" />
-            </Group>
-            {snippet?.(made.key)}
-            <Group justify="flex-end">
-              <Button onClick={() => setMade(undefined)}>Done</Button>
-            </Group>
-          </Stack>
-        )}
-      </Modal>
+      <NewKeyModal made={made} onClose={() => setMade(undefined)} snippet={snippet} />
     </Card>
+  );
+}
+
+/** A new key, this once. */
+export function NewKeyModal({
+  made,
+  onClose,
+  snippet,
+}: {
+  readonly made: NewKey | undefined;
+  readonly onClose: () => void;
+  readonly snippet?: KeysProps['snippet'] | undefined;
+}) {
+  return (
+    <Modal
+      opened={made !== undefined}
+      onClose={onClose}
+      title="Your new key"
+      size="lg"
+      closeOnClickOutside={false}
+    >
+      {made && (
+        <Stack gap="md">
+          <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
+          <Group wrap="nowrap" gap="xs" align="flex-start">
+            <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
+              {made.key}
+            </pre>
+            <CopyText value={made.key} label="Copy key" />
+          </Group>
+          {snippet?.(made.key)}
+          <Group justify="flex-end">
+            <Button onClick={onClose}>Done</Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
   );
 }
 
@@ -137,9 +182,16 @@ function KeyTable({
       {keys.map((key) => (
         <Table.Tr key={key.id}>
           <Table.Td>
-            <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+            <Group gap={6} wrap="nowrap">
+              <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+              {key.mode === 'test' && (
+                <Badge variant="light" color="gray" tt="none" fw={500}>
+                  Test
+                </Badge>
+              )}
+            </Group>
             <Text size="xs" c="dimmed" className="id">
-              {prefix}_{MARKS[key.kind]}_…{key.lastFour}
+              {prefix}_{markOf(key)}_…{key.lastFour}
             </Text>
             <Text size="xs" c="dimmed" hiddenFrom="xs">
               {key.lastUsedAt === null ? (
@@ -167,11 +219,15 @@ function KeyTable({
   );
 }
 
-const MARKS: Readonly<Record<Key['kind'], string>> = {
-  consumer: 'ck_live',
-  developer: 'sk_live',
-  legacy: 'sk',
+const CREATE: Readonly<Record<Key['mode'], string>> = {
+  live: 'Create key',
+  test: 'Create test key',
 };
+
+function markOf({ kind, mode }: Key): string {
+  if (kind === 'legacy') return 'sk';
+  return `${kind === 'consumer' ? 'ck' : 'sk'}_${mode}`;
+}
 
 function isInForce({ revokedAt, expiresAt }: Key): boolean {
   return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
@@ -222,17 +278,21 @@ function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked:
 }
 
 function CreateForm({
-  kind,
+  path,
+  asked,
+  mode,
   onMade,
 }: {
-  readonly kind: Key['kind'];
+  readonly path: string;
+  readonly asked: object;
+  readonly mode: Key['mode'];
   readonly onMade: (key: NewKey) => void;
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
   const create = useMutation({
     mutationFn: () =>
-      write<NewKey>('/v1/keys', { kind, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+      write<NewKey>(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
     onSuccess: async (key) => {
       onMade(key);
       await queries.invalidateQueries({ queryKey: ['keys'] });
@@ -246,6 +306,12 @@ function CreateForm({
       }}
     >
       <Stack gap="md">
+        {mode === 'test' && (
+          <Text>
+            A test key works with other test keys only. It spends play money, which a top-up adds
+            without a payment.
+          </Text>
+        )}
         <TextInput
           label="Name"
           description="Where you use it, such as Claude Code or production."
@@ -257,7 +323,7 @@ function CreateForm({
         {create.error && <Failed error={create.error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={create.isPending}>
-            Create key
+            {CREATE[mode]}
           </Button>
         </Group>
       </Stack>

@@ -1,20 +1,11 @@
 /** The saved card: the owner's consent to payments from it, its monthly limit, and automatic top-ups. */
-import {
-  Badge,
-  Button,
-  Checkbox,
-  Group,
-  SimpleGrid,
-  Stack,
-  Text,
-  TextInput,
-  type TextInputProps,
-} from '@mantine/core';
+import { Badge, Button, Checkbox, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { isPayable, localDay, usd } from '../format.ts';
+import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
@@ -339,20 +330,5 @@ function AutoForm({
         </Group>
       </Stack>
     </form>
-  );
-}
-
-function DollarsInput({
-  onValue,
-  ...props
-}: TextInputProps & { readonly onValue: (value: string) => void }) {
-  return (
-    <TextInput
-      inputMode="decimal"
-      maxLength={20}
-      leftSection="$"
-      onChange={(event) => onValue(event.currentTarget.value)}
-      {...props}
-    />
   );
 }

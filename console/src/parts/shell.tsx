@@ -23,6 +23,7 @@ import {
   IconCoins,
   IconFileText,
   IconHeartbeat,
+  IconHierarchy,
   IconKey,
   IconLogout,
   IconMoon,
@@ -55,6 +56,7 @@ const CONSUMER: readonly Entry[] = [
   { to: '/balance', label: 'Balance', icon: IconWallet },
   { to: '/usage', label: 'Usage', icon: IconReceipt },
   { to: '/statements', label: 'Statements', icon: IconFileText },
+  { to: '/budgets', label: 'Budgets', icon: IconHierarchy },
   { to: '/approvals', label: 'Approvals', icon: IconChecklist, badge: PendingApprovals },
   { to: '/keys', label: 'Consumer keys', icon: IconKey },
 ];

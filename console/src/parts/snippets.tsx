@@ -31,8 +31,8 @@ export function Snippets({ snippets }: { readonly snippets: readonly Snippet[] }
   );
 }
 
-/** How a consumer gives its key to an MCP server. */
-export function consumerSnippets(key: string): Snippet[] {
+/** How a consumer gives its key to an MCP server. A spend key reads its budgets, and no balance. */
+export function consumerSnippets(key: string, reads = '/v1/balance'): Snippet[] {
   return [
     {
       name: 'Claude Code',
@@ -52,7 +52,7 @@ export function consumerSnippets(key: string): Snippet[] {
     },
     {
       name: 'curl',
-      code: `curl ${window.location.origin}/v1/balance \\\n  -H "Authorization: Bearer ${key}"`,
+      code: `curl ${window.location.origin}${reads} \\\n  -H "Authorization: Bearer ${key}"`,
     },
   ];
 }

@@ -94,7 +94,7 @@ function operationOf(endpoint: Endpoint): Json {
     description,
     security: SECURITY[role],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: content(body) } }),
+    ...(body && { requestBody: { required: !endpoint.isBodyOptional, content: content(body) } }),
     responses: { ...successes(endpoint), ...errorResponses(endpoint) },
   };
 }

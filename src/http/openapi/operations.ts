@@ -68,7 +68,22 @@ export const OPERATIONS = {
     summary: 'Close a budget',
     description:
       'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
-      'captured. Closing it again changes nothing.',
+      'captured, unless `releaseHolds` is sent. Closing it again changes nothing.',
+  },
+  getBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Get the usage of a budget',
+    description:
+      'Returns what the spend keys of the budget, and of all budgets below it, spent: by tool, or with `by` by key, ' +
+      'developer or UTC day. Exact at this moment. `from` and `to` are the beginnings of UTC days. Open holds count ' +
+      'when they are captured.',
+  },
+  exportBudgetUsage: {
+    tag: 'Budgets',
+    summary: 'Download the usage of a budget as CSV',
+    description:
+      'Returns a row for each spend key, tool, developer and UTC day. Columns: `from`, `keyId`, `keyName`, `tool`, ' +
+      '`developerId`, `charges`, `amount`.',
   },
   createSpendKey: {
     tag: 'Budgets',
@@ -243,6 +258,11 @@ export const OPERATIONS = {
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
   },
+  quoteTopUp: {
+    tag: 'Top-ups',
+    summary: 'Get the price of a top-up',
+    description: 'Returns what a top-up would cost, with tax if the operator charges it.',
+  },
   listCards: {
     tag: 'Top-ups',
     summary: 'List your saved cards',
@@ -257,8 +277,7 @@ export const OPERATIONS = {
   chooseCard: {
     tag: 'Top-ups',
     summary: 'Choose a saved card',
-    description:
-      'Direct and automatic top-ups charge this card from now on, even if another one is saved later.',
+    description: 'Direct and automatic top-ups charge this card from now on.',
   },
   removeCard: {
     tag: 'Top-ups',
@@ -365,10 +384,26 @@ export const OPERATIONS = {
     description:
       'Creates a key with the same kind and name. The old key stops working after the overlap.',
   },
+  getAccountKeys: {
+    tag: 'Keys',
+    summary: 'Get what the keys of the account may be charged',
+    description:
+      'Returns whether consumer keys of the account can be charged, and how much by each developer in a day.',
+  },
+  updateAccountKeys: {
+    tag: 'Keys',
+    summary: 'Change what the keys of the account may be charged',
+    description:
+      'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
+      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys still work. ' +
+      'Takes effect everywhere within a second.',
+  },
   revokeKey: {
     tag: 'Keys',
     summary: 'Revoke a key',
-    description: 'Makes the key stop working everywhere within a second. This cannot be undone.',
+    description:
+      'Makes the key stop working everywhere within a second. This cannot be undone. What open holds by a spend key ' +
+      'reserve can still be captured, unless `releaseHolds` is sent.',
   },
   createTool: {
     tag: 'Earnings',

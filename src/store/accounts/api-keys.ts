@@ -22,6 +22,8 @@ const KeyOwner = Type.Object({
     Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
     Type.Null(),
   ]),
+  /** Of a consumer key of the account: whether it cannot be charged, or only within a budget for each developer. */
+  guard: Type.Union([Type.Literal('closed'), Type.Literal('by_developer'), Type.Null()]),
 });
 
 /** An active key and its owner. */
@@ -43,7 +45,9 @@ const owned = sql.fragment`
 const keyOwner = sql.fragment`
   k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
   a.consumer_id as "consumerId", a.developer_id as "developerId",
-  a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend
+  a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend,
+  case when k.kind = 'consumer' then case when a.keys_charge = 'closed' then 'closed'
+    when a.developer_day_micros is not null then 'by_developer' end end as guard
 `;
 
 /** The owners of the active keys among these hashes. Other hashes have no row. */
@@ -116,6 +120,8 @@ const StoredKey = Type.Object({
   id: Type.String(),
   kind: Type.Enum(KEY_KINDS),
   accountId: Type.String(),
+  /** The ledger of its account, which says whether it is a test key. */
+  ledger: Type.Integer(),
   name: nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
@@ -129,28 +135,33 @@ export type StoredKey = Static<typeof StoredKey>;
 const keyRow = row(StoredKey);
 
 const storedKey = sql.fragment`
-  id, kind, account_id as "accountId", name, last_four as "lastFour", created_at as "createdAt",
+  id, kind, account_id as "accountId",
+  (select ledger from farebox.accounts a where a.id = api_keys.account_id) as ledger, name, last_four as "lastFour", created_at as "createdAt",
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"
 `;
 
-/** All keys of an account, oldest first, revoked ones too. */
+const accountAndTest = (accountId: string) => sql.fragment`(
+  select id from farebox.accounts where ${accountId} in (id, live_account_id)
+)`;
+
+/** All keys of a live account, test keys included, oldest first, revoked ones too. */
 export async function listKeys(
   connection: Connection,
   accountId: string,
 ): Promise<readonly StoredKey[]> {
   return connection.any(sql.type(keyRow)`
-    select ${storedKey} from farebox.api_keys where account_id = ${accountId} order by id
+    select ${storedKey} from farebox.api_keys where account_id in ${accountAndTest(accountId)} order by id
   `);
 }
 
-/** A key by its id: of any account, or of this one only. */
+/** A key by its id: of any account, or only of this live account and its test account. */
 export interface WhichKey {
   readonly id: string;
   readonly accountId?: string;
 }
 
 const inForce = ({ id, accountId }: WhichKey) => sql.fragment`
-  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id = ${accountId}`}
+  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id in ${accountAndTest(accountId)}`}
   and revoked_at is null and (expires_at is null or expires_at > now())
 `;
 

@@ -1,11 +1,17 @@
 /** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { sql } from '../database.ts';
 
 /** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
 const keyOf = sql.fragment`substr(c.origin, 1, 4)::int4`;
 /** The hold that a charge captured, if any. */
 const holdOf = sql.fragment`case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end`;
+/** Of sums `s` and keys `k`. */
+const ofKey = sql.fragment`k.ledger = s.ledger and k.consumer_id = s.consumer_id and k.number = s.spend_key`;
+const keyNamed = sql.fragment`
+  coalesce('key ' || k.id, 'key ' || s.spend_key || ' of consumer ' || s.consumer_id)
+`;
 const named = sql.fragment`
   coalesce('budget ' || d.id, 'budget ' || b.number || ' of consumer ' || b.consumer_id)
 `;
@@ -126,4 +132,60 @@ export const BUDGET_CHECKS = {
     left join farebox.spend_keys k on k.ledger = p.ledger and k.consumer_id = p.consumer_id
       and k.number = p.spend_key
     where p.spend_key <> 0 and k.number is null or p.of_hold <> p.spend_key`,
+
+  'the daily spending of a key and its tail equal its charges': sql.fragment`
+    select ${keyNamed}, tool || ' of developer ' || s.developer || ' on ' || day::date || ': ' || micros || ' micros and '
+      || charges || ' charges too few'
+    from (
+      select ledger, consumer_id, spend_key, developer, tool, date_trunc('day', minute, 'UTC') as day,
+        sum(amount_micros) as micros, sum(charges) as charges
+      from (
+        ${SPENT_BY_KEYS}
+        union all
+        select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
+        from farebox.earnings_tail where consumer_id is not null
+        union all
+        select ledger, consumer_id, spend_key, developer, tool, begins_at, -amount_micros, -charges
+        from farebox.key_spending where span = 'day' and begins_at >= ${ARCHIVED_BEFORE}
+      ) e group by 1, 2, 3, 4, 5, 6
+    ) s left join farebox.spend_keys k on ${ofKey}
+    where micros <> 0 or charges <> 0`,
+
+  'the total spending of a key equals its daily spending': sql.fragment`
+    select ${keyNamed}, tool || ' of developer ' || s.developer || ': ' || micros || ' micros and ' || charges
+      || ' charges too few'
+    from (
+      select ledger, consumer_id, spend_key, developer, tool, sum(micros) as micros, sum(charges) as charges
+      from (
+        select ledger, consumer_id, spend_key, developer, tool, amount_micros as micros, charges
+        from farebox.key_spending where span = 'day'
+        union all
+        select ledger, consumer_id, spend_key, developer, tool, -amount_micros, -charges
+        from farebox.key_spending where span = 'all'
+      ) e group by 1, 2, 3, 4, 5
+    ) s left join farebox.spend_keys k on ${ofKey}
+    where micros <> 0 or charges <> 0`,
+
+  // Days of archived months cannot be computed again, but what each key spent in all can.
+  'the total spending of a key and its tail equal what it charged, less refunds': sql.fragment`
+    select ${keyNamed}, micros || ' micros too few'
+    from (
+      select ledger, consumer_id, spend_key, sum(micros) as micros
+      from (
+        select ledger, consumer_id, ${keyOf} as spend_key, amount_micros as micros from farebox.charges c
+        where origin <> '' and ${keyOf} > 0
+        union all
+        select r.ledger, r.consumer_id, r.spend_key, -r.amount_micros from farebox.charge_refunds r
+        where r.spend_key is not null and exists (
+          select from farebox.charges c
+          where c.ledger = r.ledger and c.consumer_id = r.consumer_id and c.id = r.charge_id)
+        union all
+        select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
+        union all
+        select ledger, consumer_id, spend_key, -amount_micros from farebox.key_spending where span = 'all'
+        union all
+        select ledger, consumer_id, spend_key, -amount_micros from farebox.earnings_tail where consumer_id is not null
+      ) e group by 1, 2, 3
+    ) s left join farebox.spend_keys k on ${ofKey}
+    where micros <> 0`,
 } as const;

@@ -14,9 +14,10 @@ import {
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
+import { hashOrNull, type Retry } from './retry.ts';
 
 /** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
 export interface BudgetSettings {
@@ -36,7 +37,10 @@ export interface BudgetSettings {
 }
 
 export type MadeBudget =
-  | { readonly kind: 'made'; readonly budget: Budget }
+  /** `known`: an earlier request with the same idempotency key made it. */
+  | { readonly kind: 'made' | 'known'; readonly budget: Budget }
+  /** The idempotency key was used for another request. */
+  | { readonly kind: 'key_reused' }
   | { readonly kind: 'unknown_parent' | 'closed' | 'too_deep' | 'too_many' };
 
 export type ChangedBudget =
@@ -44,6 +48,7 @@ export type ChangedBudget =
   | { readonly kind: 'unknown_budget' | 'closed' };
 
 const numberRow = row(Type.Object({ number: Type.Integer() }));
+const knownRow = row(Type.Object({ number: Type.Integer(), isSame: Type.Boolean() }));
 
 /** Below a node of the view; `parentId` null is the account itself. */
 export async function makeBudget(
@@ -51,31 +56,63 @@ export async function makeBudget(
   view: TreeView,
   parentId: string | null,
   settings: BudgetSettings,
+  retry?: Retry,
 ): Promise<MadeBudget> {
-  const { ledger, consumerId } = view;
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
-    const parent = parentId === null ? null : await findBudget(tx, view, parentId);
-    if (parentId !== null && !parent) return { kind: 'unknown_parent' };
-    if (parent && parent.status !== 'active') return { kind: 'closed' };
-    const above = parent?.path ?? [];
-    if (above.length >= BUDGET_DEPTH_MAX) return { kind: 'too_deep' };
-    const number = await tx.oneFirst(sql.type(numberRow)`
+    const known = await findKnownBudget(tx, view, retry);
+    return known ?? insertBudget(tx, view, parentId, settings, retry);
+  });
+}
+
+/** The caller has locked the consumer. */
+export async function insertBudget(
+  tx: Transaction,
+  view: TreeView,
+  parentId: string | null,
+  settings: BudgetSettings,
+  retry?: Retry,
+): Promise<MadeBudget> {
+  const { ledger, consumerId } = view;
+  const parent = parentId === null ? null : await findBudget(tx, view, parentId);
+  if (parentId !== null && !parent) return { kind: 'unknown_parent' };
+  if (parent && parent.status !== 'active') return { kind: 'closed' };
+  const above = parent?.path ?? [];
+  if (above.length >= BUDGET_DEPTH_MAX) return { kind: 'too_deep' };
+  const number = await tx.oneFirst(sql.type(numberRow)`
       select coalesce(max(number), 0) + 1 as number from farebox.budgets
       where ledger = ${ledger} and consumer_id = ${consumerId}
     `);
-    if (number > BUDGETS_MAX) return { kind: 'too_many' };
-    await tx.query(sql.typeAlias('nothing')`
+  if (number > BUDGETS_MAX) return { kind: 'too_many' };
+  await tx.query(sql.typeAlias('nothing')`
       with counters as (
         insert into farebox.budgets (ledger, consumer_id, number) values (${ledger}, ${consumerId}, ${number})
       )
-      insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+      insert into farebox.budget_details
+        (id, ledger, consumer_id, number, path, name, idempotency_hash, request_hash)
       values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
-        ${sql.array([...above, number], 'int4')}, ${settings.name})
+        ${sql.array([...above, number], 'int4')}, ${settings.name}, ${hashOrNull(retry?.keyHash)},
+        ${hashOrNull(retry?.requestHash)})
     `);
-    await applyToBudget(tx, view, number, settings);
-    return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
-  });
+  await applyToBudget(tx, view, number, settings);
+  return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
+}
+
+/** What an earlier request with the same idempotency key came to; null when there was none. */
+export async function findKnownBudget(
+  connection: Connection,
+  view: TreeView,
+  retry: Retry | undefined,
+): Promise<MadeBudget | null> {
+  if (!retry) return null;
+  const found = await connection.maybeOne(sql.type(knownRow)`
+    select number, request_hash = ${hashOrNull(retry.requestHash)} as "isSame" from farebox.budget_details
+    where ledger = ${view.ledger} and consumer_id = ${view.consumerId}
+      and idempotency_hash = ${hashOrNull(retry.keyHash)}
+  `);
+  if (!found) return null;
+  if (!found.isSame) return { kind: 'key_reused' };
+  return { kind: 'known', budget: await getBudgetOfNumber(connection, view, found.number) };
 }
 
 /**
@@ -138,7 +175,7 @@ export async function applyToBudget(
       update farebox.budgets set limit_micros = ${limitMicros}, used_at_limit_micros = used_micros where ${node}
     `);
   }
-  if (window !== undefined) await setWindow(tx, view, number, window);
+  if (window !== undefined) await setWindow(tx, view, sql.fragment`(${number}::int4)`, window);
   const replaced = scopesOf(changes);
   if (replaced.length > 0) {
     await tx.query(sql.typeAlias('nothing')`
@@ -161,10 +198,10 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
 }
 
 /** Only a window of the same unit that is not over has counted anything that still counts. */
-async function setWindow(
+export async function setWindow(
   tx: Transaction,
   view: ConsumerRef,
-  number: number,
+  numbers: ReturnType<typeof sql.fragment>,
   window: BudgetSettings['window'],
 ): Promise<void> {
   const unit = numberOfWindowUnit(window?.unit ?? null);
@@ -179,7 +216,7 @@ async function setWindow(
       window_began = case when ${stays} then b.window_began else clock_timestamp() end
     from farebox.consumers c
     where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
-      and b.ledger = c.ledger and b.consumer_id = c.id and b.number = ${number}
+      and b.ledger = c.ledger and b.consumer_id = c.id and b.number in ${numbers}
   `);
 }
 

@@ -7,6 +7,7 @@ import type { Page } from '../charges/list-charges.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, type TreeView } from './budgets.ts';
+import { hashOrNull, type Retry } from './retry.ts';
 
 const StringOrNull = Type.Union([Type.String(), Type.Null()]);
 
@@ -25,6 +26,14 @@ export type SpendKey = Static<typeof SpendKey>;
 
 const keyRow = row(SpendKey);
 const numberRow = row(Type.Object({ number: Type.Integer() }));
+const knownRow = row(
+  Type.Object({
+    id: Type.String(),
+    name: StringOrNull,
+    hash: Type.String(),
+    isSame: Type.Boolean(),
+  }),
+);
 
 const columns = sql.fragment`
   id, budget, name, last_four as "lastFour", created_at as "createdAt", expires_at as "expiresAt",
@@ -42,6 +51,16 @@ export interface NewSpendKey {
 
 export type MadeSpendKey =
   | { readonly kind: 'made'; readonly id: string; readonly budget: Budget }
+  /** An earlier request with the same idempotency key made it. The hash is SHA-256 of the key, as hex. */
+  | {
+      readonly kind: 'known';
+      readonly id: string;
+      readonly budget: Budget;
+      readonly name: string | null;
+      readonly hash: string;
+    }
+  /** The idempotency key was used for another request. */
+  | { readonly kind: 'key_reused' }
   | { readonly kind: 'closed' | 'too_many' };
 
 /** At a node of the consumer's tree. It works at once in every process: an absent key is kept in no memory. */
@@ -50,11 +69,35 @@ export async function makeSpendKey(
   consumer: ConsumerRef,
   budget: number,
   key: NewSpendKey,
+  retry?: Retry,
 ): Promise<MadeSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
-    return insertKey(tx, consumer, budget, key);
+    const known = await findKnownSpendKey(tx, consumer, budget, retry);
+    return known ?? insertKey(tx, consumer, budget, key, retry);
   });
+}
+
+/** What an earlier request with the same idempotency key came to; null when there was none. */
+export async function findKnownSpendKey(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  budgetNumber: number,
+  retry: Retry | undefined,
+): Promise<MadeSpendKey | null> {
+  if (!retry) return null;
+  const found = await connection.maybeOne(sql.type(knownRow)`
+    select id, name, encode(hash, 'hex') as hash,
+      request_hash = ${hashOrNull(retry.requestHash)} and budget = ${budgetNumber} as "isSame"
+    from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+      and idempotency_hash = ${hashOrNull(retry.keyHash)}
+  `);
+  if (!found) return null;
+  if (!found.isSame) return { kind: 'key_reused' };
+  const { id, name, hash } = found;
+  const budget = await getBudgetOfNumber(connection, { ledger, consumerId }, budgetNumber);
+  return { kind: 'known', id, name, hash, budget };
 }
 
 /** Newest first, those that have ended too. */
@@ -66,7 +109,7 @@ export async function listSpendKeys(
 ): Promise<readonly SpendKey[]> {
   return connection.any(sql.type(keyRow)`
     select ${columns} from farebox.spend_keys
-    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${budget}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${budget} and developer is null
       and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
     order by id desc limit ${limit}
   `);
@@ -119,11 +162,14 @@ export async function rollSpendKey(
   });
 }
 
-async function insertKey(
+/** The caller has locked the consumer. `developer` is the number of the developer that alone charges it. */
+export async function insertKey(
   tx: Transaction,
   consumer: ConsumerRef,
   budgetNumber: number,
   { hash, lastFour, accountId, name, expiresAt }: NewSpendKey,
+  retry?: Retry,
+  developer?: number,
 ): Promise<MadeSpendKey> {
   const { ledger, consumerId } = consumer;
   const budget = await getBudgetOfNumber(tx, consumer, budgetNumber);
@@ -136,9 +182,10 @@ async function insertKey(
   const id = randomUUIDv7();
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, name,
-      last_four, expires_at)
+      last_four, expires_at, developer, idempotency_hash, request_hash)
     values (${id}, decode(${hash}, 'hex'), ${accountId}, ${ledger}, ${consumerId}, ${number},
-      ${budgetNumber}, ${sql.array(budget.path, 'int4')}, ${name}, ${lastFour}, ${expiresAt})
+      ${budgetNumber}, ${sql.array(budget.path, 'int4')}, ${name}, ${lastFour}, ${expiresAt},
+      ${developer ?? null}, ${hashOrNull(retry?.keyHash)}, ${hashOrNull(retry?.requestHash)})
   `);
   return { kind: 'made', id, budget };
 }
@@ -149,7 +196,7 @@ function inForce({ ledger, consumerId, root }: TreeView, id: string) {
       ? sql.fragment`true`
       : sql.fragment`${root.withBelow} and path @> array[${root.number}::int4] and budget <> ${root.number}`;
   return sql.fragment`
-    id = ${id} and ledger = ${ledger} and consumer_id = ${consumerId} and ${part}
+    id = ${id} and ledger = ${ledger} and consumer_id = ${consumerId} and developer is null and ${part}
       and revoked_at is null and (expires_at is null or expires_at > now())
   `;
 }

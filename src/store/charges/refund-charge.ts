@@ -169,22 +169,24 @@ async function insert(
   { asked, idempotencyKey }: ChargeRefundRequest,
   { id, amountMicros, refundedMicros, spentMicros }: NewRefund,
 ): Promise<ChargeRefund> {
+  const spendKey = charge.spendKey || null;
   return tx.one(sql.type(refundRow)`
     with counted as (
       update farebox.consumers set refunded_micros = refunded_micros + ${amountMicros}::int8
       where ledger = ${charge.ledger} and id = ${charge.consumerId}
     ),
     earned as (
-      insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
+      insert into farebox.earnings_tail
+        (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
       values (${charge.ledger}, ${charge.developer},
         date_bin('1 minute', uuid_extract_timestamp(${id}::uuid), 'epoch'), ${charge.tool},
-        -${amountMicros}::int8, 0)
+        -${amountMicros}::int8, 0, ${spendKey && charge.consumerId}, ${spendKey})
     )
     insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool,
-      charge_micros, amount_micros, refunded_micros, spent_micros, asked_micros, idempotency_key)
+      charge_micros, amount_micros, refunded_micros, spent_micros, asked_micros, idempotency_key, spend_key)
     values (${id}, ${charge.ledger}, ${charge.consumerId}, ${charge.id}, ${charge.developer},
       ${charge.tool}, ${charge.amountMicros}, ${amountMicros}, ${refundedMicros}, ${spentMicros},
-      ${asked}, ${idempotencyKey ?? null})
+      ${asked}, ${idempotencyKey ?? null}, ${spendKey})
     returning ${columns}
   `);
 }

@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import { KEY_SPANS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
@@ -51,7 +52,7 @@ async function moveEarnings(tx: Connection): Promise<number> {
       delete from farebox.earnings_tail where ctid = any (array(
         select ctid from farebox.earnings_tail limit ${EARNINGS_PER_STEP} for update skip locked
       ))
-      returning developer, tool, minute, amount_micros, charges
+      returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
     ), added as (
       insert into farebox.earnings as e
         (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
@@ -62,6 +63,14 @@ async function moveEarnings(tx: Connection): Promise<number> {
         set amount_micros = e.amount_micros + excluded.amount_micros,
           charges = e.charges + excluded.charges,
           charged_minutes = e.charged_minutes | excluded.charged_minutes
+    ), spent as (
+      insert into farebox.key_spending as e
+        (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
+      select ledger, consumer_id, spend_key, span, begins_at, developer, tool, sum(amount_micros), sum(charges)
+      from taken cross join lateral ${KEY_SPANS} where consumer_id is not null
+      group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
+      on conflict on constraint key_spending_pkey do update
+        set amount_micros = e.amount_micros + excluded.amount_micros, charges = e.charges + excluded.charges
     )
     select count(*) as count from taken
   `);
@@ -129,6 +138,25 @@ export async function rebuildRollups(database: Database): Promise<void> {
         select developer, 'all', tool, '-infinity', amount_micros, charges, 0 from farebox.earnings
         where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
       ) e group by 1, 2, 3, 4
+    `);
+    await tx.query(sql.typeAlias('nothing')`
+      delete from farebox.key_spending where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
+    `);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.key_spending
+        (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
+      select ledger, consumer_id, spend_key, span, begins_at, developer, tool, sum(amount_micros), sum(charges)
+      from (
+        select e.*, s.span, s.begins_at from (
+          ${SPENT_BY_KEYS}
+          union all
+          select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
+          from farebox.earnings_tail where consumer_id is not null
+        ) e cross join lateral ${KEY_SPANS}
+        union all
+        select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'
+        from farebox.key_spending where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
+      ) e group by 1, 2, 3, 4, 5, 6, 7 having sum(amount_micros) <> 0 or sum(charges) <> 0
     `);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
     await tx.query(sql.typeAlias('nothing')`

@@ -7,6 +7,9 @@ const LIMIT = 'every budget is within the limits that applied';
 const MARK = 'the next mark of a limit is a mark of that limit, above what is used';
 const PATH = 'a budget has a path from its root, and is closed in both of its rows';
 const KEY_PATH = 'a spend key has the path of its budget';
+const BY_DAY = 'the daily spending of a key and its tail equal its charges';
+const IN_ALL = 'the total spending of a key equals its daily spending';
+const OF_KEY = 'the total spending of a key and its tail equal what it charged, less refunds';
 const NAMED = 'what a spend key paid or reserved names a key of that consumer';
 
 /**
@@ -31,6 +34,12 @@ const TREE = [
       held_micros, spend_key)
     select ':manualCredit', ledger, id, 1, 'search', 2000000, 7000000, '2100-01-01Z', 2000000, 1
     from farebox.consumers where id = ':consumer'`,
+  `insert into farebox.key_spending
+      (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
+    select ledger, consumer_id, 1, s.span, s.begins_at, developer, tool, amount_micros, 1
+    from farebox.charges cross join lateral (values ('all', '-infinity'::timestamptz),
+      ('day', date_trunc('day', uuid_extract_timestamp(id), 'UTC'))) as s (span, begins_at)
+    where id = ':lastCharge'`,
 ];
 const plant = (what: string, statements: readonly string[], finds: Plant['finds']): Plant => ({
   what,
@@ -39,10 +48,17 @@ const plant = (what: string, statements: readonly string[], finds: Plant['finds'
 });
 const budgets = (set: string, where = 'number = 2') =>
   `update farebox.budgets set ${set} where consumer_id = ':consumer' and ${where}`;
+const spending = (set: string, where = 'true') =>
+  `update farebox.key_spending set ${set} where consumer_id = ':consumer' and ${where}`;
 const refund = (micros: number) => `
+  with earned as (
+    insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
+    select ledger, developer, uuid_extract_timestamp(':checkoutCredit'), tool, -${micros}, 0, consumer_id, 1
+    from farebox.charges where id = ':lastCharge'
+  )
   insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool, charge_micros, amount_micros,
-    refunded_micros, spent_micros)
-  select ':checkoutCredit', ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${micros}, spent_micros
+    refunded_micros, spent_micros, spend_key)
+  select ':checkoutCredit', ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${micros}, spent_micros, 1
   from farebox.charges where id = ':lastCharge'`;
 
 const PLANTS: readonly Plant[] = [
@@ -148,6 +164,7 @@ const PLANTS: readonly Plant[] = [
     [
       `update farebox.charges set origin = int4send(9) where id = ':lastCharge'`,
       `update farebox.holds set spend_key = 8 where id = ':manualCredit'`,
+      spending('spend_key = 9'),
       budgets('used_micros = 0, window_used_micros = 0', 'true'),
     ],
     ({ lastCharge, manualCredit }) => [
@@ -160,10 +177,45 @@ const PLANTS: readonly Plant[] = [
     [
       `update farebox.charges set origin = int4send(0) || '\\x0000' || uuid_send(':manualCredit')
         where id = ':lastCharge'`,
+      `delete from farebox.key_spending where consumer_id = ':consumer'`,
       budgets('used_micros = 2000000', 'true'),
       budgets('window_used_micros = 2000000'),
     ],
     ({ lastCharge }) => [[NAMED, `charge ${lastCharge}`]],
+  ),
+  plant(
+    'a day on which a key spent a micro-dollar too much',
+    [spending('amount_micros = amount_micros + 1', `span = 'day'`)],
+    ({ manual }) => [
+      [BY_DAY, `key ${manual}`],
+      [IN_ALL, `key ${manual}`],
+    ],
+  ),
+  plant(
+    'a key that spent a micro-dollar too much in all',
+    [spending('amount_micros = amount_micros + 1', `span = 'all'`)],
+    ({ manual }) => [
+      [IN_ALL, `key ${manual}`],
+      [OF_KEY, `key ${manual}`],
+    ],
+  ),
+  plant(
+    'a charge that is missing in the spending of its key',
+    [spending('charges = 0')],
+    ({ manual }) => [[BY_DAY, `key ${manual}`]],
+  ),
+  plant(
+    'a refund that the spending of the key never saw',
+    [
+      refund(400_000),
+      `delete from farebox.earnings_tail where consumer_id = ':consumer'`,
+      budgets('used_micros = 2600000', 'true'),
+      budgets('window_used_micros = 2600000'),
+    ],
+    ({ manual }) => [
+      [BY_DAY, `key ${manual}`],
+      [OF_KEY, `key ${manual}`],
+    ],
   ),
 ];
 

@@ -1,5 +1,6 @@
 /** Budgets beside holds and refunds: what is reserved counts at once, what comes back is given back, and only once. */
 import assert from 'node:assert/strict';
+import { KeyReply } from '../../../src/schemas/keys.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
@@ -134,6 +135,45 @@ describe('budgets beside holds and refunds', () => {
     assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 2 });
     await capture(api, account, hold.id, { amount: 1.5 });
     assert.deepEqual(await used(), [1.5, 1.5, 1.5]);
+  });
+
+  it('that are closed release what holds by their keys and those below reserve, when they are asked to', async () => {
+    const [first, captured, plain] = [
+      await place(api, spender, { amount: 2 }),
+      await place(api, spender, { amount: 1 }),
+      await place(api, account, { amount: 1.5 }),
+    ];
+    await capture(api, account, captured.id, { amount: 0.25, final: false });
+    const closed = await closeBudget(api, key, root, { releaseHolds: true });
+    assert.deepEqual([closed.status, closed.used], ['closed', 0.25]);
+    assert.deepEqual(await used(), [0.25, 0.25, 0.25]);
+    for (const { id } of [first, captured]) {
+      const answer = await askCapture(api, account, id, {});
+      assertError(answer, 409, 'hold_closed', undefined, { status: 'released' });
+    }
+    assert.equal((await askCapture(api, account, plain.id, {})).status, 201);
+    assert.deepEqual(await closeBudget(api, key, root, { releaseHolds: true }), closed);
+  });
+
+  it('get back what the holds of a revoked key reserve, and of no other, when the revocation asks for it', async () => {
+    const other = await makeKey(api, key, leaf);
+    const ended = await makeKey(api, key, leaf);
+    const by = (consumerKey: string) => place(api, { ...account, consumerKey }, { amount: 1 });
+    const [stays, goes] = [await by(other.key), await by(ended.key)];
+    const revoke = (id: string) =>
+      call(api, 'POST', `/v1/keys/${id}/revoke`, { key, body: { releaseHolds: true } });
+    bodyOf(await revoke(ended.id), 200, KeyReply);
+    assert.deepEqual(await used(), [1, 1, 1]);
+    const answer = await askCapture(api, account, goes.id, {});
+    assertError(answer, 409, 'hold_closed', undefined, { status: 'released' });
+    assert.equal((await askCapture(api, account, stays.id, {})).status, 201);
+    const closing = { key, body: { releaseHold: true } };
+    assertError(
+      await call(api, 'POST', `/v1/budgets/${root}/close`, closing),
+      400,
+      'invalid_request',
+      'releaseHold',
+    );
   });
 
   it('get back what is refunded, bit by bit, and never twice', async () => {

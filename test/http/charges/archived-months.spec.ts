@@ -37,6 +37,7 @@ describe('an archived month', () => {
   let developer: Party;
   let chargeId: string;
   let receipt: string;
+  let budgetId: string;
   let live: Readonly<Record<string, unknown>>;
 
   before(async () => {
@@ -92,6 +93,8 @@ describe('an archived month', () => {
       update farebox.charges set origin = int4send(1) where amount_micros = 1000000
     `);
     await api.sql.query('update farebox.budgets set used_micros = 1000000');
+    await rebuildRollups(harness.database);
+    budgetId = budget.id;
   }
 
   /** Their ids say so too. */
@@ -122,6 +125,11 @@ describe('an archived month', () => {
       ((await read(`/v1/usage?limit=1&${query}`, ofConsumer)) as { total: number }).total;
     return {
       balance: await read('/v1/balance', ofConsumer),
+      usageOfBudget: await Promise.all(
+        ['', '?by=day', `?to=${nameAt(OLD)}-01`].map((query) =>
+          read(`/v1/budgets/${budgetId}/usage${query}`, ofConsumer),
+        ),
+      ),
       total: await totalOf(''),
       totalOfTool: await totalOf('tool=search'),
       totalSince: await totalOf(`from=${isoAt(LATER)}`),
@@ -214,6 +222,13 @@ describe('an archived month', () => {
       'micros = micros + 1',
       'micros = micros - 1',
       'a budget used what its keys charged, less refunds, and what their holds hold',
+    ],
+    [
+      'what a spend key spent in all that was changed',
+      'key_spending',
+      'amount_micros = amount_micros + 1',
+      'amount_micros = amount_micros - 1',
+      'the total spending of a key and its tail equal what it charged, less refunds',
     ],
     [
       'a month that was changed',

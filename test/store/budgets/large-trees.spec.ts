@@ -2,16 +2,24 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { sql, type Database } from '../../../src/store/database.ts';
+import { BUDGETS_MAX } from '../../../src/domain/budget.ts';
 import { listBudgets } from '../../../src/store/budgets/budgets.ts';
+import { closeBudget, makeBudget } from '../../../src/store/budgets/change-budgets.ts';
+import { readBudgetUsage } from '../../../src/store/budgets/usage.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { blocksOf, plansOf } from '../query-plans.ts';
 import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
 import type { ModelKey } from './budget-model.ts';
 
-const CHILDREN = 20_000;
-/** Blocks read for a page: some probes of three blocks for each of its nodes. To read all nodes takes over 20,000. */
+/** As many as an account can have, but one. */
+const CHILDREN = BUDGETS_MAX - 1;
+/** Each is an entry of the audit log, which takes longer than the key. */
+const KEYS = 1_000;
+/** Blocks read for a page: some probes of three blocks for each of its nodes. To read all nodes takes over 100,000. */
 const PAGE_BLOCKS_MAX = 2_000;
+/** A few times what it takes on a busy machine. To write all nodes would take longer. */
+const QUICK_MS = 2_000;
 /** Rows of budgets that two charges at depth 2 may touch, and what the planner may look at besides. */
 const TOUCHED_MAX = 20;
 
@@ -43,7 +51,7 @@ describe('a budget with many children', () => {
     await client.query(
       `insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
        select uuidv7(), sha256(n::text::bytea), a.id, $1, $2, n, n, array[1, n], 'test'
-       from generate_series(2, ${CHILDREN}) n, farebox.accounts a where a.consumer_id = $2`,
+       from generate_series(${CHILDREN - KEYS}, ${CHILDREN}) n, farebox.accounts a where a.consumer_id = $2`,
       [number, consumerId],
     );
   });
@@ -78,6 +86,54 @@ describe('a budget with many children', () => {
     const blocks = plans.reduce((sum, plan) => sum + blocksOf(plan), 0);
     assert.ok(blocks <= PAGE_BLOCKS_MAX, `${blocks} blocks`);
   });
+
+  it('takes one more, and no more than an account can have', async () => {
+    const made = await make();
+    assert.ok(made.kind === 'made' && made.budget.number === BUDGETS_MAX);
+    assert.equal((await make()).kind, 'too_many');
+  });
+
+  it('shows what all of their keys spent, and closes, in a moment', async () => {
+    const beganMs = performance.now();
+    const whole = { fromMs: undefined, toMs: undefined };
+    const { total } = await readBudgetUsage(
+      database,
+      { ...harness.view, number: 1 },
+      'key',
+      whole,
+      { limit: 50 },
+    );
+    assert.deepEqual(total, { spentMicros: 2, charges: 2 });
+    const before = await rowsTouched();
+    assert.equal((await closeBudget(database, harness.view, rootId())).kind, 'changed');
+    assert.ok((await rowsTouched()) - before <= TOUCHED_MAX);
+    const tookMs = performance.now() - beganMs;
+    assert.ok(tookMs < QUICK_MS, `${tookMs} ms`);
+    // Every branch is closed with it, for the debit too.
+    assert.deepEqual(await chargeTwice(CHILDREN - 9), ['key_closed', 'key_closed']);
+    const [child] = await listBudgets(database, harness.view, 1, { limit: 1, beforeId: undefined });
+    assert.equal(child?.status, 'closed');
+  });
+
+  const make = () =>
+    makeBudget(database, harness.view, rootId(), {
+      name: 'one more',
+      limitMicros: null,
+      window: null,
+      maxPerCallMicros: null,
+      tools: null,
+      developers: null,
+      mayDelegate: false,
+      allowLeases: false,
+      maxLeaseMicros: null,
+      approveDevelopers: false,
+      approvedDevelopers: [],
+      metadata: null,
+      expiresAt: null,
+    });
+  function rootId(): string {
+    return harness.model.nodes[0]?.id ?? '';
+  }
 
   /** What the statements of the one connection have read and written of the counters, by index or not. */
   async function rowsTouched(): Promise<number> {

@@ -4,11 +4,13 @@
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { modeOf } from '../../../domain/mode.ts';
 import type {
   KeyBody,
   KeyReply,
   KeysReply,
   NewKeyReply,
+  RevokeBody,
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
@@ -20,6 +22,7 @@ import {
   type KeyOwner,
   type StoredKey,
 } from '../../../store/accounts/api-keys.ts';
+import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -62,10 +65,19 @@ export async function postKey(
       `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
     );
   }
-  return made(await makeKey(api, api.database, caller, body.kind, body.name ?? null));
+  const { kind, name = null, mode } = body;
+  if (mode !== 'test') return made(await makeKey(api, api.database, caller, kind, name));
+  if (kind === 'legacy') {
+    throw new ApiError('invalid_request', 'There are no legacy test keys: they move no money.', {
+      param: 'kind',
+    });
+  }
+  const { ledgerCount } = api.config;
+  const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
+  return made(await makeKey(api, api.database, test, kind, name));
 }
 
-/** A new key with the same kind and name. The old one stops working at once, or after the overlap. */
+/** A new key with the same kind, mode and name. The old one stops working at once, or after the overlap. */
 export async function postKeyRoll(
   api: Api,
   { caller, params, body }: Request<RollBody>,
@@ -81,17 +93,22 @@ export async function postKeyRoll(
         ? await revokeKey(tx, which)
         : await expireKey(tx, which, overlapSeconds);
     if (!old) throw noSuchKey();
-    return made(await makeKey(api, tx, caller, old.kind, old.name));
+    return made(await makeKey(api, tx, old, old.kind, old.name));
   });
 }
 
 export async function postKeyRevocation(
   api: Api,
-  { caller, params }: Request,
+  { caller, params, body }: Request<RevokeBody>,
 ): Promise<Reply<KeyReply>> {
   const which = keyOf(caller, params);
-  const spendKey = await revoked(api, caller, which.id);
+  const spendKey = await revoked(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
+  if (body.releaseHolds === true) {
+    throw new ApiError('invalid_request', 'Only the holds of spend keys can be released.', {
+      param: 'releaseHolds',
+    });
+  }
   const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };
@@ -100,12 +117,12 @@ export async function postKeyRevocation(
 async function makeKey(
   api: Api,
   connection: Connection,
-  { accountId }: KeyOwner,
+  owner: Pick<Holder, 'accountId' | 'ledger'>,
   kind: StoredKey['kind'],
   name: string | null,
 ) {
-  const { id, key } = await createKey(connection, api.keyPrefix, kind, accountId, name);
-  return { id: wireId('key', id), kind, name, key };
+  const { id, key } = await createKey(connection, api.keyPrefix, kind, owner, name);
+  return { id: wireId('key', id), kind, mode: modeOf(owner), name, key };
 }
 
 function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
@@ -116,6 +133,7 @@ function listed(key: StoredKey): KeyReply {
   return {
     id: wireId('key', key.id),
     kind: key.kind,
+    mode: modeOf(key),
     name: key.name,
     lastFour: key.lastFour,
     createdAt: key.createdAt,

@@ -2,6 +2,7 @@
  * Budgets over HTTP. The owner and keys of the account see the whole tree. A spend key sees its own node, and the
  * nodes below it when its node may delegate. A node that a key does not see answers 404.
  */
+import { hash } from 'node:crypto';
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
@@ -12,6 +13,7 @@ import type {
   BudgetReply,
   BudgetsQuery,
   BudgetsReply,
+  CloseBudgetBody,
 } from '../../../schemas/budgets.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
@@ -24,13 +26,17 @@ import {
 import {
   changeBudget,
   closeBudget,
+  findKnownBudget,
   makeBudget,
   type BudgetSettings,
 } from '../../../store/budgets/change-budgets.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
+import type { Retry } from '../../../store/budgets/retry.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import { listPage } from '../../pagination.ts';
+import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 
 /** As much as a balance can be. */
@@ -40,7 +46,7 @@ export const LIMIT: AmountRule = {
 };
 
 /** What the caller sees, and the node of its spend key. */
-interface Seen extends TreeView {
+export interface Seen extends TreeView {
   readonly own: Budget | null;
 }
 
@@ -86,7 +92,7 @@ export async function getBudget(
 
 export async function postBudget(
   api: Api,
-  { caller, body }: Request<BudgetBody>,
+  { caller, body, idempotencyKey }: Request<BudgetBody>,
 ): Promise<Reply<BudgetReply, 201>> {
   const seen = await seenBy(api, caller);
   if (seen.own && !seen.own.mayDelegate) throw notDelegated();
@@ -97,12 +103,29 @@ export async function postBudget(
   const { approveDevelopers = false, approvedDevelopers = [] } = body;
   const approval = { approveDevelopers, approvedDevelopers };
   const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
-  const made = await makeBudget(api.database, seen, parentId, {
-    ...(settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings),
+  const retry = retryOf(seen, idempotencyKey, {
+    name,
+    parentId,
+    ...asked,
+    ...approval,
+    allowLeases,
+    maxLease,
   });
+  // First: a retry gets the same budget, even if `expiresAt` has passed by now.
+  const known = await findKnownBudget(api.database, seen, retry);
+  const settings = () =>
+    settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings;
+  const made = known ?? (await makeBudget(api.database, seen, parentId, settings(), retry));
   switch (made.kind) {
     case 'made':
-      return { status: 201, body: wireBudget(seen, made.budget) };
+    case 'known':
+      return {
+        status: 201,
+        body: wireBudget(seen, made.budget),
+        ...(made.kind === 'known' && { headers: REPLAYED }),
+      };
+    case 'key_reused':
+      throw keyReused();
     case 'unknown_parent':
       throw unknownBudget('parentId');
     case 'closed':
@@ -127,14 +150,17 @@ export async function patchBudget(
   return changed(api, seen, await changeBudget(api.database, seen, id, settingsOf(body)));
 }
 
-/** Closes all that is below too; closing it again answers the same. */
+/** Closes all that is below too; closing it again answers the same, and releases what is left to release. */
 export async function postBudgetClosing(
   api: Api,
-  { caller, params }: Request,
+  { caller, params, body }: Request<CloseBudgetBody>,
 ): Promise<Reply<BudgetReply>> {
   const seen = await seenBy(api, caller);
-  const { id } = await changeable(api, seen, params);
-  return changed(api, seen, await closeBudget(api.database, seen, id));
+  const { id, number } = await changeable(api, seen, params);
+  const reply = changed(api, seen, await closeBudget(api.database, seen, id));
+  if (body.releaseHolds !== true) return reply;
+  await releaseOpenHolds(api.database, seen, { number });
+  return { status: 200, body: wireBudget(seen, await getSeen(api, seen, params['id'] ?? '')) };
 }
 
 function changed(
@@ -153,7 +179,7 @@ function changed(
   }
 }
 
-async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
+export async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
   const budget = await findBudget(api.database, seen, idOf(wire));
   if (!budget) throw unknownBudget();
   return budget;
@@ -163,6 +189,26 @@ function idOf(wire: string): string {
   const id = uuidOf('budget', wire);
   if (id === undefined) throw unknownBudget();
   return id;
+}
+
+/** Callers that see different parts of a tree have different idempotency keys. */
+export function retryOf(
+  { root }: Seen,
+  idempotencyKey: string | undefined,
+  asked: object,
+): Retry | undefined {
+  if (idempotencyKey === undefined) return undefined;
+  return {
+    keyHash: hash('sha256', `${root?.number ?? 0} ${idempotencyKey}`),
+    requestHash: hash('sha256', JSON.stringify(asked)),
+  };
+}
+
+export function keyReused(): ApiError {
+  return new ApiError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
+  );
 }
 
 /** Contains only the settings that the body contains. */

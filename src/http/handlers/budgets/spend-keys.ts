@@ -1,14 +1,21 @@
 /** Spend keys of a budget: made and shown once, listed, rolled and revoked. */
+import { hkdfSync } from 'node:crypto';
+import { composeKey } from '../../../domain/api-keys.ts';
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { modeOf } from '../../../domain/mode.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
-import type { KeyReply, NewKeyReply } from '../../../schemas/keys.ts';
+import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import { hashOfKey, newKey } from '../../../store/accounts/accounts.ts';
+import type { Budget } from '../../../store/budgets/budget.ts';
+import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
+import type { Retry } from '../../../store/budgets/retry.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
 import {
+  findKnownSpendKey,
   listSpendKeys,
   makeSpendKey,
   revokeSpendKey,
@@ -19,22 +26,67 @@ import {
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
-import { budgetClosed, changeable, futureOf, seenBy } from './budgets.ts';
+import { REPLAYED } from '../../respond.ts';
+import { budgetClosed, changeable, futureOf, keyReused, retryOf, seenBy } from './budgets.ts';
+
+/** More than a key needs: some bytes are skipped. */
+const KEY_BYTES = 128;
 
 export async function postSpendKey(
   api: Api,
-  { caller, params, body }: Request<SpendKeyBody>,
+  { caller, params, body, idempotencyKey }: Request<SpendKeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
   const seen = await seenBy(api, caller);
-  const budget = await changeable(api, seen, params);
-  const { name = null, expiresAt } = body;
-  const { key, stored } = freshKey(api, caller);
-  const made = await makeSpendKey(api.database, seen, budget.number, {
-    ...stored,
-    name,
-    expiresAt: expiresAt === undefined ? null : futureOf(expiresAt),
-  });
-  return { status: 201, body: shownOnce(made, name, key), headers: NO_STORE };
+  const { id, number } = await changeable(api, seen, params);
+  const { name = null, expiresAt = null } = body;
+  const retry = retryOf(seen, idempotencyKey, { id, name, expiresAt });
+  // First: a retry gets the same key, even if `expiresAt` has passed by now.
+  const known = await findKnownSpendKey(api.database, seen, number, retry);
+  if (known) return replayed(api, caller, known, retry);
+  const { key, stored } = freshKey(api, caller, retry);
+  const made = await makeSpendKey(
+    api.database,
+    seen,
+    number,
+    { ...stored, name, expiresAt: expiresAt === null ? null : futureOf(expiresAt) },
+    retry,
+  );
+  return made.kind === 'known' || made.kind === 'key_reused'
+    ? replayed(api, caller, made, retry)
+    : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
+}
+
+/** The key is stored as a hash and nothing else, so it is derived again. */
+function replayed(
+  { config, keyPrefix }: Api,
+  caller: KeyOwner,
+  made: MadeSpendKey,
+  retry: Retry | undefined,
+): Reply<NewKeyReply, 201> {
+  if (made.kind !== 'known' || !retry) throw keyReused();
+  for (const secret of config.masterSecrets.values()) {
+    const key = derivedKey(keyPrefix, secret, caller, retry);
+    if (hashOfKey(key) !== made.hash) continue;
+    const { id, budget, name } = made;
+    return {
+      status: 201,
+      body: keyReply(caller, id, budget, name, key),
+      headers: { ...NO_STORE, ...REPLAYED },
+    };
+  }
+  // Its master secret was removed.
+  throw keyReused();
+}
+
+/** From the master secret, so that neither the idempotency key nor the database gives it away. */
+function derivedKey(prefix: string, secret: string, caller: KeyOwner, retry: Retry): string {
+  const info = `farebox spend key ${caller.consumerId} ${retry.keyHash} ${retry.requestHash}`;
+  return composeKey(
+    prefix,
+    'consumer',
+    new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES)),
+    modeOf(caller),
+  );
 }
 
 /** Newest first, those that have ended too. */
@@ -47,7 +99,10 @@ export async function getSpendKeys(
   const { rows, ...marks } = await listPage(query, 'key', (page) =>
     listSpendKeys(api.database, seen, budget.number, page),
   );
-  return { status: 200, body: { keys: rows.map((key) => listed(key, budget.id)), ...marks } };
+  return {
+    status: 200,
+    body: { keys: rows.map((key) => listed(caller, key, budget.id)), ...marks },
+  };
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -59,14 +114,8 @@ export async function rolled(
 ): Promise<NewKeyReply | undefined> {
   const seen = await seenBy(api, caller);
   const { key, stored } = freshKey(api, caller);
-  const { name = null, ...made } = await rollSpendKey(
-    api.database,
-    seen,
-    id,
-    overlapSeconds,
-    stored,
-  );
-  return made.kind === 'unknown_key' ? undefined : shownOnce(made, name, key);
+  const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored);
+  return made.kind === 'unknown_key' ? undefined : shownOnce(caller, made, made.name ?? null, key);
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -74,27 +123,40 @@ export async function revoked(
   api: Api,
   caller: KeyOwner,
   id: string,
+  { releaseHolds = false }: RevokeBody,
 ): Promise<KeyReply | undefined> {
   const seen = await seenBy(api, caller);
   const key = await revokeSpendKey(api.database, seen, id);
   if (!key) return undefined;
-  return listed(key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
+  if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
+  return listed(caller, key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
 }
 
 /** A key must be in no cache, the browser's own among them. */
 export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-function freshKey({ keyPrefix }: Api, { accountId }: KeyOwner) {
-  const key = newKey(keyPrefix, 'consumer');
+function freshKey({ keyPrefix, config }: Api, caller: KeyOwner, retry?: Retry) {
+  const { accountId } = caller;
+  const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
+  const key =
+    retry && secret !== undefined
+      ? derivedKey(keyPrefix, secret, caller, retry)
+      : newKey(keyPrefix, 'consumer', modeOf(caller));
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
 }
 
-function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKeyReply {
+function shownOnce(
+  caller: KeyOwner,
+  made: MadeSpendKey,
+  name: string | null,
+  key: string,
+): NewKeyReply {
   switch (made.kind) {
-    case 'made': {
-      const budgetId = wireId('budget', made.budget.id);
-      return { id: wireId('key', made.id), kind: 'consumer', budgetId, name, key };
-    }
+    case 'made':
+      return keyReply(caller, made.id, made.budget, name, key);
+    case 'known':
+    case 'key_reused':
+      throw keyReused();
     case 'closed':
       throw budgetClosed();
     case 'too_many':
@@ -102,10 +164,22 @@ function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKey
   }
 }
 
-function listed(key: SpendKey, budgetId: string): KeyReply {
+function keyReply(
+  caller: KeyOwner,
+  id: string,
+  budget: Budget,
+  name: string | null,
+  key: string,
+): NewKeyReply {
+  const budgetId = wireId('budget', budget.id);
+  return { id: wireId('key', id), kind: 'consumer', mode: modeOf(caller), budgetId, name, key };
+}
+
+function listed(caller: KeyOwner, key: SpendKey, budgetId: string): KeyReply {
   return {
     id: wireId('key', key.id),
     kind: 'consumer',
+    mode: modeOf(caller),
     budgetId: wireId('budget', budgetId),
     name: key.name,
     lastFour: key.lastFour,

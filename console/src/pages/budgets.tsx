@@ -1,0 +1,168 @@
+/** Budgets as a tree, and the one that is chosen: what it allows, its spend keys and what they spent. */
+import { Anchor, Button, Modal, Table, Text } from '@mantine/core';
+import { IconHierarchy, IconPlus } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Budget, Budgets, NewKey } from '../answers.ts';
+import { read } from '../api.ts';
+import { BudgetDetails, BudgetState } from '../parts/budget-details.tsx';
+import { CreateBudgetForm } from '../parts/budget-form.tsx';
+import { NewKeyModal } from '../parts/keys.tsx';
+import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { Money } from '../parts/values.tsx';
+
+const POLL_MS = 10_000;
+
+/** Where a new budget goes: below this one, or below the account. */
+interface Asked {
+  readonly parentId: string | undefined;
+}
+
+export function BudgetsPage() {
+  const { budget: chosen } = useSearch({ from: '/shell/budgets' });
+  const navigate = useNavigate();
+  const [asked, setAsked] = useState<Asked>();
+  const [made, setMade] = useState<NewKey>();
+  const onMade = ({ id }: Budget, key: NewKey) => {
+    setAsked(undefined);
+    setMade(key);
+    void navigate({ to: '/budgets', search: { budget: id } });
+  };
+  return (
+    <Page
+      title="Budgets"
+      intro="A budget limits what its spend keys can spend, across all developers. A spend key can spend its budget and do nothing else, so hand it out in place of a consumer key."
+    >
+      <Tree chosen={chosen} onCreate={() => setAsked({ parentId: undefined })} />
+      {chosen !== undefined && (
+        <Chosen key={chosen} id={chosen} onAddBelow={() => setAsked({ parentId: chosen })} />
+      )}
+      <Modal
+        opened={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title={asked?.parentId === undefined ? 'Create budget' : 'Add a budget below'}
+      >
+        {asked && <CreateBudgetForm parentId={asked.parentId} onMade={onMade} />}
+      </Modal>
+      <NewKeyModal
+        made={made}
+        onClose={() => setMade(undefined)}
+        snippet={(key) => <Snippets snippets={consumerSnippets(key, '/v1/budgets')} />}
+      />
+    </Page>
+  );
+}
+
+function Tree({
+  chosen,
+  onCreate,
+}: {
+  readonly chosen: string | undefined;
+  readonly onCreate: () => void;
+}) {
+  const list = usePages<Budgets>({
+    queryKey: ['budgets', 'tree'],
+    path: '/v1/budgets?limit=100',
+    pollMs: (pages) => (pages.length <= 1 ? POLL_MS : false),
+  });
+  const budgets = list.data?.pages.flatMap((page) => page.budgets) ?? [];
+  return (
+    <Card
+      title="Your budgets"
+      flush
+      aside={
+        <Button size="xs" leftSection={<IconPlus size={14} />} onClick={onCreate}>
+          Create budget
+        </Button>
+      }
+    >
+      <PagedList
+        list={list}
+        isEmpty={budgets.length === 0}
+        empty={
+          <Empty icon={<IconHierarchy size={22} />} title="No budgets yet">
+            Create a budget with a spend key for your MCP client.
+          </Empty>
+        }
+      >
+        <ScrollTable
+          label="Budgets"
+          minWidth={320}
+          head={
+            <>
+              <Table.Th>Name</Table.Th>
+              <Table.Th visibleFrom="xs">State</Table.Th>
+              <Table.Th className="money">Used</Table.Th>
+              <Table.Th className="money">Left</Table.Th>
+            </>
+          }
+        >
+          {inOrder(budgets).map(({ budget, depth }) => (
+            <Table.Tr key={budget.id}>
+              <Table.Td style={{ paddingLeft: `calc(var(--mantine-spacing-lg) * ${depth + 1})` }}>
+                <Anchor
+                  renderRoot={(props) => (
+                    <Link to="/budgets" search={{ budget: budget.id }} {...props} />
+                  )}
+                  underline="always"
+                  aria-current={budget.id === chosen ? 'true' : undefined}
+                  fw={budget.id === chosen ? 600 : 400}
+                >
+                  <bdi className="breaks">{budget.name}</bdi>
+                </Anchor>
+              </Table.Td>
+              <Table.Td visibleFrom="xs">
+                <BudgetState status={budget.status} />
+              </Table.Td>
+              <Table.Td className="money">
+                <Money dollars={budget.used} />
+              </Table.Td>
+              <Table.Td className="money">
+                {budget.remaining === null ? (
+                  <Text component="span" c="dimmed">
+                    No limit
+                  </Text>
+                ) : (
+                  <Money dollars={budget.remaining} />
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </ScrollTable>
+      </PagedList>
+    </Card>
+  );
+}
+
+function Chosen({ id, onAddBelow }: { readonly id: string; readonly onAddBelow: () => void }) {
+  const budget = useQuery({
+    queryKey: ['budgets', id],
+    queryFn: () => read<Budget>(`/v1/budgets/${encodeURIComponent(id)}`),
+    refetchInterval: POLL_MS,
+  });
+  return (
+    <Loaded query={budget}>
+      {(data) => <BudgetDetails budget={data} onAddBelow={onAddBelow} />}
+    </Loaded>
+  );
+}
+
+/** A parent before its children. One whose parent is not loaded yet stands as a root. */
+function inOrder(
+  budgets: readonly Budget[],
+): { readonly budget: Budget; readonly depth: number }[] {
+  const loaded = new Set(budgets.map(({ id }) => id));
+  const below = new Map<string | null, Budget[]>();
+  for (const budget of budgets) {
+    const { parentId } = budget;
+    const at = parentId !== null && loaded.has(parentId) ? parentId : null;
+    below.set(at, [...(below.get(at) ?? []), budget]);
+  }
+  const from = (id: string | null, depth: number): ReturnType<typeof inOrder> =>
+    (below.get(id) ?? []).flatMap((budget) => [{ budget, depth }, ...from(budget.id, depth + 1)]);
+  return from(null, 0);
+}

@@ -1,0 +1,79 @@
+/** What the consumer keys of the account may be charged: nothing, or so much by each developer in a day. */
+import { Button, Group, Stack, Switch, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AccountKeys } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { DollarsInput } from './dollars-input.tsx';
+import { Card } from './page.tsx';
+import { Failed, Loaded } from './states.tsx';
+
+export function AccountKeysCard() {
+  const settings = useQuery({
+    queryKey: ['account-keys'],
+    queryFn: () => read<AccountKeys>('/v1/account-keys'),
+  });
+  return (
+    <Card title="What these keys may be charged">
+      <Loaded query={settings}>{(now) => <SettingsForm now={now} />}</Loaded>
+    </Card>
+  );
+}
+
+function SettingsForm({ now }: { readonly now: AccountKeys }) {
+  const [isOpen, setOpen] = useState(now.charge === 'open');
+  const [limit, setLimit] = useState(
+    now.developerDayLimit === null ? '' : String(now.developerDayLimit),
+  );
+  const queries = useQueryClient();
+  const save = useMutation({
+    mutationFn: () =>
+      write<AccountKeys>(
+        '/v1/account-keys',
+        {
+          charge: isOpen ? 'open' : 'closed',
+          developerDayLimit: limit.trim() === '' ? null : limit.trim(),
+        },
+        { method: 'PATCH' },
+      ),
+    onSuccess: (saved) => {
+      queries.setQueryData(['account-keys'], saved);
+      notifications.show({ message: 'Saved. It applies within a second.' });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <Switch
+          label="Tools can charge consumer keys"
+          description="When this is off, tools can charge only spend keys."
+          checked={isOpen}
+          onChange={(event) => setOpen(event.currentTarget.checked)}
+        />
+        <DollarsInput
+          label="Limit for each developer in a day (UTC)"
+          description="Leave it empty for no limit."
+          maw={320}
+          disabled={!isOpen}
+          value={limit}
+          onValue={setLimit}
+        />
+        <Text size="sm" c="dimmed">
+          The first charge of a developer makes a budget for it, which you can change under Budgets.
+        </Text>
+        {save.error && <Failed error={save.error} />}
+        <Group>
+          <Button type="submit" variant="default" loading={save.isPending}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,258 @@
+/** One budget: its limits, which can be changed, its closing, its spend keys and what they spent. */
+import {
+  Anchor,
+  Badge,
+  Button,
+  Checkbox,
+  Group,
+  Modal,
+  SegmentedControl,
+  Stack,
+  Table,
+  Text,
+} from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Budget, BudgetUsage } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { decimalsOfAll, plural, utcDay } from '../format.ts';
+import { ChangeBudgetForm } from './budget-form.tsx';
+import { KeyCard } from './keys.tsx';
+import { ScrollTable } from './lists.tsx';
+import { Card } from './page.tsx';
+import { consumerSnippets, Snippets } from './snippets.tsx';
+import { Failed, Loaded } from './states.tsx';
+import { Id, Money, Time } from './values.tsx';
+
+const COLORS = { active: 'green', closed: 'gray', expired: 'gray' } as const;
+const NAMES = { active: 'Active', closed: 'Closed', expired: 'Expired' } as const;
+
+export function BudgetState({ status }: Pick<Budget, 'status'>) {
+  return (
+    <Badge variant="dot" color={COLORS[status]} tt="none" fw={500}>
+      {NAMES[status]}
+    </Badge>
+  );
+}
+
+export function BudgetDetails({
+  budget,
+  onAddBelow,
+}: {
+  readonly budget: Budget;
+  readonly onAddBelow: () => void;
+}) {
+  const [asked, setAsked] = useState<'change' | 'close'>();
+  const done = () => setAsked(undefined);
+  return (
+    <>
+      <Card
+        title={budget.name}
+        aside={
+          budget.status === 'active' && (
+            <Group gap="xs">
+              <Button size="xs" variant="default" onClick={onAddBelow}>
+                Add a budget below
+              </Button>
+              <Button size="xs" variant="default" onClick={() => setAsked('change')}>
+                Edit limits
+              </Button>
+              <Button size="xs" variant="default" onClick={() => setAsked('close')}>
+                Close
+              </Button>
+            </Group>
+          )
+        }
+      >
+        <Stack gap="xs">
+          <Group gap="sm">
+            <BudgetState status={budget.status} />
+            <Id id={budget.id} />
+          </Group>
+          <Limits budget={budget} />
+        </Stack>
+        <Modal opened={asked === 'change'} onClose={done} title="Edit limits">
+          {asked === 'change' && <ChangeBudgetForm budget={budget} onDone={done} />}
+        </Modal>
+        <Modal opened={asked === 'close'} onClose={done} title="Close budget">
+          {asked === 'close' && <CloseForm budget={budget} onDone={done} />}
+        </Modal>
+      </Card>
+      <KeyCard
+        key={budget.id}
+        kind="consumer"
+        title="Spend keys"
+        empty="Create a key and copy it into your MCP client."
+        budget={budget}
+        snippet={(key) => <Snippets snippets={consumerSnippets(key, '/v1/budgets')} />}
+      />
+      <Spending budget={budget} />
+    </>
+  );
+}
+
+function Limits({ budget }: { readonly budget: Budget }) {
+  const { used, limit, window, maxPerCall, remaining, expiresAt } = budget;
+  return (
+    <>
+      <Text>
+        <Money dollars={used} /> used
+        {limit !== null && (
+          <>
+            {' '}
+            of <Money dollars={limit} />
+          </>
+        )}
+        {remaining !== null && (
+          <>
+            , <Money dollars={remaining} /> left
+          </>
+        )}
+      </Text>
+      {window && (
+        <Text size="sm" c="dimmed">
+          <Money dollars={window.used} /> of <Money dollars={window.limit} /> in this {window.per},
+          until <Time iso={window.resetsAt} />
+        </Text>
+      )}
+      {maxPerCall !== null && (
+        <Text size="sm" c="dimmed">
+          At most <Money dollars={maxPerCall} /> for one call
+        </Text>
+      )}
+      {expiresAt !== null && (
+        <Text size="sm" c="dimmed">
+          Works until <Time iso={expiresAt} />
+        </Text>
+      )}
+    </>
+  );
+}
+
+function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDone: () => void }) {
+  const [releaseHolds, setReleaseHolds] = useState(false);
+  const queries = useQueryClient();
+  const close = useMutation({
+    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}/close`, { releaseHolds }),
+    onSuccess: () => {
+      notifications.show({ message: 'The budget was closed.' });
+      onDone();
+    },
+    onSettled: () =>
+      Promise.all(
+        ['budgets', 'keys'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
+      ),
+  });
+  return (
+    <Stack gap="md">
+      <Text>
+        The keys of <b>{budget.name}</b> and of all budgets below it stop working within a second.
+        This cannot be undone.
+      </Text>
+      <Checkbox
+        label="Release what running calls have reserved"
+        description="Otherwise they can still be paid."
+        checked={releaseHolds}
+        onChange={(event) => setReleaseHolds(event.currentTarget.checked)}
+      />
+      {close.error && <Failed error={close.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onDone}>
+          Cancel
+        </Button>
+        <Button color="red.9" loading={close.isPending} onClick={() => close.mutate()}>
+          Close budget
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+const GROUPS = [
+  { value: 'tool', label: 'Tool' },
+  { value: 'key', label: 'Key' },
+  { value: 'developer', label: 'Developer' },
+  { value: 'day', label: 'Day' },
+];
+
+type Row = BudgetUsage['usage'][number];
+
+function Spending({ budget }: { readonly budget: Budget }) {
+  const [by, setBy] = useState('tool');
+  const path = `/v1/budgets/${budget.id}/usage`;
+  const usage = useQuery({
+    queryKey: ['budget-usage', budget.id, by],
+    queryFn: () => read<BudgetUsage>(`${path}?by=${by}&limit=100`),
+    refetchInterval: 10_000,
+  });
+  return (
+    <Card
+      title="Spending"
+      flush
+      aside={
+        <Group gap="xs">
+          <Anchor href={`${path}.csv`} size="sm" download>
+            Download CSV
+          </Anchor>
+          <SegmentedControl
+            size="xs"
+            aria-label="Show spending by"
+            data={GROUPS}
+            value={by}
+            onChange={setBy}
+          />
+        </Group>
+      }
+    >
+      <Loaded query={usage}>
+        {({ total, usage: rows }) => (
+          <>
+            <Text px="lg" pb="sm">
+              <Money dollars={total.spent} /> in {plural(total.charges, 'charge')}, net of refunds
+            </Text>
+            {rows.length > 0 && <SpendingTable rows={rows} />}
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function SpendingTable({ rows }: { readonly rows: readonly Row[] }) {
+  const decimals = decimalsOfAll(rows.map(({ spent }) => spent));
+  return (
+    <ScrollTable
+      label="Spending"
+      minWidth={280}
+      head={
+        <>
+          <Table.Th>What</Table.Th>
+          <Table.Th className="money">Charges</Table.Th>
+          <Table.Th className="money">Spent</Table.Th>
+        </>
+      }
+    >
+      {rows.map((each) => (
+        <Table.Tr key={nameOf(each)}>
+          <Table.Td>
+            <bdi className="breaks">{labelOf(each)}</bdi>
+          </Table.Td>
+          <Table.Td className="money">{each.charges.toLocaleString('en-US')}</Table.Td>
+          <Table.Td className="money">
+            <Money dollars={each.spent} decimals={decimals} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+function nameOf({ tool, keyId, developerId, from }: Row): string {
+  return tool ?? keyId ?? developerId ?? from ?? '';
+}
+
+function labelOf(each: Row): string {
+  if (each.from !== undefined) return `${utcDay(each.from)} (UTC)`;
+  return each.keyName ?? nameOf(each);
+}

@@ -1,0 +1,190 @@
+/** Creates a budget, with a first spend key, or changes the limits of one. */
+import { Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import type { Budget, NewKey } from '../answers.ts';
+import { newIdempotencyKey, write } from '../api.ts';
+import { DollarsInput } from './dollars-input.tsx';
+import { Failed } from './states.tsx';
+
+const UNITS = [
+  { value: 'hour', label: 'Hour' },
+  { value: 'day', label: 'Day' },
+  { value: 'week', label: 'Week, from Monday' },
+  { value: 'month', label: 'Month' },
+];
+
+/** Dollars as they were typed; empty: no limit. */
+interface Draft {
+  readonly name: string;
+  readonly limit: string;
+  readonly per: string;
+  readonly windowLimit: string;
+  readonly maxPerCall: string;
+  readonly mayDelegate: boolean;
+}
+
+function draftOf(budget?: Budget): Draft {
+  return {
+    name: budget?.name ?? '',
+    limit: textOf(budget?.limit),
+    per: budget?.window?.per ?? 'day',
+    windowLimit: textOf(budget?.window?.limit),
+    maxPerCall: textOf(budget?.maxPerCall),
+    mayDelegate: budget?.mayDelegate ?? false,
+  };
+}
+
+function textOf(dollars: number | null | undefined): string {
+  return dollars === null || dollars === undefined ? '' : String(dollars);
+}
+
+function dollars(text: string): string | null {
+  return text.trim() === '' ? null : text.trim();
+}
+
+function bodyOf({ name, limit, per, windowLimit, maxPerCall, mayDelegate }: Draft) {
+  const each = dollars(windowLimit);
+  return {
+    name: name.trim(),
+    limit: dollars(limit),
+    window: each === null ? null : { per, limit: each },
+    maxPerCall: dollars(maxPerCall),
+    mayDelegate,
+  };
+}
+
+/** The budget, and a key that was made with it. */
+export function CreateBudgetForm({
+  parentId,
+  onMade,
+}: {
+  readonly parentId: string | undefined;
+  readonly onMade: (budget: Budget, key: NewKey) => void;
+}) {
+  const [draft, setDraft] = useState(draftOf());
+  const queries = useQueryClient();
+  // Of this form, so that a second click after a lost answer makes nothing more.
+  const once = useRef({ name: '', idempotencyKey: '' });
+  const create = useMutation({
+    mutationFn: async () => {
+      const body = { ...bodyOf(draft), ...(parentId !== undefined && { parentId }) };
+      const name = JSON.stringify(body);
+      if (once.current.name !== name) once.current = { name, idempotencyKey: newIdempotencyKey() };
+      const { idempotencyKey } = once.current;
+      const budget = await write<Budget>('/v1/budgets', body, { idempotencyKey });
+      const path = `/v1/budgets/${budget.id}/keys`;
+      return { budget, key: await write<NewKey>(path, { name: body.name }, { idempotencyKey }) };
+    },
+    onSuccess: ({ budget, key }) => onMade(budget, key),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['budgets'] }),
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <Fields draft={draft} onDraft={setDraft} />
+        {create.error && <Failed error={create.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending} disabled={draft.name.trim() === ''}>
+            Create budget and key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+export function ChangeBudgetForm({
+  budget,
+  onDone,
+}: {
+  readonly budget: Budget;
+  readonly onDone: () => void;
+}) {
+  const [draft, setDraft] = useState(draftOf(budget));
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}`, bodyOf(draft), { method: 'PATCH' }),
+    onSuccess: () => {
+      notifications.show({ message: 'The budget was changed.' });
+      onDone();
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['budgets'] }),
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <Fields draft={draft} onDraft={setDraft} />
+        {change.error && <Failed error={change.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={change.isPending} disabled={draft.name.trim() === ''}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Fields({
+  draft,
+  onDraft,
+}: {
+  readonly draft: Draft;
+  readonly onDraft: (draft: Draft) => void;
+}) {
+  const set = (changes: Partial<Draft>) => onDraft({ ...draft, ...changes });
+  return (
+    <>
+      <TextInput
+        label="Name"
+        description="Who spends it, such as Claude Code or a project."
+        maxLength={100}
+        data-autofocus
+        value={draft.name}
+        onChange={(event) => set({ name: event.currentTarget.value })}
+      />
+      <DollarsInput
+        label="Limit in all"
+        description="Leave a limit empty for none."
+        value={draft.limit}
+        onValue={(limit) => set({ limit })}
+      />
+      <Group grow align="flex-end">
+        <DollarsInput
+          label="Limit in each"
+          value={draft.windowLimit}
+          onValue={(windowLimit) => set({ windowLimit })}
+        />
+        <Select
+          aria-label="Period"
+          data={UNITS}
+          value={draft.per}
+          allowDeselect={false}
+          onChange={(per) => set({ per: per ?? 'day' })}
+        />
+      </Group>
+      <DollarsInput
+        label="Most of one call"
+        value={draft.maxPerCall}
+        onValue={(maxPerCall) => set({ maxPerCall })}
+      />
+      <Switch
+        label="Its keys may create budgets and keys below it"
+        checked={draft.mayDelegate}
+        onChange={(event) => set({ mayDelegate: event.currentTarget.checked })}
+      />
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/** `farebox account keys`: what the consumer keys of an account may be charged. A consumer key cannot change it. */
+import { Option, type Command } from 'commander';
+import { dollarsOf, type Micros } from '../domain/money.ts';
+import {
+  changeAccountKeys,
+  readAccountKeys,
+  type AccountKeys,
+} from '../store/accounts/account-keys.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { nullIfNone, orNone } from './budget-arguments.ts';
+import { parseDollars } from './dollars.ts';
+import { getAccount, table, withDatabase } from './database-command.ts';
+
+interface Options {
+  readonly charge?: AccountKeys['charge'];
+  readonly developerDayLimit?: Micros | 'none';
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+export function registerAccountKeys(account: Command): void {
+  account
+    .command('keys <account>')
+    .description(
+      'close the consumer keys of an account for charging, or limit them; without options, show current settings',
+    )
+    .addOption(
+      new Option('--charge <state>', 'whether they can be charged; spend keys always can').choices([
+        'open',
+        'closed',
+      ]),
+    )
+    .option(
+      '--developer-day-limit <dollars>',
+      'dollars of one developer in a UTC day, or none',
+      orNone(parseDollars),
+    )
+    .option('--json', 'print JSON', false)
+    .addOption(dataDirOption())
+    .action(keys);
+}
+
+async function keys(
+  who: string,
+  { charge, developerDayLimit, json, dataDir }: Options,
+): Promise<void> {
+  const isChange = charge !== undefined || developerDayLimit !== undefined;
+  const { charge: state, developerDayMicros } = await withDatabase(dataDir, async (database) => {
+    const account = await getAccount(database, who);
+    if (!isChange) return readAccountKeys(database, account);
+    return changeAccountKeys(database, account, {
+      ...(charge !== undefined && { charge }),
+      ...(developerDayLimit !== undefined && {
+        developerDayMicros: nullIfNone(developerDayLimit),
+      }),
+    });
+  });
+  const shown = {
+    charge: state,
+    developerDayLimit: developerDayMicros === null ? null : dollarsOf(developerDayMicros),
+  };
+  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+}

@@ -1,0 +1,156 @@
+/** The options and arguments that the commands about budgets share. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { WINDOW_UNITS, type WindowUnit } from '../domain/budget.ts';
+import { uuidOf } from '../domain/ids.ts';
+import type { Micros } from '../domain/money.ts';
+import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
+import { findPlaceOfBudget, type Place } from '../store/budgets/find-tree.ts';
+import type { Connection } from '../store/database.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { parseDollars } from './dollars.ts';
+import { CommandError } from './database-command.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface Common {
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+/** What the options set; `none` removes a limit. */
+export interface SettingOptions extends Common {
+  readonly name?: string;
+  readonly limit?: Micros | 'none';
+  readonly window?: { readonly unit: WindowUnit; readonly limitMicros: Micros } | 'none';
+  readonly maxPerCall?: Micros | 'none';
+  readonly tools?: readonly string[] | 'none';
+  readonly developers?: readonly string[] | 'none';
+  readonly mayDelegate?: boolean;
+  readonly allowLeases?: boolean;
+  readonly maxLease?: Micros | 'none';
+  readonly expiresAt?: string;
+}
+
+export const common = (command: Command) =>
+  command.option('--json', 'print JSON', false).addOption(dataDirOption());
+
+export const settings = (command: Command) =>
+  command
+    .option('--name <name>', 'its name', nameOf)
+    .option('--limit <dollars>', 'dollars in all, or none', orNone(parseDollars))
+    .option(
+      '--window <unit:dollars>',
+      `dollars in each ${WINDOW_UNITS.join(', ')}, such as day:5, or none`,
+      orNone(windowOf),
+    )
+    .option('--max-per-call <dollars>', 'dollars of one call, or none', orNone(parseDollars))
+    .option('--tools <names>', 'the only tools, separated by commas, or none', orNone(listOf))
+    .option(
+      '--developers <ids>',
+      'the only developers (dev_…), separated by commas, or none',
+      orNone(developersOf),
+    )
+    .option('--may-delegate', 'let its keys create budgets and keys below it')
+    .option('--no-may-delegate', 'do not')
+    .option('--allow-leases', 'let developers lease parts of it')
+    .option('--no-allow-leases', 'do not')
+    .option('--max-lease <dollars>', 'dollars of one lease, or none', orNone(parseDollars))
+    .option('--expires-at <time>', 'when it stops working, in ISO 8601, or none', orNone(timeOf));
+
+/** The account and the number of the budget with this id. */
+export async function getPlace(connection: Connection, id: string): Promise<Place> {
+  const place = await findPlaceOfBudget(connection, uuidOfBudget(id));
+  if (!place) throw noSuchBudget(id);
+  return place;
+}
+
+export function uuidOfBudget(id: string): string {
+  const uuid = uuidOf('budget', id);
+  if (uuid === undefined) throw noSuchBudget(id);
+  return uuid;
+}
+
+function noSuchBudget(id: string): CommandError {
+  return new CommandError(`Budget ${id} not found. Run \`farebox budget list\` to see budget ids.`);
+}
+
+export const NO_LIMITS = {
+  limitMicros: null,
+  window: null,
+  maxPerCallMicros: null,
+  tools: null,
+  developers: null,
+  mayDelegate: false,
+  allowLeases: false,
+  maxLeaseMicros: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
+  metadata: null,
+  expiresAt: null,
+} satisfies Omit<BudgetSettings, 'name'>;
+
+export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<BudgetSettings> {
+  const { name, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt } = options;
+  const { allowLeases, maxLease } = options;
+  return {
+    ...(name !== undefined && { name }),
+    ...(limit !== undefined && { limitMicros: nullIfNone(limit) }),
+    ...(window !== undefined && { window: nullIfNone(window) }),
+    ...(maxPerCall !== undefined && { maxPerCallMicros: nullIfNone(maxPerCall) }),
+    ...(tools !== undefined && { tools: nullIfNone(tools) }),
+    ...(developers !== undefined && { developers: nullIfNone(developers) }),
+    ...(mayDelegate !== undefined && { mayDelegate }),
+    ...(allowLeases !== undefined && { allowLeases }),
+    ...(maxLease !== undefined && { maxLeaseMicros: nullIfNone(maxLease) }),
+    ...(expiresAt !== undefined && { expiresAt: nullIfNone(expiresAt) }),
+  };
+}
+
+/** The text `none` removes what the option sets. Commander turns a null into an empty text. */
+export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
+  return (text) => (text === 'none' ? text : parse(text));
+}
+
+export function nullIfNone<T>(value: T | 'none'): T | null {
+  return value === 'none' ? null : value;
+}
+
+export function nameOf(text: string): string {
+  if (/^[^\p{C}]{1,100}$/u.test(text) && text.trim() !== '') return text;
+  throw new InvalidArgumentError('It must be printable text of 1 to 100 characters.');
+}
+
+function windowOf(text: string) {
+  const [unit, dollars = ''] = text.split(':', 2);
+  const known = WINDOW_UNITS.find((each) => each === unit);
+  if (known) return { unit: known, limitMicros: parseDollars(dollars) };
+  throw new InvalidArgumentError(
+    `It must be one of ${WINDOW_UNITS.join(', ')}, a colon and an amount, such as day:5.`,
+  );
+}
+
+function listOf(text: string): readonly string[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => name !== '')) return names;
+  throw new InvalidArgumentError('It must be names separated by commas.');
+}
+
+function developersOf(text: string): readonly string[] {
+  return listOf(text).map((id) => {
+    const uuid = uuidOf('developer', id);
+    if (uuid === undefined) throw new InvalidArgumentError(`${id} is not the id of a developer.`);
+    return uuid;
+  });
+}
+
+export function timeOf(text: string): string {
+  const timeMs = Date.parse(text);
+  if (timeMs > Date.now()) return new Date(timeMs).toISOString();
+  throw new InvalidArgumentError('It must be a time to come, in ISO 8601.');
+}
+
+export function dayOf(text: string): number {
+  const timeMs = Date.parse(text);
+  if (/^\d{4}-\d\d-\d\d$/.test(text) && timeMs % DAY_MS === 0) return timeMs;
+  throw new InvalidArgumentError('It must be a day, as YYYY-MM-DD.');
+}

@@ -1,0 +1,158 @@
+/** `farebox budget key …`: the spend keys of a budget. A key is shown once, when it is created. */
+import type { Command } from 'commander';
+import { uuidOf, wireId } from '../domain/ids.ts';
+import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
+import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
+import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
+import {
+  listSpendKeys,
+  makeSpendKey,
+  revokeSpendKey,
+  rollSpendKey,
+  type MadeSpendKey,
+  type SpendKey,
+} from '../store/budgets/spend-keys.ts';
+import type { Database } from '../store/database.ts';
+import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
+import { columns } from './columns.ts';
+import { CommandError, table, withDatabase } from './database-command.ts';
+import { overlapOf } from './key.ts';
+
+const PAGE = 1_000;
+
+export function registerBudgetKeys(key: Command): void {
+  common(key.command('list <budget>'))
+    .description('list the spend keys of a budget (bdg_…), those that have ended too')
+    .action(list);
+  common(key.command('create <budget>'))
+    .description('create a spend key')
+    .option('--name <name>', 'its name', nameOf)
+    .option('--expires-at <time>', 'when it stops working, in ISO 8601', timeOf)
+    .action(create);
+  common(key.command('roll <key>'))
+    .description('replace a spend key (key_…) with a new one')
+    .option(
+      '--overlap <time>',
+      'how long the old key keeps working: 0, 90s, 15m, 24h, 7d',
+      overlapOf,
+      0,
+    )
+    .action(roll);
+  common(key.command('revoke <key>'))
+    .description('revoke a spend key immediately')
+    .option('--release-holds', 'release what its open holds reserve', false)
+    .action(revoke);
+}
+
+async function list(id: string, { json, dataDir }: Common): Promise<void> {
+  await withDatabase(dataDir, async (database) => {
+    const place = await getPlace(database, id);
+    for (let beforeId: string | undefined; ;) {
+      const page = { limit: PAGE, beforeId };
+      const keys = await listSpendKeys(database, place, place.number, page);
+      const rows = keys.map(shown);
+      process.stdout.write(
+        json ? rows.map((key) => `${JSON.stringify(key)}\n`).join('') : columns(rows),
+      );
+      if (keys.length < PAGE) return;
+      beforeId = keys.at(-1)?.id;
+    }
+  });
+}
+
+interface CreateOptions extends Common {
+  readonly name?: string;
+  readonly expiresAt?: string;
+}
+
+async function create(id: string, { json, dataDir, ...options }: CreateOptions): Promise<void> {
+  const { name = null, expiresAt = null } = options;
+  await withDatabase(dataDir, async (database, { keyPrefix }) => {
+    const place = await getPlace(database, id);
+    const { key, stored } = freshKey(keyPrefix, place);
+    const made = await makeSpendKey(database, place, place.number, { ...stored, name, expiresAt });
+    print(shownOnce(made, name, key), json);
+  });
+}
+
+async function roll(
+  id: string,
+  { overlap, json, dataDir }: Common & { readonly overlap: number },
+): Promise<void> {
+  await withDatabase(dataDir, async (database, { keyPrefix }) => {
+    const place = await getPlaceOfKey(database, id);
+    const { key, stored } = freshKey(keyPrefix, place);
+    const made = await rollSpendKey(
+      database,
+      { ...place, root: null },
+      uuidOfKey(id),
+      overlap,
+      stored,
+    );
+    if (made.kind === 'unknown_key') throw noSuchKey(id);
+    print(shownOnce(made, made.name ?? null, key), json);
+  });
+}
+
+async function revoke(
+  id: string,
+  { releaseHolds, json, dataDir }: Common & { readonly releaseHolds: boolean },
+): Promise<void> {
+  await withDatabase(dataDir, async (database) => {
+    const place = await getPlaceOfKey(database, id);
+    const key = await revokeSpendKey(database, { ...place, root: null }, uuidOfKey(id));
+    if (!key) throw noSuchKey(id);
+    if (releaseHolds) await releaseOpenHolds(database, place, { keyId: key.id });
+    print(shown(key), json);
+  });
+}
+
+function freshKey(prefix: string, { accountId }: Place) {
+  const key = newKey(prefix, 'consumer');
+  return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
+}
+
+function shownOnce(made: MadeSpendKey, name: string | null, key: string) {
+  if (made.kind === 'made') {
+    return { id: wireId('key', made.id), budgetId: wireId('budget', made.budget.id), name, key };
+  }
+  throw new CommandError(
+    made.kind === 'closed'
+      ? 'The budget is closed or expired, or one above it is.'
+      : 'The account cannot have more spend keys.',
+  );
+}
+
+function shown(key: SpendKey): Record<string, string | null> {
+  return {
+    id: wireId('key', key.id),
+    name: key.name,
+    lastFour: key.lastFour,
+    createdAt: key.createdAt,
+    expiresAt: key.expiresAt,
+    revokedAt: key.revokedAt,
+    lastUsedAt: key.lastUsedAt,
+  };
+}
+
+function print(values: Record<string, string | null>, json: boolean): void {
+  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
+}
+
+async function getPlaceOfKey(database: Database, id: string): Promise<Place> {
+  const place = await findPlaceOfKey(database, uuidOfKey(id));
+  if (!place) throw noSuchKey(id);
+  return place;
+}
+
+function uuidOfKey(id: string): string {
+  const uuid = uuidOf('key', id);
+  if (uuid === undefined) throw noSuchKey(id);
+  return uuid;
+}
+
+function noSuchKey(id: string): CommandError {
+  return new CommandError(
+    `No active spend key ${id}. Run \`farebox budget key list\` to see key ids.`,
+  );
+}

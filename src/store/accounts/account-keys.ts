@@ -1,0 +1,53 @@
+/**
+ * What the consumer keys of an account may be charged. Every tool server sees such a key, so its owner can close it for
+ * charging, or give it a ceiling for each developer and day. Spend keys are not concerned.
+ */
+import { Type } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import { setDeveloperWindows } from '../budgets/developer-budgets.ts';
+import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
+
+export interface AccountKeys {
+  readonly charge: 'open' | 'closed';
+  /** For each developer in each UTC day; null: no ceiling. */
+  readonly developerDayMicros: Micros | null;
+}
+
+const settingsRow = row(
+  Type.Object({ charge: Type.Enum(['open', 'closed']), developerDayMicros: nullable(micros) }),
+);
+
+export function readAccountKeys(
+  connection: Connection,
+  { consumerId }: ConsumerRef,
+): Promise<AccountKeys> {
+  return connection.one(sql.type(settingsRow)`
+    select keys_charge as charge, developer_day_micros as "developerDayMicros"
+    from farebox.accounts where consumer_id = ${consumerId}
+  `);
+}
+
+/** Does not change absent members. Takes effect everywhere within a second, as changes of keys do. */
+export async function changeAccountKeys(
+  database: Database,
+  consumer: ConsumerRef,
+  changes: Partial<AccountKeys>,
+): Promise<AccountKeys> {
+  return database.transaction(async (tx) => {
+    // Under it budgets of developers are made, so none is made with the ceiling of before.
+    await lockConsumer(tx, consumer);
+    const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };
+    const { charge, developerDayMicros } = settings;
+    await tx.query(sql.typeAlias('nothing')`
+      with changed as (
+        update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
+        where consumer_id = ${consumer.consumerId} returning id
+      )
+      update farebox.api_keys set changed_at = now()
+      from changed where account_id = changed.id and kind = 'consumer' and revoked_at is null
+    `);
+    if (developerDayMicros !== null) await setDeveloperWindows(tx, consumer, developerDayMicros);
+    return settings;
+  });
+}

@@ -1,0 +1,110 @@
+/**
+ * Budgets of what single developers charge to keys of the account, when it has a ceiling for each developer and day: one
+ * budget for each developer, made by its first charge, with a spend key that nobody holds. Its owner may change it like any
+ * other: give one developer more, or close it.
+ */
+import { randomBytes } from 'node:crypto';
+import { Type, type Static } from 'typebox';
+import { wireId } from '../../domain/ids.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { insertBudget, setWindow } from './change-budgets.ts';
+import { insertKey } from './spend-keys.ts';
+
+const DeveloperBudget = Type.Object({
+  /** Of its spend key. */
+  number: Type.Integer(),
+  path: Type.Array(Type.Integer()),
+  /** A UUID. */
+  budgetId: Type.String(),
+});
+
+const budgetRow = row(DeveloperBudget);
+const dayRow = row(Type.Object({ dayMicros: Type.Union([Type.Integer(), Type.Null()]) }));
+
+export type DeveloperBudget = Static<typeof DeveloperBudget>;
+
+/** The account that is charged, and the developer that charges; ids are UUIDs. */
+export interface DeveloperOfAccount extends ConsumerRef {
+  readonly accountId: string;
+  readonly developerId: string;
+  readonly developerNumber: number;
+}
+
+/** Makes it when there is none. Null: the account has no ceiling by now, or cannot have more budgets. */
+export async function findDeveloperBudget(
+  database: Database,
+  asked: DeveloperOfAccount,
+): Promise<DeveloperBudget | null> {
+  return (await find(database, asked)) ?? (await make(database, asked));
+}
+
+/** Of all developers that charged the account's keys. Each counts on in its day. The caller has locked the consumer. */
+export async function setDeveloperWindows(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  limitMicros: Micros,
+): Promise<void> {
+  const { ledger, consumerId } = consumer;
+  const numbers = sql.fragment`
+    (select budget from farebox.spend_keys
+      where ledger = ${ledger} and consumer_id = ${consumerId} and developer is not null)
+  `;
+  await setWindow(tx, consumer, numbers, { unit: 'day', limitMicros });
+}
+
+async function find(
+  connection: Connection,
+  { ledger, consumerId, developerNumber }: DeveloperOfAccount,
+): Promise<DeveloperBudget | null> {
+  return connection.maybeOne(sql.type(budgetRow)`
+    select k.number, k.path, d.id as "budgetId"
+    from farebox.spend_keys k
+    join farebox.budget_details d on d.ledger = k.ledger and d.consumer_id = k.consumer_id and d.number = k.budget
+    where k.ledger = ${ledger} and k.consumer_id = ${consumerId} and k.developer = ${developerNumber}
+  `);
+}
+
+async function make(
+  database: Database,
+  asked: DeveloperOfAccount,
+): Promise<DeveloperBudget | null> {
+  const { ledger, consumerId, accountId, developerId, developerNumber } = asked;
+  return database.transaction(async (tx) => {
+    await lockConsumer(tx, asked);
+    const made = await find(tx, asked);
+    if (made) return made;
+    const dayMicros = await tx.oneFirst(sql.type(dayRow)`
+      select developer_day_micros as "dayMicros" from farebox.accounts where consumer_id = ${consumerId}
+    `);
+    if (dayMicros === null) return null;
+    const whole = { ledger, consumerId, root: null };
+    const inserted = await insertBudget(tx, whole, null, {
+      name: `Account keys: ${wireId('developer', developerId)}`,
+      limitMicros: null,
+      window: { unit: 'day', limitMicros: asMicros(dayMicros) },
+      maxPerCallMicros: null,
+      tools: null,
+      developers: [developerId],
+      mayDelegate: false,
+      allowLeases: false,
+      maxLeaseMicros: null,
+      approveDevelopers: false,
+      approvedDevelopers: [],
+      metadata: null,
+      expiresAt: null,
+    });
+    if (inserted.kind !== 'made') return null;
+    const key = {
+      // Of no key at all.
+      hash: randomBytes(32).toString('hex'),
+      lastFour: '',
+      accountId,
+      name: 'Account keys',
+      expiresAt: null,
+    };
+    await insertKey(tx, asked, inserted.budget.number, key, undefined, developerNumber);
+    return find(tx, asked);
+  });
+}

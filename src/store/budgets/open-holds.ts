@@ -1,0 +1,78 @@
+/**
+ * Releases the open holds of spend keys that have ended, each as its developer would. One that is captured meanwhile is paid:
+ * whichever locks the hold first wins.
+ */
+import { Type, type Static } from 'typebox';
+import { uuidFloor } from '../../domain/ids.ts';
+import type { ConsumerRef } from '../balance/consumers.ts';
+import { row, sql, type Connection, type Database } from '../database.ts';
+import { settleEntries, type HoldEntry } from '../holds/post-hold-entries.ts';
+
+const OpenHold = Type.Object({
+  id: Type.String(),
+  developerId: Type.String(),
+  developerNumber: Type.Integer(),
+});
+type OpenHold = Static<typeof OpenHold>;
+
+const holdRow = row(OpenHold);
+
+/** A hold is open for at most 24 hours; clocks may differ. */
+const OPEN_MS_MAX = 25 * 3_600_000;
+/** In one transaction, which holds up the consumer's charges for some milliseconds. */
+const AT_ONCE = 200;
+/** A release makes no charge to sign, and has no idempotency key to look up. */
+const NO_RECEIPT = 0;
+
+/** Of a spend key by its id, or of the keys of a node and below it by its number. */
+export type HoldsOf = { readonly keyId: string } | { readonly number: number };
+
+export async function releaseOpenHolds(
+  database: Database,
+  consumer: ConsumerRef,
+  which: HoldsOf,
+): Promise<void> {
+  let afterId = uuidFloor(Date.now() - OPEN_MS_MAX);
+  for (;;) {
+    const open = await listOpenHolds(database, consumer, which, afterId);
+    if (open.length > 0) await release(database, open);
+    const last = open.at(-1);
+    if (!last || open.length < AT_ONCE) return;
+    afterId = last.id;
+  }
+}
+
+/** What is let go of repays the consumer's debts first. */
+async function release(database: Database, open: readonly OpenHold[]): Promise<void> {
+  const entries = open.map(({ id: holdId, developerId, developerNumber }): HoldEntry => ({
+    kind: 'release',
+    developerId,
+    developerNumber,
+    holdId,
+    idempotencyHash: null,
+    fingerprint: null,
+  }));
+  await settleEntries(database, entries, NO_RECEIPT, { fromId: uuidFloor(0), toId: uuidFloor(0) });
+}
+
+/** Oldest first, without leases, which end by themselves. Reads the consumer's holds of one day. */
+async function listOpenHolds(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  which: HoldsOf,
+  afterId: string,
+): Promise<readonly OpenHold[]> {
+  const ofKeys =
+    'keyId' in which
+      ? sql.fragment`k.id = ${which.keyId}`
+      : sql.fragment`k.path @> array[${which.number}::int4]`;
+  return connection.any(sql.type(holdRow)`
+    select h.id, a.developer_id as "developerId", h.developer as "developerNumber"
+    from farebox.holds h
+    join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
+    join farebox.accounts a on a.developer_number = h.developer
+    where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and h.tool <> '' and ${ofKeys}
+      and h.id > ${afterId}::uuid
+    order by h.id limit ${AT_ONCE}
+  `);
+}

@@ -1,0 +1,13 @@
+/** How the retry of a request that makes a budget or a spend key is recognised. Both are SHA-256 as hex. */
+import { sql } from '../database.ts';
+
+export interface Retry {
+  /** Of the caller's idempotency key, within what the caller sees. */
+  readonly keyHash: string;
+  /** Of what was asked for. */
+  readonly requestHash: string;
+}
+
+export function hashOrNull(hash: string | undefined) {
+  return hash === undefined ? sql.fragment`null` : sql.fragment`decode(${hash}, 'hex')`;
+}

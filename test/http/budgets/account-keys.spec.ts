@@ -1,0 +1,188 @@
+/** Keys of an account that its owner closed for charging, or gave a ceiling for each developer and day. */
+import assert from 'node:assert/strict';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
+import { BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { AccountKeysReply } from '../../../src/schemas/keys.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { proveBooks } from '../../support/books.ts';
+import {
+  changeBudget,
+  closeBudget,
+  makeBudget,
+  makeKey,
+  spend,
+} from '../../support/budget-requests.ts';
+import { askHold, capture, place } from '../../support/hold-requests.ts';
+import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { signIn } from '../../support/sessions.ts';
+import { until, type Server } from '../../support/stack.ts';
+
+/** Everywhere within a second, as changes of keys; and a moment for this machine. */
+const SOON = { timeoutMs: 3_000 };
+
+describe('the keys of an account', () => {
+  let api: TestApi;
+  let other: Server;
+  let account: TestAccount;
+  let stranger: TestAccount;
+  let key: string;
+  let headers: Readonly<Record<string, string>>;
+
+  before(async () => {
+    api = await startTestApi({ processes: 2 });
+    other = api.processes[1] as Server;
+    stranger = await api.createAccount(0);
+  });
+  beforeEach(async () => {
+    account = await api.createAccount(100);
+    key = account.consumerKey;
+    const cookie = await signIn(api, api.databaseUrl, account.email);
+    headers = { cookie, origin: api.url };
+  });
+  after(async () => {
+    await proveBooks(api.env, { processor: false });
+    await api.stop();
+  });
+
+  const ask = (body: object) => call(api, 'PATCH', '/v1/account-keys', { headers, body });
+  const set = async (body: object) => bodyOf(await ask(body), 200, AccountKeysReply);
+  const shown = async () =>
+    bodyOf(await call(api, 'GET', '/v1/account-keys', { headers }), 200, AccountKeysReply);
+  /** By the account's own key, to one of two developers, through one of two processes. */
+  const pay = (amount: number, by = account, server: { readonly url: string } = api) =>
+    charge(server, { ...by, consumerKey: key }, { amount, tool: 'search' });
+  const balance = async () =>
+    bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;
+  const budgets = async () =>
+    bodyOf(await call(api, 'GET', '/v1/budgets', { key }), 200, BudgetsReply).budgets;
+
+  it('can be charged without a ceiling unless their owner says otherwise', async () => {
+    assert.deepEqual(await shown(), { charge: 'open', developerDayLimit: null });
+    assert.equal((await pay(60)).status, 201);
+    assert.deepEqual(await budgets(), []);
+  });
+
+  it('that are closed pay nothing in any process, while spend keys still pay', async () => {
+    const { id } = await makeBudget(api, key, { limit: 5 });
+    const { key: spendKey } = await makeKey(api, key, id);
+    const made = { 'idempotency-key': `before ${id}` };
+    const before = bodyOf(await charge(api, account, { amount: 1 }, made), 201, ChargeReply);
+    assert.equal((await pay(1, account, other)).status, 201);
+    assert.deepEqual(await set({ charge: 'closed' }), {
+      charge: 'closed',
+      developerDayLimit: null,
+    });
+    for (const server of [api, other]) {
+      await until(async () => (await pay(1, account, server)).status === 403, SOON);
+      assertError(await pay(1, account, server), 403, 'account_keys_closed', 'apiKey');
+      assertError(await askHold(server, account), 403, 'account_keys_closed', 'apiKey');
+      assert.equal((await spend(server, account, spendKey, 0.5)).status, 201);
+    }
+    // What was made is still answered, and the key still reads.
+    const retry = await charge(api, account, { amount: 1 }, made);
+    assert.deepEqual(bodyOf(retry, 201, ChargeReply), before);
+    assert.ok((await balance()) < 98);
+    await set({ charge: 'open' });
+    for (const server of [api, other]) {
+      await until(async () => (await pay(1, account, server)).status === 201, SOON);
+    }
+  });
+
+  it('within a ceiling pay each developer so much in a day, exactly, also when many charges arrive at once', async () => {
+    assert.equal((await pay(7)).status, 201);
+    await set({ developerDayLimit: 5 });
+    const reached = async (server: { readonly url: string }) =>
+      (await pay(5.000001, account, server)).status === 402;
+    for (const server of [api, other]) await until(() => reached(server), SOON);
+    const start = await balance();
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        pay(0.3, n % 3 === 0 ? stranger : account, n % 2 ? other : api),
+      ),
+    );
+    const paid = (by: number) =>
+      answers.filter(({ status }, n) => status === 201 && (n % 3 === 0 ? 0 : 1) === by).length;
+    // 16 of 40 fit into $5.00; of the stranger's, 16 of 20.
+    assert.deepEqual([paid(1), paid(0)], [16, 16]);
+    assert.equal(Math.round(((await balance()) - start) * 1e6), -32 * 300_000);
+    const [first] = (await budgets()).filter(({ developers }) =>
+      developers?.includes(account.developerId),
+    );
+    assert.deepEqual([first?.used, first?.window?.limit, first?.remaining], [4.8, 5, 0.2]);
+    const refused = await pay(0.3);
+    assertError(refused, 402, 'spend_limit_reached', undefined, {
+      budgetId: first?.id ?? '',
+      scope: 'window',
+      limit: 5,
+      remaining: 0.2,
+      resetsAt: first?.window?.resetsAt ?? '',
+    });
+  });
+
+  it('within a ceiling count holds, batches and refunds, and a developer can be given more, or nothing', async () => {
+    await set({ developerDayLimit: 2 });
+    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    const hold = await place(api, account, { amount: 1.5 });
+    assert.equal((await pay(1)).status, 402);
+    await capture(api, account, hold.id, { amount: 0.5 });
+    const charges = [1, 0.5, 0.25].map((amount) => ({ apiKey: key, tool: 'search', amount }));
+    const batch = await call(api, 'POST', '/v1/charges/batch', {
+      key: account.developerKey,
+      body: { charges },
+    });
+    const { results } = bodyOf(batch, 200, ChargeBatchReply);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      [201, 201, 402],
+    );
+    const { id } = results[0] as unknown as { id: string };
+    const refund = { key: account.developerKey, body: {} };
+    assert.equal((await call(api, 'POST', `/v1/charges/${id}/refund`, refund)).status, 201);
+    assert.equal((await pay(1)).status, 201);
+    assert.equal((await pay(0.01)).status, 402);
+    const [budget] = await budgets();
+    const budgetId = budget?.id ?? '';
+    await changeBudget(api, key, budgetId, { window: { per: 'day', limit: 9 } });
+    assert.equal((await pay(7)).status, 201);
+    // One limit for all again.
+    await set({ developerDayLimit: 9.5 });
+    assert.equal((await pay(0.6)).status, 402);
+    assert.equal((await pay(0.5)).status, 201);
+    await closeBudget(api, key, budgetId);
+    await until(async () => (await pay(0.01)).status === 403, SOON);
+    assertError(await pay(0.01), 403, 'developer_not_allowed', undefined, { budgetId });
+    assert.equal((await pay(0.01, stranger)).status, 201);
+    // Nobody holds the key of such a budget, so nobody sees one.
+    const keys = await call(api, 'GET', `/v1/budgets/${budgetId}/keys`, { key });
+    assert.deepEqual(bodyOf(keys, 200, SpendKeysReply).keys, []);
+    await set({ developerDayLimit: null });
+    for (const server of [api, other]) {
+      await until(async () => (await pay(10, account, server)).status === 201, SOON);
+    }
+  });
+
+  for (const [body, code, param] of [
+    [{ charge: 'sometimes' }, 'invalid_request', 'charge'],
+    [{ developerDayLimit: -1 }, 'invalid_amount', 'developerDayLimit'],
+    [{ developerDayLimit: 0.0000001 }, 'invalid_amount', 'developerDayLimit'],
+    [{ limit: 5 }, 'invalid_request', 'limit'],
+  ] as const) {
+    it(`are not changed by ${JSON.stringify(body)}`, async () => {
+      assertError(await ask(body), 400, code, param);
+      assert.deepEqual(await shown(), { charge: 'open', developerDayLimit: null });
+    });
+  }
+
+  it('change by their owner alone, not by a key that every tool server has', async () => {
+    for (const method of ['GET', 'PATCH'] as const) {
+      const answer = await call(api, method, '/v1/account-keys', {
+        key,
+        ...(method === 'PATCH' && { body: { charge: 'closed' } }),
+      });
+      assertError(answer, 401, 'session_required');
+    }
+  });
+});

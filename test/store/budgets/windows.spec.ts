@@ -1,0 +1,116 @@
+/** Windows of budgets: where they begin and end, and that no clock but PostgreSQL's, read under the lock, decides. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { numberOfWindowUnit, WINDOW_UNITS, windowEnd } from '../../../src/domain/budget.ts';
+import { uuidFloor } from '../../../src/domain/ids.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { findBudget } from '../../../src/store/budgets/budgets.ts';
+import { changeBudget } from '../../../src/store/budgets/change-budgets.ts';
+import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
+import type { Database } from '../../../src/store/database.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { Random } from '../../support/random.ts';
+import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
+
+const HOUR_MS = 3_600_000;
+/** Ends of days, months and years, a leap day, and clocks that are put forward and back in Europe and America. */
+const EDGES = [
+  '2026-11-22T00:00:00Z',
+  '2026-12-01T00:00:00Z',
+  '2027-01-01T00:00:00Z',
+  '2028-02-29T00:00:00Z',
+  '2028-03-01T00:00:00Z',
+  '2026-03-29T01:00:00Z',
+  '2026-10-25T01:00:00Z',
+  '2026-11-01T06:00:00Z',
+];
+
+describe('the windows of budgets', () => {
+  let ledger: TestLedger;
+  let database: Database;
+  let client: Client;
+  let harness: BudgetHarness;
+
+  before(async () => {
+    ledger = await openTestLedger(1);
+    ({ database } = ledger);
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    [harness] = (await openHarnesses(database, client, ledger.url, 1, 10)) as [BudgetHarness];
+    await harness.addNode(new Random(5), 2_000);
+  });
+  after(async () => {
+    await client?.end();
+    await ledger?.drop();
+  });
+
+  for (const zone of ['UTC', 'Asia/Kathmandu', 'Europe/Berlin', 'America/New_York']) {
+    it(`begin and end by the calendar in UTC, in a session of ${zone}`, async () => {
+      await client.query(`set timezone = '${zone}'`);
+      for (const edge of EDGES) {
+        for (const ms of [-1, 0, 1]) {
+          const at = new Date(Date.parse(edge) + ms);
+          const { rows } = await client.query<{ began: Date[] }>(
+            'select farebox.windows_at($1) as began',
+            [at],
+          );
+          for (const unit of WINDOW_UNITS) {
+            const began = rows[0]?.began[numberOfWindowUnit(unit) - 1] ?? assert.fail();
+            const ends = windowEnd(unit, began.toISOString());
+            const where = `${unit} of ${at.toISOString()}: ${began.toISOString()} to ${ends}`;
+            assert.ok(began <= at && at < new Date(ends), where);
+            // The next one begins where this one ends.
+            const next = await client.query<{ began: Date[] }>(
+              'select farebox.windows_at($1) as began',
+              [ends],
+            );
+            const follows = next.rows[0]?.began[numberOfWindowUnit(unit) - 1]?.toISOString();
+            assert.equal(follows, ends, where);
+            if (unit === 'week') assert.equal(began.getUTCDay(), 1, where);
+          }
+        }
+      }
+    });
+  }
+
+  it('count and give back by what came before, not by the clocks of the processes that made the charges', async () => {
+    const [node] = harness.model.nodes;
+    const [, key] = harness.model.keys;
+    assert.ok(node && key);
+    const window = { unit: 'hour' as const, limitMicros: asMicros(1_000) };
+    await changeBudget(database, harness.view, node.id, { limitMicros: null, window });
+    await client.query('update farebox.budget_details set max_per_call_micros = null');
+    /** By a process whose clock is this much ahead. */
+    const charge = async (aheadMs: number, micros: number) => {
+      const id = uuidFloor(Date.now() + aheadMs).slice(0, -12) + randomBytes(6).toString('hex');
+      const [made] = await postDrafts(database, [{ ...harness.draft(key, micros), id }]);
+      return { id, kind: made?.kind };
+    };
+    const counted = async () =>
+      (await findBudget(database, harness.view, node.id))?.window?.usedMicros;
+    const refund = (chargeId: string) =>
+      refundCharge(database, {
+        developerNumber: 1,
+        chargeId,
+        asked: null,
+        idempotencyKey: undefined,
+      });
+
+    const before = await charge(3 * HOUR_MS, 700);
+    assert.deepEqual([before.kind, await counted()], ['posted', 700]);
+    assert.equal((await charge(0, 400)).kind, 'limit_reached');
+    await harness.turnWindows();
+    // A process that is hours behind charges in the new window.
+    const behind = await charge(-3 * HOUR_MS, 600);
+    assert.deepEqual([behind.kind, await counted()], ['posted', 600]);
+    // Its id is the newest of all, and the old window counted it.
+    assert.equal((await refund(before.id)).kind, 'refunded');
+    assert.equal(await counted(), 600);
+    assert.equal((await charge(3 * HOUR_MS, 500)).kind, 'limit_reached');
+    assert.equal((await refund(behind.id)).kind, 'refunded');
+    assert.equal(await counted(), 0);
+    assert.equal((await charge(-3 * HOUR_MS, 1_000)).kind, 'posted');
+    assert.equal((await charge(0, 1)).kind, 'limit_reached');
+  });
+});
