@@ -353,11 +353,17 @@ create table farebox.budgets (
   -- 0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in utc.
   window_unit smallint not null default 0,
   is_closed boolean not null default false,
+  -- the use of limit_micros that makes the next event. null: all marks were reached, or there is no limit.
+  notice_at bigint,
+  -- as notice_at, of the window that began at window_began. the turn of the window arms all marks again.
+  window_notice_at bigint,
   constraint budgets_pkey primary key (ledger, consumer_id, number),
   constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
   constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
   constraint budgets_within_limits check ((used_micros <= limit_micros or used_micros <= used_at_limit_micros) and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
 ) with (fillfactor=70);
+create trigger budgets_arm_marks after update on farebox.budgets for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.arm_budget_marks();
+create constraint trigger budgets_note_marks after update on farebox.budgets deferrable initially deferred for each row when (new.used_micros >= new.notice_at or new.window_used_micros >= new.window_notice_at) execute function farebox.note_budget_marks();
 
 -- Immutable: the charge stays as it is. Developer and tool are the charge's; the time of the refund is in `id`,
 -- a UUIDv7.
@@ -1228,6 +1234,11 @@ create function farebox.agents_changed()
   returns trigger
   language plpgsql volatile;
 
+create function farebox.arm_budget_marks()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off;
+
 create function farebox.audit_change()
   returns trigger
   language plpgsql volatile;
@@ -1235,6 +1246,10 @@ create function farebox.audit_change()
 create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
   returns bytea
   language sql stable parallel safe;
+
+create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
+  returns setof record
+  language sql immutable parallel safe;
 
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
@@ -1262,6 +1277,11 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.note_budget_marks()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off;
 
 create function farebox.post_charge_refund_event()
   returns trigger
