@@ -288,7 +288,8 @@ function refuseUnsafe(env: Environment): void {
         'without it, no payment is confirmed by Stripe',
     );
   }
-  if (env['STRIPE_API_BASE'] && !env['STRIPE_API_BASE'].startsWith('https:')) {
+  const apiBase = env['STRIPE_API_BASE'];
+  if (apiBase && URL.parse(apiBase)?.origin !== 'https://api.stripe.com') {
     throw new ConfigError(
       'PRODUCTION is true, so STRIPE_API_BASE must not be set: simulated payments would credit real balances',
     );
@@ -298,11 +299,29 @@ function refuseUnsafe(env: Environment): void {
       throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
     }
   }
-  if (isPlaceholder(env['MASTER_SECRET'] ?? '')) {
+  // Each of them: old secrets still verify receipts and links.
+  if ([...readMasterSecrets(env).values()].some(isPlaceholder)) {
     throw new ConfigError(
       'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
     );
   }
+  if (hasDefaultPassword(env['DATABASE_URL'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, and the password in DATABASE_URL is the user name or a common default; choose a random one',
+    );
+  }
+}
+
+/** No password at all is fine: certificates and sockets need none. */
+function hasDefaultPassword(databaseUrl: string): boolean {
+  const { username = '', password = '' } = URL.parse(databaseUrl) ?? {};
+  return (
+    password !== '' &&
+    (password === username ||
+      /^(postgres|farebox|secret|admin|root|test|(your.?)?password|change.?me|12345\d*)$/i.test(
+        password,
+      ))
+  );
 }
 
 /** Detects text from an example, or a repeated character: 64 random hex digits contain nearly all 16. */
