@@ -46,6 +46,13 @@ export interface StripeConfig {
   readonly timeoutMs: number;
   /** How many steps that call Stripe may start per second, over all workers. */
   readonly stepsPerSecond: number;
+  /** Whether Stripe adds tax to top-ups; undefined: no tax. */
+  readonly tax: TaxConfig | undefined;
+}
+
+export interface TaxConfig {
+  /** Stripe's tax code of a balance, such as `txcd_10000000`; undefined: the one preset in Stripe's dashboard. */
+  readonly code: string | undefined;
 }
 
 export interface MailConfig {
@@ -201,7 +208,22 @@ export function readStripeConfig(env: Environment): StripeConfig {
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
     // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
     stepsPerSecond: integer(env, 'STRIPE_STEPS_PER_SECOND', 10, 1, 10_000),
+    tax: readTax(env),
   });
+}
+
+function readTax(env: Environment): TaxConfig | undefined {
+  const mode = env['STRIPE_TAX'] ?? 'off';
+  if (mode !== 'off' && mode !== 'automatic') {
+    throw new ConfigError('STRIPE_TAX must be off or automatic');
+  }
+  const code = env['STRIPE_TAX_CODE'];
+  if (code !== undefined && !/^txcd_\d+$/.test(code)) {
+    throw new ConfigError(
+      "STRIPE_TAX_CODE must be one of Stripe's tax codes, such as txcd_10000000",
+    );
+  }
+  return mode === 'automatic' ? { code } : undefined;
 }
 
 export function readConfig(env: Environment): Config {
