@@ -23,13 +23,16 @@ const { stdout, stderr } = await audit();
 const report = parsed(stdout);
 if (!report?.metadata) {
   const detail = report?.message ?? report?.error?.summary ?? (stderr.trim() || 'no answer');
-  console.warn(`Vulnerabilities were not checked, the registry did not tell: ${detail}`);
+  process.stderr.write(`Vulnerabilities were not checked, the registry did not tell: ${detail}\n`);
   if (values.required) process.exitCode = 1;
 } else {
   const found = Object.entries(report.vulnerabilities ?? {});
   const refused = found.filter(([, { severity }]) => REFUSED.includes(severity));
-  for (const [name, { severity, range }] of found) console.log(`${severity}: ${name} ${range}`);
-  console.log(`${found.length} packages with known vulnerabilities, ${refused.length} refused`);
+  for (const [name, { severity, range }] of found)
+    process.stdout.write(`${severity}: ${name} ${range}\n`);
+  process.stdout.write(
+    `${found.length} packages with known vulnerabilities, ${refused.length} refused\n`,
+  );
   if (refused.length > 0) process.exitCode = 1;
 }
 

@@ -49,10 +49,6 @@ describe('secrets', () => {
       if (answer.status >= 400) errors.push(JSON.stringify(answer.body));
       return answer;
     };
-    const made = (answer: Answer) => {
-      assert.ok(answer.status < 300, JSON.stringify(answer.body));
-      return answer.body as Record<string, string>;
-    };
 
     made(await send('POST', '/v1/top-up', { key: consumerKey, body: { amount: 20 } }));
     const charged = made(await charge(stack.api, account, { amount: 1 }));
@@ -149,4 +145,10 @@ describe('secrets', () => {
 function asText(this: unknown, key: string, value: unknown): unknown {
   const raw = (this as Record<string, unknown>)[key];
   return raw instanceof Uint8Array ? Buffer.from(raw).toString('utf8') : value;
+}
+
+/** The body of an answer that did what it was asked. */
+function made(answer: Answer): Record<string, string> {
+  assert.ok(answer.status < 300, JSON.stringify(answer.body));
+  return answer.body as Record<string, string>;
 }

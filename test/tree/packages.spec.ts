@@ -111,13 +111,14 @@ describe('the packages', () => {
   }
 
   it('pass the check with a warning at a registry that does not answer, unless it has to', async () => {
-    const refuse: RequestListener = (_, response) => response.writeHead(405).end('{}');
     const open = await auditAt(refuse);
     assert.match(open.stderr, /Vulnerabilities were not checked.*405/);
     assert.equal(open.exitCode, 0);
     assert.equal((await auditAt(refuse, '--required')).exitCode, 1);
   });
 });
+
+const refuse: RequestListener = (_, response) => response.writeHead(405).end('{}');
 
 /** An expression of SPDX: of `OR` one licence has to be allowed, of `AND` all. */
 function isAllowed(expression: string | undefined, allowed: readonly string[]): boolean {
