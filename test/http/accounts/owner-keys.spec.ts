@@ -106,7 +106,7 @@ describe('keys of the signed-in owner', () => {
     });
   }
 
-  it('are at most 100 in force, also by a roll with an overlap', async () => {
+  it('are limited to 100 active keys per account, and a roll with an overlap counts too', async () => {
     const { rows } = await api.sql.query<{ id: string }>(
       `insert into farebox.api_keys (id, hash, kind, account_id, last_four)
        select uuidv7(), uuid_send(uuidv7()) || uuid_send(uuidv7()), 'consumer', a.id, 'many'
