@@ -9,8 +9,10 @@ import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
   planSession,
+  planTax,
   recordPaymentIntent,
   recordSession,
+  recordTaxCalculation,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
 import { ask, seen, type AskDeps } from '../src/stripe/ask-processor.ts';
@@ -19,6 +21,7 @@ import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
 import { isMissing } from '../src/stripe/missing.ts';
 import { recall } from '../src/stripe/recall.ts';
+import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
 import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
@@ -28,6 +31,8 @@ export interface TopUpPaymentDeps extends AskDeps {
   readonly checkoutMinutes: number;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
   readonly savesTestCard: boolean;
+  /** Undefined: new top-ups are not taxed. */
+  readonly tax: TaxSettings | undefined;
 }
 
 /** The session's URL, where the consumer pays, and its id; null if the top-up ended without a session. */
@@ -58,9 +63,10 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   const topUp = await recall(deps, asked);
   // A session that is paid or over has no URL. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
+  await planTax(deps.database, topUp.id, deps.tax !== undefined);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
   const session = await withCustomer(deps, topUp.accountId, (customerId) =>
-    calls.createSession(deps.stripe, planned, customerId, deps.baseUrl),
+    calls.createSession(deps.stripe, planned, customerId, deps.baseUrl, deps.tax?.code),
   );
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }
@@ -100,12 +106,29 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
     return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
   }
 
-  const intent = earlier || (await calls.createIntent(stripe, topUp, customerId));
+  const taxed = earlier ? topUp : await withTax(deps, topUp, customerId);
+  if (!taxed) {
+    return seen(deps, topUp, { kind: 'failed', failure: failureOf('tax_address_missing') });
+  }
+  const intent = earlier || (await calls.createIntent(stripe, taxed, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);
   // Only the stored intent may take money, and none may once the top-up has ended (by an operator's cancel).
   if (stored.status !== 'pending' || stored.paymentIntentId !== intent.id) return ask(deps, stored);
   const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
-  return seen(deps, topUp, verdictOfIntent(confirmed, topUp));
+  return seen(deps, taxed, verdictOfIntent(confirmed, taxed));
+}
+
+/** The top-up with its tax, which is fixed before its payment intent is made. Undefined: there is no address to tax. */
+async function withTax(
+  { stripe, database, tax }: TopUpPaymentDeps,
+  topUp: TopUp,
+  customerId: string,
+): Promise<TopUp | undefined> {
+  const planned = await planTax(database, topUp.id, tax !== undefined);
+  if (!planned.isTaxed || planned.taxCalculationId !== null) return planned;
+  const config = tax ?? { code: undefined };
+  const calculation = await calculateTax(stripe, customerId, topUp.amountMicros, config);
+  return calculation && recordTaxCalculation(database, topUp.id, calculation);
 }
 
 async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {

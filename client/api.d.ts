@@ -91,6 +91,7 @@ export type BatchMember =
           | 'exceeds_lease'
           | 'exceeds_hold'
           | 'card_declined'
+          | 'tax_address_missing'
           | 'authentication_required'
           | 'card_expired'
           | 'payment_failed'
@@ -102,6 +103,7 @@ export type BatchMember =
           | 'tool_not_allowed'
           | 'developer_not_allowed'
           | 'account_keys_closed'
+          | 'mode_mismatch'
           | 'approval_required'
           | 'lease_not_allowed'
           | 'delegation_not_allowed'
@@ -852,6 +854,10 @@ export interface ConsumerStatementReply {
     kind: string;
     /** Dollars. Negative when taken from the balance. */
     amount: number;
+    /**
+     * Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.
+     */
+    tax?: number;
     /** The top-up that it belongs to, or null. */
     topUpId: string | null;
     /** Why, or null. For a `charge_refund`, the id of the charge. */
@@ -1061,6 +1067,7 @@ export interface ErrorReply {
       | 'exceeds_lease'
       | 'exceeds_hold'
       | 'card_declined'
+      | 'tax_address_missing'
       | 'authentication_required'
       | 'card_expired'
       | 'payment_failed'
@@ -1072,6 +1079,7 @@ export interface ErrorReply {
       | 'tool_not_allowed'
       | 'developer_not_allowed'
       | 'account_keys_closed'
+      | 'mode_mismatch'
       | 'approval_required'
       | 'lease_not_allowed'
       | 'delegation_not_allowed'
@@ -1349,6 +1357,8 @@ export interface InvocationReply {
 export interface KeyBody {
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode?: 'live' | 'test';
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
 }
@@ -1357,6 +1367,8 @@ export interface KeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1465,6 +1477,8 @@ export interface NewKeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
+  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
@@ -1761,6 +1775,7 @@ export interface SettlementReply {
             | 'exceeds_lease'
             | 'exceeds_hold'
             | 'card_declined'
+            | 'tax_address_missing'
             | 'authentication_required'
             | 'card_expired'
             | 'payment_failed'
@@ -1772,6 +1787,7 @@ export interface SettlementReply {
             | 'tool_not_allowed'
             | 'developer_not_allowed'
             | 'account_keys_closed'
+            | 'mode_mismatch'
             | 'approval_required'
             | 'lease_not_allowed'
             | 'delegation_not_allowed'
@@ -1959,11 +1975,25 @@ export interface TopUpBody {
    */
   amount: number | string;
 }
+export interface TopUpQuoteReply {
+  /** Dollars that would be credited. */
+  amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax: number | null;
+  /** Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known. */
+  total: number | null;
+}
 export interface TopUpRecord {
   /** The id of the top-up. */
   id: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
+  /**
+   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   */
+  tax?: number | null;
   /** The state of the top-up. */
   status:
     | 'pending'
@@ -1975,7 +2005,7 @@ export interface TopUpRecord {
     | 'disputed'
     | 'charged_back';
   /** How it is paid. */
-  method: 'checkout' | 'direct' | 'manual';
+  method: 'checkout' | 'direct' | 'manual' | 'test';
   /** Whether a charge triggered it, rather than a request. */
   automatic: boolean;
   /** When it was made, in UTC. */
@@ -2067,6 +2097,8 @@ export interface VerifyReply {
     amount: number;
     /** When it was made, in UTC. */
     createdAt: string;
+    /** False: a charge of play money, by test keys. Nobody paid for it. */
+    livemode: boolean;
   } | null;
   invocation?: SignedInvocation;
 }

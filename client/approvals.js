@@ -11,6 +11,8 @@ const WAIT_MS = 300_000;
 const WAIT_SECONDS = 30;
 /** Between attempts while the service is away. */
 const PAUSE_MS = 1_000;
+/** Before a call that nothing refuses any more is sent again. */
+const CAUGHT_UP_MS = 250;
 
 export class Approvals {
   #calls;
@@ -56,12 +58,16 @@ export class Approvals {
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
         if (!mayRecover || leftMs <= 0 || signal?.aborted) throw error;
-        await new Promise((resolve) => {
-          setTimeout(resolve, PAUSE_MS);
-        });
+        await pause(PAUSE_MS);
       }
     }
   }
+}
+
+function pause(ms) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 }
 
 const sent = (amount) => (amount === undefined ? undefined : amountToSend(amount));
@@ -80,7 +86,12 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
     } catch (error) {
       if (!ASKABLE.has(error.code)) throw error;
       const asked = await approvals.ask({ ...call, reason, expiresIn }, { signal }).catch(noAnswer);
-      if (asked === NOT_NEEDED) continue;
+      if (asked === NOT_NEEDED) {
+        // Allowed a moment ago: each process that decides charges learns of it within a second.
+        if (performance.now() >= deadline) throw error;
+        await pause(CAUGHT_UP_MS);
+        continue;
+      }
       // Approved a moment ago and refused all the same: somebody else used it.
       if (asked === undefined || asked.id === previousId) throw error;
       previousId = asked.id;

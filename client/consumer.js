@@ -56,6 +56,10 @@ export class FareboxConsumer {
     return this.#pay('/v1/checkout', request, options);
   }
 
+  topUpQuote({ amount }, options) {
+    return this.#calls.get('/v1/top-up/quote', { amount: amountToSend(amount) }, options);
+  }
+
   topUps({ limit } = {}, options) {
     return listAt(this.#calls, '/v1/top-up', 'topUps', { limit }, options);
   }

@@ -1,4 +1,5 @@
 /** The books of a FakeFarebox, in memory: balances, charges, refunds and holds, by the rules of the service. */
+import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
 
 const CHARGE_MICROS_MAX = 1_000_000_000_000;
@@ -16,7 +17,7 @@ export class FakeLedger {
   #answers = new Map();
 
   addConsumer(balance) {
-    const apiKey = `fare_ck_live_${randomHex().padEnd(38, 'x')}`;
+    const apiKey = `fare_ck_test_${randomHex().padEnd(38, 'x')}`;
     this.consumers.set(apiKey, { id: newId('cns'), apiKey, micros: microsOf('balance', balance) });
     return { apiKey, consumerId: this.consumers.get(apiKey).id };
   }
@@ -48,6 +49,7 @@ export class FakeLedger {
     const request = { tool, sent, metadata };
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const micros = sent ?? this.#priceOf(tool);
+      refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       this.#take(consumer, micros);
       return this.#record(consumer, { tool, micros, metadata });
     });
@@ -76,6 +78,7 @@ export class FakeLedger {
     const request = { tool, sent, expiresIn, metadata };
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
       const micros = sent ?? this.#priceOf(tool);
+      refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       this.#take(consumer, micros);
       const createdAt = now();
       const hold = { id: newId('hld'), consumer, tool, micros, captured: 0, remaining: micros };
@@ -165,14 +168,7 @@ export class FakeLedger {
 
   #take(consumer, micros) {
     this.expireHolds();
-    if (consumer.micros < micros) {
-      const [balance, required] = [consumer.micros, micros].map((each) => each / MICROS_PER_DOLLAR);
-      const shortfall = (micros - consumer.micros) / MICROS_PER_DOLLAR;
-      const topUpUrl = `https://fake.farebox.example/top-up?link=${consumer.id}`;
-      const message = `The balance of $${balance} does not cover $${required}; the consumer has to top up.`;
-      const facts = { balance, required, shortfall, topUpUrl };
-      refuse('insufficient_balance', message, undefined, facts);
-    }
+    if (consumer.micros < micros) refuseForBalance(consumer, consumer.micros, micros);
     consumer.micros -= micros;
   }
 
@@ -182,6 +178,15 @@ export class FakeLedger {
     this.charges.set(charge.id, charge);
     return { charge, balance: consumer.micros };
   }
+}
+
+function refuseForBalance(consumer, left, micros) {
+  const [balance, required, shortfall] = [left, micros, micros - left].map(
+    (each) => each / MICROS_PER_DOLLAR,
+  );
+  const topUpUrl = `https://fake.farebox.example/top-up?link=${consumer.id}`;
+  const message = `The balance of $${balance} does not cover $${required}; the consumer has to top up.`;
+  refuse('insufficient_balance', message, undefined, { balance, required, shortfall, topUpUrl });
 }
 
 /** Whole micro-dollars of a number or a decimal string. */

@@ -4,7 +4,15 @@ const KEY = crypto.getRandomValues(new Uint8Array(32));
 export const FAKE_RECEIPT_KEYS = [{ id: '1', key: base64url(KEY) }];
 
 export async function signReceipt({ id, consumer, tool, micros, createdAt }, developerId) {
-  const payload = { id, consumerId: consumer.id, developerId, tool, micros, createdAt };
+  const payload = {
+    id,
+    consumerId: consumer.id,
+    developerId,
+    tool,
+    micros,
+    createdAt,
+    livemode: false,
+  };
   const encoder = new TextEncoder();
   const signed = `hmac_sha256.1.${base64url(encoder.encode(JSON.stringify(payload)))}`;
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };

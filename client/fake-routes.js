@@ -1,5 +1,6 @@
 /** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
 import { microsOf, newId, now } from './fake-ledger.js';
+import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
 
@@ -33,8 +34,8 @@ const ROUTES = [
   return { pattern, role, handle };
 });
 
-/** `request` is `{ method, url, headers, body }`, as fetch is called. */
-export async function answerOf(ledger, secretKey, { method, url, headers, body }) {
+/** `request` is `{ method, url, headers, body, signal }`, as fetch is called. */
+export async function answerOf(ledger, secretKey, { method, url, headers, body, signal }) {
   const { pathname, searchParams: query } = new URL(url);
   const name = `${method} ${pathname}`;
   for (const { pattern, role, handle } of ROUTES) {
@@ -46,7 +47,7 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body }
     }
     const consumer = role === 'consumer' ? ledger.consumerOf(key) : undefined;
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    return handle(ledger, { id: match[1], query, body, consumer, idempotencyKey });
+    return handle(ledger, { id: match[1], query, body, consumer, idempotencyKey, signal });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
 }
@@ -55,15 +56,16 @@ function done(body, { status = 200, replayed = false } = {}) {
   return { status, body, replayed };
 }
 
-async function postCharge(ledger, { body, idempotencyKey }) {
+async function postCharge(ledger, { body, idempotencyKey, signal }) {
   const { charge, balance, replayed } = ledger.charge(body, idempotencyKey);
+  await answerOnDemand(charge.micros, replayed, signal);
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
-async function postBatch(ledger, { body }) {
+async function postBatch(ledger, { body, signal }) {
   const results = body.charges.map(async ({ op = 'charge', ...member }) => {
     try {
-      return await BATCH_OPS[op](ledger, member);
+      return await BATCH_OPS[op](ledger, member, signal);
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
       return { status: error.status, error: error.error };
@@ -73,10 +75,10 @@ async function postBatch(ledger, { body }) {
 }
 
 const BATCH_OPS = {
-  charge: async (ledger, { idempotencyKey, ...body }) =>
-    charged(await postCharge(ledger, { body, idempotencyKey })),
-  hold: (ledger, { idempotencyKey, ...body }) =>
-    withHold(postHold(ledger, { body, idempotencyKey })),
+  charge: async (ledger, { idempotencyKey, ...body }, signal) =>
+    charged(await postCharge(ledger, { body, idempotencyKey, signal })),
+  hold: async (ledger, { idempotencyKey, ...body }, signal) =>
+    withHold(await postHold(ledger, { body, idempotencyKey, signal })),
   capture: async (ledger, { idempotencyKey, holdId: id, ...body }) =>
     charged(await postCapture(ledger, { id, body, idempotencyKey })),
   release: (ledger, { holdId: id }) => withHold(postRelease(ledger, { id })),
@@ -120,8 +122,9 @@ async function getUsage(ledger, { query, consumer }) {
   return done({ ...body, total: dollars(total) });
 }
 
-function postHold(ledger, { body, idempotencyKey }) {
+async function postHold(ledger, { body, idempotencyKey, signal }) {
   const { hold, balance, replayed } = ledger.place(body, idempotencyKey);
+  await answerOnDemand(hold.micros, replayed, signal);
   return done({ ...wireHold(ledger, hold), balance: dollars(balance) }, made(replayed));
 }
 
@@ -208,6 +211,7 @@ function postTopUp(ledger, { body, consumer, idempotencyKey }) {
   if (micros < TOP_UP_MICROS_MIN || micros % 10_000 !== 0) {
     refuse('invalid_amount', 'amount must be at least $0.50, in whole cents.', 'amount');
   }
+  refuseTopUpOnDemand(micros);
   const answer = ledger.once(['top-up', consumer.id], idempotencyKey, { micros }, () => {
     consumer.micros += micros;
     return { topUpId: newId('tu') };

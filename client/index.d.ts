@@ -20,6 +20,7 @@ import type {
   RefusalsReply,
   ToolReply,
   ToolsReply,
+  TopUpQuoteReply,
   TopUpRecord,
   TopUpReply,
   TopUpsReply,
@@ -275,7 +276,10 @@ export interface ReceiptInvocation {
 export type ReceiptCharge = Pick<
   Charge,
   'id' | 'consumerId' | 'developerId' | 'tool' | 'amount' | 'createdAt'
->;
+> & {
+  /** False: a charge of play money, by test keys. Nobody paid for it. */
+  livemode: boolean;
+};
 
 /** Only with `run_unpaid`: Farebox did not answer, and the tool may run without payment. */
 export interface UnpaidCharge {
@@ -301,6 +305,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * Raises FareboxError, by `code`:
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
    * - `invalid_api_key`: the consumer's key is missing, wrong or revoked;
+   * - `mode_mismatch`: the consumer's key is a test key and yours is a live key, or the other way round;
    * - `service_unavailable`: no answer; `outcome` says whether a charge may have been made;
    * - any other code of the service, such as `invalid_amount` or `invalid_secret_key` (your own key).
    */
@@ -448,12 +453,14 @@ export declare class FareboxConsumer {
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
-   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises `consent_required`, `consent_ceiling_reached` or `card_declined`, among others,
-   * with `topUpUrl`.
+   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises
+   * `consent_required`, `consent_ceiling_reached` or `card_declined`, among others, with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
   checkout(request: CheckoutRequest, options?: CallOptions): Promise<CheckoutReply>;
+  /** What a top-up would cost now. `tax` and `total` are null while the tax is not known. */
+  topUpQuote(request: { amount: Amount }, options?: CallOptions): Promise<TopUpQuoteReply>;
   topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;

@@ -102,10 +102,11 @@ export class ReceiptKeys {
 function saidIn(payload) {
   const said = JSON.parse(new TextDecoder().decode(bytesOf(payload)));
   const { id, consumerId, developerId, tool, micros, createdAt, grantId } = said;
+  const livemode = said.livemode !== false;
   if (typeof grantId === 'string') return { invocation: said };
   if (typeof tool !== 'string' || !Number.isSafeInteger(micros)) return undefined;
   const amount = micros / MICROS_PER_DOLLAR;
-  return { charge: { id, consumerId, developerId, tool, amount, createdAt } };
+  return { charge: { id, consumerId, developerId, tool, amount, createdAt, livemode } };
 }
 
 function bytesOf(base64url) {

@@ -8,6 +8,7 @@ const TO_CALLER = new Set([
   'developer_not_allowed',
   'approval_required',
   'invalid_api_key',
+  'mode_mismatch',
   'service_unavailable',
   'rate_limited',
   'aborted',
@@ -53,6 +54,11 @@ export function explain(tool, error) {
     case 'account_keys_closed':
       return (
         `${tool} did not run: the user's account key cannot be charged. Ask the user for a spend key. ` +
+        'Calling again with this key will fail.'
+      );
+    case 'mode_mismatch':
+      return (
+        `${tool} did not run: the tool and the Farebox consumer key are of different modes, live and test. ` +
         'Calling again with this key will fail.'
       );
     case 'service_unavailable':

@@ -3,7 +3,7 @@
  * send X-Service-Key, so a bearer token that looks like a consumer key also counts.
  */
 const BEARER = /^bearer +(\S+)$/i;
-const CONSUMER_KEY = /^[a-z]{2,12}_ck_live_[0-9A-Za-z]{38}$/;
+const CONSUMER_KEY = /^[a-z]{2,12}_ck_(?:live|test)_[0-9A-Za-z]{38}$/;
 
 export function serviceKeyOf(headers) {
   const serviceKey = read(headers, 'x-service-key');

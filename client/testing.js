@@ -8,7 +8,7 @@ import { amountToSend } from './money.js';
 
 export class FakeFarebox {
   baseUrl = 'https://fake.farebox.example';
-  secretKey = 'fare_sk_live_fake';
+  secretKey = 'fare_sk_test_fake';
   isAway = false;
   #ledger = new FakeLedger();
 
@@ -26,16 +26,17 @@ export class FakeFarebox {
     return new FareboxConsumer({ baseUrl, consumerKey, fetch, maxRetries: 0, ...options });
   }
 
-  fetch = async (url, { method = 'GET', headers, body } = {}) => {
+  fetch = async (url, { method = 'GET', headers, body, signal } = {}) => {
     const requestId = `req_${crypto.randomUUID().replaceAll('-', '')}`;
     const common = { 'content-type': 'application/json', 'x-request-id': requestId };
     const answer = ({ status, body: answered, replayed }) => {
       const all = { ...common, ...(replayed && { 'idempotency-replayed': 'true' }) };
+      if (status === 429 || status === 503) all['retry-after'] = '1';
       return new Response(JSON.stringify(answered), { status, headers: all });
     };
     try {
       if (this.isAway) throw new FakeRefusal('service_unavailable', 'The fake is away.');
-      const request = { method, url, headers: new Headers(headers) };
+      const request = { method, url, headers: new Headers(headers), signal };
       request.body = body === undefined ? {} : JSON.parse(body);
       return answer(await answerOf(this.#ledger, this.secretKey, request));
     } catch (error) {

@@ -26,6 +26,7 @@ const LOOKS_UP = new Set([
   'lease_closed',
   'lease_fenced',
   'lease_not_renewable',
+  'mode_mismatch',
   'refund_exceeds_charge',
   'tool_not_allowed',
 ]);

@@ -20,6 +20,8 @@ create table farebox.accounts (
   return_url text,
   -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
+  -- the account whose test keys this test account has. null: a live account.
+  live_account_id uuid,
   -- whether consumer keys of the account can be charged. spend keys always can.
   keys_charge text not null default 'open',
   -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
@@ -31,12 +33,17 @@ create table farebox.accounts (
   constraint accounts_developer_number_unique unique (developer_number),
   constraint accounts_developer_unique unique (developer_id),
   constraint accounts_email_unique unique (email),
+  constraint accounts_live_account_id_fkey foreign key (live_account_id) references farebox.accounts(id),
   constraint accounts_consent_ceiling_positive check (consent_ceiling_micros > 0),
   constraint accounts_developer_day_not_negative check (developer_day_micros >= 0),
   constraint accounts_email_is_lower_case check (email = lower(email)),
   constraint accounts_keys_charge_known check (keys_charge = any (array['open', 'closed'])),
-  constraint accounts_return_url_short check (length(return_url) <= 2000)
+  constraint accounts_mode_is_in_ledger check ((live_account_id is not null) = (ledger >= 2048)),
+  constraint accounts_return_url_short check (length(return_url) <= 2000),
+  constraint accounts_test_has_no_address check ( case when live_account_id is null then email !~~ 'test:%' else email = ('test:' || live_account_id) end),
+  constraint accounts_test_moves_no_money check (live_account_id is null or num_nonnulls(consent_ceiling_micros, processor_customer_id, operator_since) = 0)
 );
+create unique index accounts_live_account on farebox.accounts using btree (live_account_id) where (live_account_id is not null);
 create constraint trigger accounts_audit_card after update of processor_card_id on farebox.accounts deferrable initially deferred for each row when (old.processor_card_id is distinct from new.processor_card_id) execute function farebox.audit_change('card.chosen', 'id', 'processor_card_id');
 create constraint trigger accounts_audit_consent after update of consent_ceiling_micros on farebox.accounts deferrable initially deferred for each row when (old.consent_ceiling_micros is distinct from new.consent_ceiling_micros) execute function farebox.audit_change('consent.changed', 'id', 'consent_ceiling_micros');
 create constraint trigger accounts_audit_insert after insert on farebox.accounts deferrable initially deferred for each row execute function farebox.audit_change('account.created', 'id', 'consent_ceiling_micros');
@@ -275,6 +282,7 @@ create table farebox.auto_top_ups (
   not_before timestamp with time zone not null default now(),
   constraint auto_top_ups_pkey primary key (ledger, consumer_id),
   constraint auto_top_ups_amount_within_ceiling check (amount_micros > 0 and amount_micros <= ceiling_micros),
+  constraint auto_top_ups_are_live check (ledger < 2048),
   constraint auto_top_ups_declines_not_negative check (declines >= 0),
   constraint auto_top_ups_reason_named check ((status = 'on') = (reason is null)),
   constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
@@ -345,11 +353,17 @@ create table farebox.budgets (
   -- 0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in utc.
   window_unit smallint not null default 0,
   is_closed boolean not null default false,
+  -- the use of limit_micros that makes the next event. null: all marks were reached, or there is no limit.
+  notice_at bigint,
+  -- as notice_at, of the window that began at window_began. the turn of the window arms all marks again.
+  window_notice_at bigint,
   constraint budgets_pkey primary key (ledger, consumer_id, number),
   constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
   constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
   constraint budgets_within_limits check ((used_micros <= limit_micros or used_micros <= used_at_limit_micros) and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
 ) with (fillfactor=70);
+create trigger budgets_arm_marks after update on farebox.budgets for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.arm_budget_marks();
+create constraint trigger budgets_note_marks after update on farebox.budgets deferrable initially deferred for each row when (new.used_micros >= new.notice_at or new.window_used_micros >= new.window_notice_at) execute function farebox.note_budget_marks();
 
 -- Immutable: the charge stays as it is. Developer and tool are the charge's; the time of the refund is in `id`,
 -- a UUIDv7.
@@ -863,11 +877,17 @@ create table farebox.reversals (
   updated_at timestamp with time zone not null default now(),
   -- when an operator decided that a fraud warning holds nothing. it never holds again.
   dismissed_at timestamp with time zone,
+  -- the amount at the processor, with tax. null: there was no tax, so it is amount_micros.
+  gross_micros bigint,
+  -- the processor's credit note for a refund of an invoiced top-up.
+  credit_note_id text,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint reversals_amount_positive check (amount_micros > 0),
+  constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
+  constraint reversals_gross_covers_net check (gross_micros >= amount_micros),
   constraint reversals_hold_while_open check (held_micros = 0 or status = 'open'),
   constraint reversals_only_warnings_dismissed check (dismissed_at is null or kind = 'warning' and status = 'won'),
   constraint reversals_ours_are_covered check (status <> 'requested' or taken_micros = amount_micros),
@@ -964,6 +984,7 @@ create table farebox.top_ups (
   ledger smallint not null,
   consumer_id uuid not null,
   account_id uuid not null,
+  -- checkout, direct: through stripe. manual: by an operator. test: play money, which no processor knows of.
   method text not null,
   automatic boolean not null default false,
   status text not null default 'pending',
@@ -993,7 +1014,7 @@ create table farebox.top_ups (
   -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet, or the
   -- top-up ended before evidence was kept.
   seen_verdict text,
-  -- What payment_intent_id was seen to have paid, in full and in dollars.
+  -- What payment_intent_id was seen to have paid, in full and in dollars, with tax.
   seen_micros bigint,
   seen_failure_code text,
   seen_at timestamp with time zone,
@@ -1003,6 +1024,15 @@ create table farebox.top_ups (
   -- Direct top-ups: when the bank first wanted the cardholder to confirm the payment. While it is pending, it
   -- waits for that.
   authentication_asked_at timestamp with time zone,
+  -- Whether tax is added to what the payer pays. Null until the first call to the processor decides it by
+  -- STRIPE_TAX.
+  is_taxed boolean,
+  -- The tax that the payer paid, or will pay, on top of amount_micros. A checkout's tax is known once it is paid.
+  tax_micros bigint not null default 0,
+  -- direct top-ups: the processor's calculation of the tax, which it reports for us.
+  tax_calculation_id text,
+  -- The processor's invoice of a paid checkout. refunds add credit notes to it.
+  invoice_id text,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1010,12 +1040,14 @@ create table farebox.top_ups (
   constraint top_ups_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint top_ups_amount_positive check (amount_micros > 0),
   constraint top_ups_automatic_is_direct check (not automatic or method = 'direct'),
-  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual'])),
+  constraint top_ups_method_known check (method = any (array['checkout', 'direct', 'manual', 'test'])),
   constraint top_ups_seen_dated check ((seen_verdict is null) = (seen_at is null)),
   constraint top_ups_seen_failure_named check ((not seen_verdict is distinct from 'failed') = (seen_failure_code is not null)),
-  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from amount_micros and payment_intent_id is not null else seen_micros is null end),
+  constraint top_ups_seen_payment_is_ours check ( case when not seen_verdict is distinct from 'paid' then not seen_micros is distinct from (amount_micros + tax_micros) and payment_intent_id is not null else seen_micros is null end),
   constraint top_ups_seen_verdict_known check (seen_verdict = any (array['paid', 'expired', 'failed'])),
-  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back']))
+  constraint top_ups_status_known check (status = any (array['pending', 'completed', 'expired', 'failed', 'partially_refunded', 'refunded', 'disputed', 'charged_back'])),
+  constraint top_ups_tax_not_negative check (tax_micros >= 0),
+  constraint top_ups_test_reaches_no_processor check ( case when ledger < 2048 then method <> 'test' else method = 'test' and not automatic and (status = any (array['completed', 'failed'])) and num_nonnulls(session_id, session_url, session_expires_at, payment_intent_id, seen_verdict, consent_ceiling_micros) = 0 end)
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
@@ -1174,7 +1206,8 @@ create table console.users (
   constraint users_pkey primary key (id),
   constraint users_account_unique unique (account_id),
   constraint users_email_unique unique (email),
-  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id)
+  constraint users_account_id_fkey foreign key (account_id) references farebox.accounts(id),
+  constraint users_own_no_test_account check (email !~~ 'test:%')
 );
 create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');
@@ -1201,6 +1234,11 @@ create function farebox.agents_changed()
   returns trigger
   language plpgsql volatile;
 
+create function farebox.arm_budget_marks()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off;
+
 create function farebox.audit_change()
   returns trigger
   language plpgsql volatile;
@@ -1208,6 +1246,10 @@ create function farebox.audit_change()
 create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
   returns bytea
   language sql stable parallel safe;
+
+create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
+  returns setof record
+  language sql immutable parallel safe;
 
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
@@ -1235,6 +1277,11 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.note_budget_marks()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off;
 
 create function farebox.post_charge_refund_event()
   returns trigger

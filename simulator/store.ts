@@ -17,6 +17,9 @@ export interface Kinds {
   balance_transaction: Stripe.BalanceTransaction;
   refund: Stripe.Refund;
   dispute: Stripe.Dispute;
+  invoice: Stripe.Invoice;
+  credit_note: Stripe.CreditNote;
+  'tax.calculation': Stripe.Tax.Calculation & { id: string };
   event: Stripe.Event;
 }
 export type Kind = keyof Kinds;
@@ -114,7 +117,7 @@ export class Store {
       'insert into objects (id, kind, created, due_at, body, notes) values (?, ?, ?, ?, ?, ?)',
       object.id,
       object.object,
-      object.created,
+      'created' in object ? object.created : object.tax_date,
       dueAt,
       JSON.stringify(object),
       JSON.stringify(notes),

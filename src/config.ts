@@ -46,6 +46,13 @@ export interface StripeConfig {
   readonly timeoutMs: number;
   /** How many steps that call Stripe may start per second, over all workers. */
   readonly stepsPerSecond: number;
+  /** Whether Stripe adds tax to top-ups; undefined: no tax. */
+  readonly tax: TaxConfig | undefined;
+}
+
+export interface TaxConfig {
+  /** Stripe's tax code of a balance, such as `txcd_10000000`; undefined: the one preset in Stripe's dashboard. */
+  readonly code: string | undefined;
 }
 
 export interface MailConfig {
@@ -201,7 +208,22 @@ export function readStripeConfig(env: Environment): StripeConfig {
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
     // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
     stepsPerSecond: integer(env, 'STRIPE_STEPS_PER_SECOND', 10, 1, 10_000),
+    tax: readTax(env),
   });
+}
+
+function readTax(env: Environment): TaxConfig | undefined {
+  const mode = env['STRIPE_TAX'] ?? 'off';
+  if (mode !== 'off' && mode !== 'automatic') {
+    throw new ConfigError('STRIPE_TAX must be off or automatic');
+  }
+  const code = env['STRIPE_TAX_CODE'];
+  if (code !== undefined && !/^txcd_\d+$/.test(code)) {
+    throw new ConfigError(
+      "STRIPE_TAX_CODE must be one of Stripe's tax codes, such as txcd_10000000",
+    );
+  }
+  return mode === 'automatic' ? { code } : undefined;
 }
 
 export function readConfig(env: Environment): Config {
@@ -266,7 +288,8 @@ function refuseUnsafe(env: Environment): void {
         'without it, no payment is confirmed by Stripe',
     );
   }
-  if (env['STRIPE_API_BASE'] && !env['STRIPE_API_BASE'].startsWith('https:')) {
+  const apiBase = env['STRIPE_API_BASE'];
+  if (apiBase && URL.parse(apiBase)?.origin !== 'https://api.stripe.com') {
     throw new ConfigError(
       'PRODUCTION is true, so STRIPE_API_BASE must not be set: simulated payments would credit real balances',
     );
@@ -276,11 +299,29 @@ function refuseUnsafe(env: Environment): void {
       throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
     }
   }
-  if (isPlaceholder(env['MASTER_SECRET'] ?? '')) {
+  // Each of them: old secrets still verify receipts and links.
+  if ([...readMasterSecrets(env).values()].some(isPlaceholder)) {
     throw new ConfigError(
       'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
     );
   }
+  if (hasDefaultPassword(env['DATABASE_URL'] ?? '')) {
+    throw new ConfigError(
+      'PRODUCTION is true, and the password in DATABASE_URL is the user name or a common default; choose a random one',
+    );
+  }
+}
+
+/** No password at all is fine: certificates and sockets need none. */
+function hasDefaultPassword(databaseUrl: string): boolean {
+  const { username = '', password = '' } = URL.parse(databaseUrl) ?? {};
+  return (
+    password !== '' &&
+    (password === username ||
+      /^(postgres|farebox|secret|admin|root|test|(your.?)?password|change.?me|12345\d*)$/i.test(
+        password,
+      ))
+  );
 }
 
 /** Detects text from an example, or a repeated character: 64 random hex digits contain nearly all 16. */

@@ -5,7 +5,6 @@ export type {
   ApprovalReply as Approval,
   ApprovalsReply as Approvals,
 } from '../../src/schemas/approvals.ts';
-export type { BudgetReply as Budget } from '../../src/schemas/budgets.ts';
 export type {
   BalanceReply as Balance,
   UsageByDayReply as UsageByDay,
@@ -50,6 +49,7 @@ export type {
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
   TopUpReply as PaidTopUp,
+  TopUpQuoteReply as Quote,
   TopUpsReply as TopUps,
 } from '../../src/schemas/top-ups.ts';
 export type {

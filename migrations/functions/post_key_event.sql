@@ -14,6 +14,7 @@ begin
   perform farebox.post_event(new.account_id, what, json_build_object(
     'id', farebox.wire_id('key', new.id),
     'kind', case tg_table_name when 'spend_keys' then 'consumer' else to_jsonb(new) ->> 'kind' end,
+    'mode', (select case when ledger >= 2048 then 'test' else 'live' end from farebox.accounts where id = new.account_id),
     'budgetId', farebox.wire_id('bdg', spent_from),
     'name', new.name,
     'lastFour', new.last_four,

@@ -4,8 +4,9 @@
  */
 import type Stripe from 'stripe';
 import { findSource, refusalOf, type Decline, type Source } from '../cards.ts';
-import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
+import { addTax, getSession, notesOfSession } from '../resources/checkout-sessions.ts';
 import type { Context } from '../context.ts';
+import { addInvoice } from '../resources/invoices.ts';
 import { newCustomer } from '../resources/customers.ts';
 import { refused } from '../http/errors.ts';
 import { record } from '../events.ts';
@@ -38,6 +39,7 @@ export function paySession(
   id: string,
   number: string,
   save: boolean,
+  address: Stripe.Address,
 ): PaymentResult {
   const session = getSession(context, id);
   if (session.status !== 'open') return { kind: 'done', session };
@@ -48,6 +50,7 @@ export function paySession(
   }
 
   if (session.mode === 'setup') return saveCard(context, session, source);
+  locate(context, session, address);
   const intent = intentOf(context, session, save);
   const method = createPaymentMethod(context, source);
   const decline = confirm(context, intent, method, { presence: 'on_session' });
@@ -65,8 +68,23 @@ export function paySession(
   session.url = null;
   session.customer_details = customerDetails(session.customer_email);
   context.store.update(session, null);
+  if (session.payment_status === 'paid') invoice(context, session);
   record(context, 'checkout.session.completed', session);
   return { kind: 'done', session };
+}
+
+/** The tax follows the address that the payer typed. */
+function locate(context: Context, session: Stripe.Checkout.Session, address: Stripe.Address): void {
+  if (!session.automatic_tax.enabled) return;
+  addTax(session, address);
+  const customer = context.store.follow('customer', session.customer);
+  if (customer && notesOfSession(context, session.id).updatesAddress) {
+    context.store.update({ ...customer, address });
+  }
+}
+
+function invoice(context: Context, session: Stripe.Checkout.Session): void {
+  if (session.invoice_creation?.enabled) addInvoice(context, session);
 }
 
 function saveCard(
@@ -104,7 +122,10 @@ export function settleDebit(
   else fail(context, intent, method, debitFailure(context, method));
   const session = context.store.all('checkout.session', { payment_intent: intent.id })[0];
   if (!session) return;
-  if (outcome === 'succeeded') session.payment_status = 'paid';
+  if (outcome === 'succeeded') {
+    session.payment_status = 'paid';
+    invoice(context, session);
+  }
   context.store.update(session);
   record(context, `checkout.session.async_payment_${outcome}`, session);
 }
@@ -136,7 +157,8 @@ function intentOf(
   const customer = typeof session.customer === 'string' ? session.customer : null;
   if (typeof session.payment_intent === 'string') {
     const before = getIntent(context, session.payment_intent);
-    return { ...before, customer, setup_future_usage: usage };
+    const amount = session.amount_total ?? before.amount;
+    return { ...before, amount, customer, setup_future_usage: usage };
   }
   const intent = newIntent(context, {
     amount: session.amount_total ?? 0,

@@ -76,6 +76,7 @@ function form(session: Stripe.Checkout.Session, view: PageView, action: string):
           autocomplete="off" required>
       </label>
       ${save}
+      ${session.automatic_tax.enabled ? addressFields(session) : ''}
       ${session.custom_text.submit ? `<p class="quiet">${escape(session.custom_text.submit.message)}</p>` : ''}
       <button>${action}</button>
     </form>
@@ -83,6 +84,15 @@ function form(session: Stripe.Checkout.Session, view: PageView, action: string):
     <p class="quiet">This is a simulation: no money moves. <code>4242 4242 4242 4242</code> pays,
       <code>4000 0000 0000 0002</code> is declined, <code>4000 0000 0000 9995</code> has no funds,
       <code>000123456789</code> is a bank account that pays a little later.</p>`;
+}
+
+/** The tax of an address that Stripe does not know yet is added when the form is sent. */
+function addressFields({ total_details }: Stripe.Checkout.Session): string {
+  const tax = total_details?.amount_tax ?? 0;
+  return `
+      <label>Country <input type="text" name="country" value="US" required></label>
+      <label>State <input type="text" name="state" value="NY"></label>
+      <p class="quiet">${tax > 0 ? `Includes ${dollars(tax)} tax.` : 'Tax is added by address.'}</p>`;
 }
 
 function completed(session: Stripe.Checkout.Session): string {

@@ -3,6 +3,7 @@
  * payment and its webhooks are committed before it answers. A client that accepts HTML is redirected to the success
  * URL; any other client gets JSON, because a redirect would not help it.
  */
+import type Stripe from 'stripe';
 import type { Answer } from '../http/answers.ts';
 import { ApiError } from '../http/errors.ts';
 import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
@@ -16,6 +17,7 @@ import {
   successUrl,
   type PageView,
 } from './page.ts';
+import { addressOf } from '../resources/tax.ts';
 import { run, type Simulation } from '../simulation.ts';
 
 export interface PageRequest {
@@ -48,7 +50,7 @@ function show(simulation: Simulation, id: string): Answer {
 function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answer {
   const asHtml = request.accept.includes('text/html');
   return run(simulation, null, (context) => {
-    const result = paySession(context, request.sessionId, fields.card, fields.save);
+    const result = paySession(context, request.sessionId, fields.card, fields.save, fields.address);
     const { session } = result;
     const view: PageView = notesOfSession(context, session.id);
     const { id, status, payment_status } = session;
@@ -95,12 +97,20 @@ async function authenticate(simulation: Simulation, request: PageRequest): Promi
 interface Fields {
   readonly card: string;
   readonly save: boolean;
+  readonly address: Stripe.Address;
 }
 
 /** From `application/x-www-form-urlencoded` or `multipart/form-data`; without a card when it is neither. */
 async function fieldsOf(request: PageRequest): Promise<Fields> {
   const form = await formOf(request);
-  return { card: textOf(form.get('card')), save: form.has('save') };
+  return { card: textOf(form.get('card')), save: form.has('save'), address: addressIn(form) };
+}
+
+/** `state` is one of the United States, by default New York, or empty for a payer elsewhere. */
+function addressIn(form: FormData): Stripe.Address {
+  const country = textOf(form.get('country')) || 'US';
+  const state = form.has('state') ? textOf(form.get('state')) : 'NY';
+  return addressOf(country, state || null);
 }
 
 function formOf({ body, contentType }: PageRequest): Promise<FormData> {

@@ -13,6 +13,7 @@ import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
 import { cancel, checkAmount, getIntent } from './payment-intents.ts';
 import { newSetupIntent } from './setup-intents.ts';
+import { addressOfCustomer, taxOf } from './tax.ts';
 
 const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
 /** A request for exactly 30 minutes arrives a little after its sender read the clock. */
@@ -27,6 +28,8 @@ export interface SessionNotes {
   /** The same for cards alone. */
   readonly cardFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
   readonly offersSave: boolean;
+  /** The customer gets the address that the payer types. */
+  readonly updatesAddress: boolean;
 }
 
 export const createSession: Handler = (context, params) => {
@@ -48,12 +51,14 @@ export const createSession: Handler = (context, params) => {
   const saving = params.object('saved_payment_method_options');
   saving?.ignore('payment_method_remove');
   const card = params.object('payment_method_options')?.object('card');
+  const update = params.object('customer_update');
   const notes: SessionNotes = {
     title,
     intentMetadata: intent?.metadata() ?? {},
     intentDescription: intent?.string('description') ?? null,
     setupFutureUsage: intent?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     cardFutureUsage: card?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
+    updatesAddress: update?.oneOf('address', ['auto', 'never']) === 'auto',
     offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
   };
   intent?.ignore('receipt_email', 'statement_descriptor_suffix');
@@ -77,12 +82,72 @@ export const createSession: Handler = (context, params) => {
   params.ignore('billing_address_collection', 'locale', 'submit_type');
   const message = params.object('custom_text')?.object('submit')?.required('message');
   if (message !== undefined) session.custom_text.submit = { message };
+  readTax(context, params, session, {
+    updatesAddress: notes.updatesAddress,
+    updatesName: update?.oneOf('name', ['auto', 'never']) === 'auto',
+  });
   if (mode === 'setup') {
     session.setup_intent = newSetupIntent(context, session).id;
   }
   context.store.insert(session, { ...notes }, session.expires_at);
   return ok(session);
 };
+
+/** Stripe has to learn a known customer's address and name before it can tax and invoice it. */
+function readTax(
+  context: Context,
+  params: Params,
+  session: Stripe.Checkout.Session,
+  { updatesAddress, updatesName }: { updatesAddress: boolean; updatesName: boolean },
+): void {
+  const isTaxed = params.object('automatic_tax')?.boolean('enabled') === true;
+  const address = addressOfCustomer(context, session.customer);
+  if (isTaxed && session.customer !== null && !address && !updatesAddress) {
+    throw refused(
+      'Automatic tax calculation in Checkout requires a valid address on the Customer. Add a valid address to the ' +
+        "Customer or set either 'customer_update[address]' to 'auto' or 'customer_update[shipping]' to 'auto'.",
+      'customer_tax_location_invalid',
+    );
+  }
+  if (params.object('tax_id_collection')?.boolean('enabled') === true) {
+    if (session.customer !== null && !updatesName) {
+      throw refused(
+        "Tax ID collection requires updating business name on the customer. Set 'customer_update[name]' to 'auto'.",
+      );
+    }
+    session.tax_id_collection = { enabled: true, required: 'never' };
+  }
+  if (params.object('invoice_creation')?.boolean('enabled') === true) {
+    session.invoice_creation = { enabled: true, invoice_data: BLANK_INVOICE_DATA };
+  }
+  if (!isTaxed) return;
+  session.automatic_tax = {
+    enabled: true,
+    liability: { type: 'self' },
+    provider: 'stripe',
+    status: 'requires_location_inputs',
+  };
+  if (address) addTax(session, address);
+}
+
+const BLANK_INVOICE_DATA = {
+  account_tax_ids: null,
+  custom_fields: null,
+  description: null,
+  footer: null,
+  issuer: null,
+  metadata: null,
+  rendering_options: null,
+};
+
+/** Adds the tax of the payer's address to what the session asks for. */
+export function addTax(session: Stripe.Checkout.Session, address: Stripe.Address): void {
+  const net = session.amount_subtotal ?? 0;
+  const tax = taxOf(net, address);
+  session.automatic_tax.status = 'complete';
+  session.total_details = { amount_discount: 0, amount_shipping: 0, amount_tax: tax };
+  session.amount_total = net + tax;
+}
 
 export const retrieveSession: Handler = (context, _params, id) => ok(getSession(context, id));
 
@@ -145,7 +210,8 @@ function lineItems(params: Params): { amount: number; title: string } {
     const product = price.object('product_data');
     if (!product) throw price.missing('product_data');
     product.metadata();
-    product.ignore('description');
+    product.ignore('tax_code', 'description');
+    price.oneOf('tax_behavior', ['exclusive']);
     const unitAmount = price.integer('unit_amount', { min: 0 });
     if (unitAmount === undefined) throw price.missing('unit_amount');
     const quantity = item.integer('quantity', { min: 1 });

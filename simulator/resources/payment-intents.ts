@@ -14,6 +14,7 @@ import { record } from '../events.ts';
 import { newId, randomText } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
+import { checkCalculation } from './tax.ts';
 import { isSetUp, usageOf } from './setup-intents.ts';
 import {
   attachTo,
@@ -212,6 +213,12 @@ export const createPaymentIntent: Handler = (context, params) => {
   checkAmount(amount, 'Amount', 'amount');
   const customer = params.string('customer');
   if (customer !== undefined) getCustomer(context, customer, 'customer');
+  const calculation = params
+    .object('hooks')
+    ?.object('inputs')
+    ?.object('tax')
+    ?.string('calculation');
+  if (calculation !== undefined) checkCalculation(context, calculation, amount);
   const intent = newIntent(context, {
     amount,
     customer: customer ?? null,
@@ -220,6 +227,10 @@ export const createPaymentIntent: Handler = (context, params) => {
     setupFutureUsage: params.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     allowedTypes: params.strings('allowed_payment_method_types') ?? null,
   });
+  if (calculation !== undefined) {
+    intent.hooks = { inputs: { tax: { calculation } } };
+    context.store.update(intent);
+  }
   params.ignore('receipt_email', 'statement_descriptor', 'statement_descriptor_suffix');
   const method = methodIn(context, params);
   const presence = presenceIn(params);

@@ -5,6 +5,8 @@
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
+import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
+import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -15,6 +17,7 @@ import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { ChargeBatcher } from './create-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { ToolPrices } from './tool-prices.ts';
@@ -29,7 +32,7 @@ export interface ChargingDeps extends KeyDeps {
 }
 
 export interface ChargeRequest {
-  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+  readonly developer: Pick<KeyOwner, 'developerId' | 'developerNumber' | 'ledger'>;
   readonly body: ChargeBody;
   readonly idempotencyKey: string | undefined;
 }
@@ -41,16 +44,30 @@ export type ChargeRefusal =
       readonly kind:
         | 'invalid_api_key'
         | 'account_keys_closed'
+        | 'mode_mismatch'
         | 'amount_required'
         | 'unknown_tool'
         | 'tool_archived';
     }
+  | OnDemand
   | BudgetRefusal;
+
+/** A test charge whose amount asks for this refusal. */
+export interface OnDemand {
+  readonly kind: 'on_demand';
+  readonly code: MagicRefusal;
+  readonly consumerId: string;
+  readonly developerId: string;
+  readonly amountMicros: Micros;
+}
 
 /** Decided by the ledger: now, or earlier under the same idempotency key. */
 export interface DecidedCharge {
   readonly kind: 'decided';
-  readonly draft: Pick<ChargeDraft, 'consumerId' | 'developerId' | 'tool' | 'amountMicros'>;
+  readonly draft: Pick<
+    ChargeDraft,
+    'ledger' | 'consumerId' | 'developerId' | 'tool' | 'amountMicros'
+  >;
   readonly outcome: ChargeOutcome;
 }
 
@@ -93,7 +110,9 @@ async function post(
 ): Promise<ChargeResult> {
   if (prepared.kind !== 'ready') return prepared;
   const { draft } = prepared;
-  return { kind: 'decided', draft, outcome: await batcher.post(draft, requester) };
+  const outcome = await batcher.post(draft, requester);
+  if (isTest(draft)) await answerOnDemand(draft, outcome.kind === 'posted', requester);
+  return { kind: 'decided', draft, outcome };
 }
 
 /** Finds the key's owner, the tool and the amount. Nothing is charged yet. */
@@ -114,6 +133,8 @@ function prepareFor(
   consumer: KeyOwner,
 ): MaybePromise<PreparedCharge> {
   const { amount, tool } = request.body;
+  // Nothing was ever charged across modes, so this cannot be a retry of a charge.
+  if (!isSameMode(consumer, request.developer)) return { kind: 'mode_mismatch' };
   deps.lastUsed.add(consumer.keyId);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {
@@ -156,6 +177,12 @@ function draftAllowed(
   consumer: KeyOwner,
   amountMicros: Micros,
 ): MaybePromise<PreparedCharge> {
+  const code = isTest(consumer) ? MAGIC_REFUSALS.get(amountMicros) : undefined;
+  if (code) {
+    const { consumerId } = consumer;
+    const { developerId } = request.developer;
+    return { kind: 'on_demand', code, consumerId, developerId, amountMicros };
+  }
   if (consumer.spend !== null) return draftWithin(deps, request, consumer, amountMicros);
   if (consumer.guard === null) return draftCharge(request, consumer, amountMicros);
   if (consumer.guard === 'closed') {
@@ -203,8 +230,10 @@ async function refuse(
   if (!outcome) return refusal;
   const { developerId } = request.developer;
   const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
+  const { ledger, consumerId } = consumer;
   const draft = {
-    consumerId: consumer.consumerId,
+    ledger,
+    consumerId,
     developerId,
     tool: request.body.tool,
     amountMicros,

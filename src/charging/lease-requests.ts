@@ -5,6 +5,7 @@
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { stampedUuid } from '../domain/ids.ts';
 import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
+import { isSameMode } from '../domain/mode.ts';
 import type { Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
@@ -30,7 +31,7 @@ export interface LeaseDeps extends Pick<
   readonly receiptKey: number;
 }
 
-type Developer = Pick<KeyOwner, 'developerId' | 'developerNumber'>;
+type Developer = Pick<KeyOwner, 'developerId' | 'developerNumber' | 'ledger'>;
 
 export interface AskedTool {
   readonly name: string;
@@ -76,7 +77,11 @@ interface ToolRefusal {
   readonly index: number;
 }
 /** `not_spendable`: a key of the account, which has no budget that could allow it. */
-export type LeaseRefusal = BudgetRefusal | ToolRefusal | { readonly kind: 'not_spendable' };
+export type LeaseRefusal =
+  | BudgetRefusal
+  | ToolRefusal
+  | { readonly kind: 'mode_mismatch' }
+  | { readonly kind: 'not_spendable' };
 
 export async function requestLease(
   deps: LeaseDeps,
@@ -85,6 +90,7 @@ export async function requestLease(
   const { developer, apiKey, amountMicros } = request;
   const consumer = apiKey === undefined ? undefined : await findKeyOwner(deps, apiKey, 'payer');
   if (!consumer) return { kind: 'invalid_api_key' };
+  if (!isSameMode(consumer, developer)) return { kind: 'mode_mismatch' };
   if (!consumer.spend) return { kind: 'not_spendable' };
   deps.lastUsed.add(consumer.keyId);
   const tools = await priced(deps, developer, request.tools);

@@ -17,9 +17,11 @@ export interface ReceiptSubject {
   readonly amountMicros: number;
   /** Number of the master secret that signs. */
   readonly receiptKey: number;
+  /** A charge of play money. */
+  readonly isTest: boolean;
 }
 
-/** What a receipt states about a charge, in this order; ids as on the wire. */
+/** What a receipt states about a charge, in this order; ids as on the wire. Only test receipts have `livemode`. */
 export interface ReceiptPayload {
   readonly id: string;
   readonly consumerId: string;
@@ -27,6 +29,7 @@ export interface ReceiptPayload {
   readonly tool: string;
   readonly micros: number;
   readonly createdAt: string;
+  readonly livemode?: false;
 }
 
 export interface VerifiedCharge extends ReceiptSubject {
@@ -110,7 +113,7 @@ export class ReceiptSigner {
 }
 
 export function receiptPayload(charge: ReceiptSubject): ReceiptPayload {
-  return {
+  const payload = {
     id: wireId('charge', charge.id),
     consumerId: wireId('consumer', charge.consumerId),
     developerId: wireId('developer', charge.developerId),
@@ -118,6 +121,7 @@ export function receiptPayload(charge: ReceiptSubject): ReceiptPayload {
     micros: charge.amountMicros,
     createdAt: isoTime(uuidTimeMs(charge.id)),
   };
+  return charge.isTest ? { ...payload, livemode: false } : payload;
 }
 
 /** The last result: many charges of one flush share a millisecond. */
@@ -135,14 +139,15 @@ function isoTime(ms: number): string {
 function parsePayload(
   payload: ReceiptClaim['payload'],
 ): Omit<VerifiedCharge, 'receiptKey'> | undefined {
-  const { tool, micros, createdAt } = payload;
+  const { tool, micros, createdAt, livemode } = payload;
   const id = uuidOf('charge', String(payload['id']));
   const consumerId = uuidOf('consumer', String(payload['consumerId']));
   const developerId = uuidOf('developer', String(payload['developerId']));
   if (!id || !consumerId || !developerId) return undefined;
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
   if (!Number.isSafeInteger(micros)) return undefined;
-  return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt };
+  const isTest = livemode !== undefined;
+  return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt, isTest };
 }
 
 /** The JSON object of an encoded payload; undefined when it is not one. */

@@ -2,9 +2,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { KeyKind } from '../domain/api-keys.ts';
 import { uuidOf, wireId } from '../domain/ids.ts';
+import { modeOf } from '../domain/mode.ts';
 import type { LedgerConfig } from '../config.ts';
 import { createKey } from '../store/accounts/accounts.ts';
 import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/accounts/api-keys.ts';
+import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
 import type { Connection } from '../store/database.ts';
 import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -26,6 +28,7 @@ export function register(key: Command): void {
   common(key.command('create <account>'))
     .description('create a key')
     .addOption(new Option('--kind <kind>', 'kind of key').choices(KINDS).makeOptionMandatory())
+    .option('--test', 'a test key, which spends play money', false)
     .action(create);
   common(key.command('roll <key>'))
     .description('replace a key (key_…) with a new one')
@@ -54,11 +57,15 @@ async function list(who: string, { json, dataDir }: Common): Promise<void> {
 
 async function create(
   who: string,
-  { kind, json, dataDir }: Common & { kind: KeyKind },
+  { kind, test, json, dataDir }: Common & { kind: KeyKind; test: boolean },
 ): Promise<void> {
+  if (test && kind === 'legacy') throw new CommandError('There are no legacy test keys.');
   await withDatabase(dataDir, async (database, config) => {
-    const account = await getAccount(database, who);
-    print(await makeKey(database, config, kind, account.id), json);
+    const { id, ledger } = await getAccount(database, who);
+    const owner = test
+      ? await ensureTestAccount(database, id, config.ledgerCount)
+      : { accountId: id, ledger };
+    print(await makeKey(database, config, kind, owner), json);
   });
 }
 
@@ -74,7 +81,7 @@ async function roll(
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
-      print(await makeKey(tx, config, old.kind, old.accountId, old.name), json);
+      print(await makeKey(tx, config, old.kind, old, old.name), json);
     }),
   );
 }
@@ -89,17 +96,18 @@ async function makeKey(
   connection: Connection,
   config: LedgerConfig,
   kind: KeyKind,
-  accountId: string,
+  owner: Pick<Holder, 'accountId' | 'ledger'>,
   name: string | null = null,
 ): Promise<Record<string, string>> {
-  const { id, key } = await createKey(connection, config.keyPrefix, kind, accountId, name);
-  return { id: wireId('key', id), kind, key };
+  const { id, key } = await createKey(connection, config.keyPrefix, kind, owner, name);
+  return { id: wireId('key', id), kind, mode: modeOf(owner), key };
 }
 
 function shown(key: StoredKey): Record<string, string | null> {
   return {
     id: wireId('key', key.id),
     kind: key.kind,
+    mode: modeOf(key),
     name: key.name,
     lastFour: key.lastFour,
     createdAt: key.createdAt,

@@ -38,6 +38,7 @@ export const ERRORS = {
   exceeds_lease: [402, 'The amount is more than the lease has left; see `remaining`.'],
   exceeds_hold: [402, 'The amount is more than the hold has left; see `remaining`.'],
   card_declined: [402, 'The card was declined. Another card can be used at checkout.'],
+  tax_address_missing: [402, 'The address for the tax is not known. Pay at checkout.'],
   authentication_required: [402, 'The bank requires the cardholder to confirm. Pay at checkout.'],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
@@ -52,6 +53,7 @@ export const ERRORS = {
     403,
     'The consumer closed the keys of its account for charging. Ask for a spend key.',
   ],
+  mode_mismatch: [403, 'A test key and a live key never work together. Use two of the same mode.'],
   approval_required: [
     403,
     'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',

@@ -15,8 +15,11 @@ export const TOP_UP_STATUSES = [
 
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 
-/** The source of the money: the hosted checkout, the saved card, or an operator (`account create --balance`). */
-export const TOP_UP_METHODS = ['checkout', 'direct', 'manual'] as const;
+/**
+ * The source of the money: the hosted checkout, the saved card, an operator (`account create --balance`), or nobody: play
+ * money of a test account.
+ */
+export const TOP_UP_METHODS = ['checkout', 'direct', 'manual', 'test'] as const;
 export type TopUpMethod = (typeof TOP_UP_METHODS)[number];
 
 /** Why a top-up failed: the code is one of the error codes, the message is for the consumer. */

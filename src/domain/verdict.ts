@@ -6,7 +6,10 @@ export type Verdict =
   | {
       readonly kind: 'paid';
       readonly paymentIntentId: string;
+      /** With tax. */
       readonly paidMicros: Micros;
+      readonly taxMicros: Micros;
+      readonly invoiceId?: string | undefined;
       /** Refunded or disputed since, fully or in part. */
       readonly isReversed: boolean;
     }

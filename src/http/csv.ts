@@ -44,6 +44,8 @@ export async function respondCsv(
     'Content-Type': 'text/csv; charset=utf-8; header=present',
     'Content-Disposition': `attachment; filename="${name}.csv"`,
     'X-Request-Id': requestIdOf(ctx),
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
   });
   ctx.res.write(first.value ?? '');
   try {

@@ -25,6 +25,7 @@ const REFUSALS = [
   'approval_required',
   'tool_not_allowed',
   'developer_not_allowed',
+  'mode_mismatch',
 ] as const;
 
 export const LEASE_ENDPOINTS: readonly Endpoint[] = [

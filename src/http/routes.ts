@@ -31,6 +31,7 @@ import {
   DeveloperTopUpsReply,
   TopUpBody,
 } from '../schemas/top-ups.ts';
+import { TopUpQuoteQuery, TopUpQuoteReply } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
 import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
@@ -56,7 +57,8 @@ import { exportStatement, getStatement } from './handlers/earnings/statements.ts
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
-import { getTopUp, listTopUps, postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
+import { getTopUp, getTopUpQuote, listTopUps } from './handlers/top-ups/top-ups.ts';
+import { postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
@@ -84,6 +86,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'tool_not_allowed',
       'developer_not_allowed',
       'account_keys_closed',
+      'mode_mismatch',
       'approval_required',
       'idempotency_key_in_use',
       'outcome_unknown',
@@ -153,6 +156,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'tool_not_allowed',
       'developer_not_allowed',
       'account_keys_closed',
+      'mode_mismatch',
       'approval_required',
     ],
     isIdempotent: true,
@@ -248,6 +252,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'invalid_amount',
       'card_declined',
       'authentication_required',
+      'tax_address_missing',
       'card_expired',
       'payment_failed',
       'payment_too_late',
@@ -264,6 +269,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: PageQuery,
     replies: { 200: TopUpsReply },
     handle: listTopUps,
+  }),
+  get('/v1/top-up/quote', {
+    operation: 'quoteTopUp',
+    role: 'consumer',
+    query: TopUpQuoteQuery,
+    replies: { 200: TopUpQuoteReply },
+    errors: ['invalid_amount'],
+    handle: getTopUpQuote,
   }),
   get('/v1/top-up/:id', {
     operation: 'getTopUp',

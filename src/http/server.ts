@@ -99,7 +99,7 @@ function refuse(socket: Duplex | null, message: string, docsUrl: string, traffic
   const body = JSON.stringify(errorBody(error, docsUrl, requestId));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `X-Request-Id: ${requestId}\r\nConnection: close\r\n` +
+      `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

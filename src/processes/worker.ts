@@ -250,6 +250,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
       baseUrl: config.baseUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
+      tax: config.stripe.tax,
       tellOwner: ownerMails({ config, database, log }),
     }),
     ...createTopUpReversalActivities({ database, stripe }),

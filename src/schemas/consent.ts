@@ -7,7 +7,7 @@ export const ConsentBody = Type.Object({
   ceiling: DollarsAsked('The most that may be taken from the saved card in a UTC month.', 100),
   termsVersion: Type.String({
     description: '`terms.version` of the terms that the owner agreed to.',
-    examples: ['2026-11-22'],
+    examples: ['2026-11-23'],
   }),
 });
 export type ConsentBody = Static<typeof ConsentBody>;
@@ -43,7 +43,7 @@ export const ConsentReply = Closed({
   }),
   terms: Closed(
     {
-      version: Text('Send it back as `termsVersion`.', '2026-11-22'),
+      version: Text('Send it back as `termsVersion`.', '2026-11-23'),
       text: Text('What the owner agrees to.', 'You allow this service to charge your saved card.'),
     },
     { description: 'The current terms.' },

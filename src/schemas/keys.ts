@@ -1,9 +1,11 @@
 /** Schemas of keys, as their owner sees and creates them, and of the session. */
 import { Type, type Static, type TSchema } from 'typebox';
+import { MODES } from '../domain/mode.ts';
 import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
+const ModeOfKey = Word(MODES, 'Whether it spends real money, or play money (docs/test-mode.md).');
 const KeyId = Id('key', 'The id of the key.');
 const BudgetId = Type.Optional(
   Id('budget', 'The budget that the key spends from. Absent: a key of the account.'),
@@ -14,6 +16,7 @@ const Name = orNull(Type.String(), 'The name that its owner gave it, or null.');
 
 export const KeyBody = Type.Object({
   kind: Kind,
+  mode: Type.Optional({ ...ModeOfKey, default: 'live' }),
   name: Type.Optional(PrintableText(100, 'Claude Code')),
 });
 export type KeyBody = Static<typeof KeyBody>;
@@ -47,6 +50,7 @@ export type RevokeBody = Static<typeof RevokeBody>;
 export const KeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  mode: ModeOfKey,
   budgetId: BudgetId,
   name: Name,
   lastFour: Text('The last four characters of the key.', 'x9Qz'),
@@ -91,6 +95,7 @@ export type KeysReply = Static<typeof KeysReply>;
 export const NewKeyReply = Closed({
   id: KeyId,
   kind: Kind,
+  mode: ModeOfKey,
   budgetId: BudgetId,
   name: Name,
   key: Text('The key. It is shown only this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),

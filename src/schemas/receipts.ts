@@ -32,6 +32,10 @@ const ReceiptCharge = Closed({
   tool: Text('The name of the tool.', 'search'),
   amount: Dollars('Dollars charged.'),
   createdAt: Timestamp,
+  livemode: Type.Boolean({
+    description: 'False: a charge of play money, by test keys. Nobody paid for it.',
+    examples: [true],
+  }),
 });
 
 /** The contents of an invalid receipt are not returned, because nobody vouches for them. */

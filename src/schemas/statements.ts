@@ -34,6 +34,12 @@ export const ConsumerStatementReply = Closed({
     Closed({
       kind: Text('`top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ...', 'top_up'),
       amount: Dollars('Dollars. Negative when taken from the balance.', 10),
+      tax: Type.Optional(
+        Dollars(
+          'Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.',
+          0.89,
+        ),
+      ),
       topUpId: Type.Union([Id('topUp', 'The top-up.'), Type.Null()], {
         description: 'The top-up that it belongs to, or null.',
         examples: ['tu_01a1fd6455e57aa3b31e95f51a48130e'],

@@ -64,9 +64,37 @@ export const CheckoutReply = Closed({
 });
 export type CheckoutReply = Static<typeof CheckoutReply>;
 
+export const TopUpQuoteQuery = Type.Object({
+  amount: Type.Optional(
+    Type.String({
+      description: 'Dollars of the top-up, as in `POST /v1/top-up`. Required.',
+      examples: ['10'],
+    }),
+  ),
+});
+export type TopUpQuoteQuery = Static<typeof TopUpQuoteQuery>;
+
+const tax = Type.Union([Dollars('Dollars.', 0), Type.Null()], {
+  description:
+    'Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.',
+  examples: [0],
+});
+
+export const TopUpQuoteReply = Closed({
+  amount: Dollars('Dollars that would be credited.', 10),
+  tax,
+  total: Type.Union([Dollars('Dollars.', 10), Type.Null()], {
+    description:
+      'Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known.',
+    examples: [10],
+  }),
+});
+export type TopUpQuoteReply = Static<typeof TopUpQuoteReply>;
+
 export const TopUpRecord = Closed({
   id: topUpId,
   amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
+  tax: Type.Optional(tax),
   status: Status,
   method: Word(TOP_UP_METHODS, 'How it is paid.'),
   automatic: Type.Boolean({

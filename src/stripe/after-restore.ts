@@ -108,7 +108,7 @@ async function takeOverSessions(run: Run, since: number): Promise<void> {
     const topUp = await findTopUp(database, topUpId);
     if (topUp?.sessionId != null) continue;
     if (topUp) await recordSession(database, topUpId, session);
-    else if (!(await enter(run, topUpId, session, session.amount_total, session))) continue;
+    else if (!(await enter(run, topUpId, session, session))) continue;
     await takeOver(run, { topUpId });
   }
 }
@@ -161,26 +161,24 @@ async function enterPaid(run: Run, { topUpId, paymentIntentId }: Suspect): Promi
   const intent = await readIntent(stripe, paymentIntentId);
   if (intent.metadata['top_up_id'] !== wireId('topUp', topUpId)) return null;
   const sessions = await stripe.checkout.sessions.list({ payment_intent: intent.id, limit: 1 });
-  await enter(run, topUpId, intent, intent.amount, sessions.data[0]);
+  await enter(run, topUpId, intent, sessions.data[0]);
   return findTopUp(database, topUpId);
 }
 
 async function enter(
   run: Run,
   topUpId: string,
-  {
-    customer,
-    currency,
-  }: Pick<Stripe.PaymentIntent | Stripe.Checkout.Session, 'customer' | 'currency'>,
-  cents: number | null,
+  payment: Stripe.PaymentIntent | Stripe.Checkout.Session,
   session: Stripe.Checkout.Session | undefined,
 ): Promise<boolean> {
-  const customerId = idOf(customer);
-  if (customerId === undefined || currency !== 'usd' || cents === null) return false;
+  const customerId = idOf(payment.customer);
+  const cents = centsIn(payment, session);
+  if (customerId === undefined || payment.currency !== 'usd' || !cents) return false;
   const isEntered = await enterLostTopUp(run.database, {
     id: topUpId,
     customerId,
-    amountMicros: microsOfCents(cents),
+    amountMicros: microsOfCents(cents.net),
+    taxMicros: cents.tax === undefined ? null : microsOfCents(cents.tax),
     session: session
       ? {
           id: session.id,
@@ -191,6 +189,22 @@ async function enter(
   });
   if (isEntered) run.entered.add(topUpId);
   return isEntered;
+}
+
+/** A checkout's tax is in its session; that of a direct top-up, which its intent was made with, in the metadata. */
+function centsIn(
+  payment: Stripe.PaymentIntent | Stripe.Checkout.Session,
+  session: Stripe.Checkout.Session | undefined,
+): { readonly net: number; readonly tax: number | undefined } | undefined {
+  const total = session ? session.amount_total : 'amount' in payment ? payment.amount : null;
+  if (total === null) return undefined;
+  const metadata = payment.metadata?.['tax_cents'];
+  const ofIntent = metadata === undefined ? undefined : Number(metadata);
+  const ofSession = session?.automatic_tax.enabled
+    ? (session.total_details?.amount_tax ?? 0)
+    : undefined;
+  const tax = session ? ofSession : ofIntent;
+  return { net: total - (tax ?? 0), tax };
 }
 
 async function forEachPage(

@@ -8,7 +8,7 @@ import type { Verdict } from '../domain/verdict.ts';
 import type { Database } from '../store/database.ts';
 import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
 import { recordSeen } from '../store/top-ups/payment-evidence.ts';
-import type { TopUp } from '../store/top-ups/top-ups.ts';
+import { getTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { cancelIntent, expireSession, readIntent, readSession } from './calls.ts';
 import { recall } from './recall.ts';
 import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from './verdict.ts';
@@ -29,11 +29,15 @@ export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
   // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
   // finds those that were reported before.
-  return read(deps, topUp);
+  return read(deps, await getTopUp(deps.database, topUp.id));
 }
 
 async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
-  const { sessionId, paymentIntentId, status } = topUp;
+  const { sessionId, paymentIntentId, status, seenVerdict } = topUp;
+  // Only the session of a checkout shows its tax.
+  if (topUp.isTaxed && sessionId !== null && seenVerdict !== 'paid') {
+    return readFromSession(stripe, topUp, sessionId);
+  }
   if (paymentIntentId !== null) {
     const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
     if (verdict.kind === 'open' && verdict.needsPayer && isTooLate(topUp)) {

@@ -15,6 +15,11 @@ export interface Payable {
   readonly sessionExpiresAt: string | null;
   /** Its checkout saves the card, to be charged without its owner. */
   readonly savesCard: boolean;
+  /** Whether the payer pays tax on top of the amount. */
+  readonly isTaxed: boolean | null;
+  /** Direct top-ups: the tax, as Stripe calculated it. */
+  readonly taxMicros: Micros;
+  readonly taxCalculationId: string | null;
 }
 
 /** The version whose objects this code was written for. A package for another one does not compile. */
@@ -74,6 +79,7 @@ export async function createSession(
   topUp: Payable,
   customerId: string,
   baseUrl: string,
+  taxCode?: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
   const expiresAt = topUp.sessionExpiresAt && Date.parse(topUp.sessionExpiresAt) / 1_000;
@@ -90,13 +96,18 @@ export async function createSession(
         }
       : { saved_payment_method_options: { payment_method_save: 'enabled' } }),
     ...(expiresAt && { expires_at: expiresAt }),
+    ...(topUp.isTaxed && TAXED_SESSION),
     line_items: [
       {
         quantity: 1,
         price_data: {
           currency: 'usd',
           unit_amount: getCents(topUp),
-          product_data: { name: 'Farebox balance' },
+          product_data: {
+            name: 'Farebox balance',
+            ...(topUp.isTaxed && taxCode !== undefined && { tax_code: taxCode }),
+          },
+          ...(topUp.isTaxed && { tax_behavior: 'exclusive' as const }),
         },
       },
     ],
@@ -109,6 +120,14 @@ export async function createSession(
   if (session.url === null) throw new Error(`${session.id} came without a URL`);
   return { id: session.id, url: session.url };
 }
+
+/** The page asks for the address and shows the tax before it is paid; the invoice shows both. */
+const TAXED_SESSION = {
+  automatic_tax: { enabled: true },
+  tax_id_collection: { enabled: true },
+  customer_update: { address: 'auto', name: 'auto' },
+  invoice_creation: { enabled: true },
+} satisfies Partial<Stripe.Checkout.SessionCreateParams>;
 
 /** Expands the payment intent and charge, which show the outcome of a delayed payment and later refunds or disputes. */
 export async function readSession(
@@ -131,12 +150,16 @@ export async function createIntent(
 ): Promise<Stripe.PaymentIntent> {
   const id = wireId('topUp', topUp.id);
   const params: Stripe.PaymentIntentCreateParams = {
-    amount: getCents(topUp),
+    amount: getCents(topUp) + getTaxCents(topUp),
     currency: 'usd',
     customer: customerId,
     allowed_payment_method_types: ['card'],
     description: 'Farebox balance',
-    metadata: { top_up_id: id },
+    metadata: { top_up_id: id, ...(topUp.isTaxed && { tax_cents: getTaxCents(topUp) }) },
+    // Stripe reports the tax when the intent is paid, and takes it back when it is refunded.
+    ...(topUp.taxCalculationId !== null && {
+      hooks: { inputs: { tax: { calculation: topUp.taxCalculationId } } },
+    }),
   };
   return keyed(`${id}/intent`, (options) => stripe.paymentIntents.create(params, options));
 }
@@ -214,8 +237,16 @@ async function unlessTooLate(call: Promise<unknown>): Promise<void> {
   }
 }
 
-function getCents(topUp: Payable): number {
-  const cents = centsOf(topUp.amountMicros);
-  if (cents === undefined) throw new RangeError(`${topUp.amountMicros} micros are not whole cents`);
+function getCents({ amountMicros }: Payable): number {
+  return wholeCents(amountMicros);
+}
+
+function getTaxCents({ taxMicros }: Payable): number {
+  return wholeCents(taxMicros);
+}
+
+function wholeCents(micros: Micros): number {
+  const cents = centsOf(micros);
+  if (cents === undefined) throw new RangeError(`${micros} micros are not whole cents`);
   return cents;
 }

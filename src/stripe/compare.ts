@@ -85,10 +85,12 @@ export function isSameClaim(one: Claim | undefined, other: Claim | undefined): b
 
 export function isPaymentOf(
   intent: Stripe.PaymentIntent,
-  { topUpId, amountMicros }: Pick<Booked, 'topUpId' | 'amountMicros'>,
+  { topUpId, amountMicros, isTaxed, taxMicros }: Omit<Booked, 'paymentIntentId' | 'creditedMicros'>,
 ): boolean {
   try {
-    return verdictOfIntent(intent, { id: topUpId, amountMicros }).kind === 'paid';
+    return (
+      verdictOfIntent(intent, { id: topUpId, amountMicros, isTaxed, taxMicros }).kind === 'paid'
+    );
   } catch (error) {
     if (error instanceof PaymentMismatchError) return false;
     throw error;

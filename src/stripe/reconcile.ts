@@ -4,7 +4,7 @@
  */
 import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
-import { microsOfCents } from '../domain/money.ts';
+import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
 import {
   findBooked,
@@ -19,7 +19,7 @@ import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
 import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
-import { idOf, verdictOfIntent } from './verdict.ts';
+import { idOf, taxCentsOf, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
   readonly database: Database;
@@ -147,7 +147,7 @@ function isBooked(
   if (object.object === 'charge') {
     return (
       booked.paymentIntentId === paymentIntentId &&
-      booked.creditedMicros === microsOfCents(object.amount)
+      booked.creditedMicros + booked.taxMicros === microsOfCents(object.amount)
     );
   }
   const reported = object.object === 'refund' ? reportOfRefund(object) : reportOfDispute(object);
@@ -168,10 +168,17 @@ export async function examine(books: Books, suspect: Suspect): Promise<Examined>
     ...(paymentIntentId === undefined ? [] : [paymentIntentId]),
   ]);
   const { intents } = payments;
+  // Until it is recorded, only the session of a checkout shows its tax.
+  const taxMicros = payments.taxMicros ?? booked?.taxMicros ?? asMicros(0);
   const recorded = await listClaims(database, [topUpId]);
   const shown = await readClaims(stripe, booked);
-  const differences = compareTopUp({ booked, intents, recorded, shown });
-  if (topUp) await recordFound(database, topUp, intents);
+  const differences = compareTopUp({
+    booked: booked && { ...booked, taxMicros },
+    intents,
+    recorded,
+    shown,
+  });
+  if (topUp) await recordFound(database, { ...topUp, taxMicros }, intents);
   const paymentIntentIds = intents.map(({ id }) => id);
   await recordDifferences(
     database,
@@ -187,9 +194,9 @@ async function recordFound(
   topUp: TopUp,
   intents: readonly Stripe.PaymentIntent[],
 ): Promise<void> {
-  const { id, amountMicros, paymentIntentId } = topUp;
+  const { id, paymentIntentId } = topUp;
   if (paymentIntentId !== null) return;
-  const found = intents.find((intent) => isPaymentOf(intent, { topUpId: id, amountMicros }));
+  const found = intents.find((intent) => isPaymentOf(intent, { ...topUp, topUpId: id }));
   if (!found) return;
   const verdict = verdictOfIntent(found, topUp);
   if (verdict.kind === 'paid') await recordSeen(database, id, verdict);
@@ -222,6 +229,8 @@ interface Payments {
   readonly intents: readonly Stripe.PaymentIntent[];
   /** Whether a payment may still complete without our help. */
   readonly isUnderWay: boolean;
+  /** The tax of a paid checkout, as its session shows it. */
+  readonly taxMicros: Micros | undefined;
 }
 
 async function readPayments(
@@ -239,6 +248,10 @@ async function readPayments(
   const intents = read.filter((intent) => intent !== undefined);
   return {
     intents,
+    taxMicros:
+      topUp && session?.payment_status === 'paid'
+        ? microsOfCents(taxCentsOf(session, topUp))
+        : undefined,
     isUnderWay:
       session?.status === 'open' ||
       intents.some(({ status }) => status === 'processing' || status === 'requires_action'),

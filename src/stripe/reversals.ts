@@ -36,12 +36,12 @@ export async function readReversals(
 export async function makeRefund(
   stripe: Stripe,
   paymentIntentId: string,
-  refund: { readonly id: string; readonly amountMicros: Micros },
+  refund: { readonly id: string; readonly grossMicros: Micros },
 ): Promise<MadeRefund> {
   const id = wireId('topUpRefund', refund.id);
-  const amount = centsOf(refund.amountMicros);
+  const amount = centsOf(refund.grossMicros);
   if (amount === undefined)
-    throw new RangeError(`${refund.amountMicros} micros are not whole cents`);
+    throw new RangeError(`${refund.grossMicros} micros are not whole cents`);
   try {
     const made = await stripe.refunds.create(
       { payment_intent: paymentIntentId, amount, metadata: { refund_id: id } },

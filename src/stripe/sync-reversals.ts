@@ -1,13 +1,20 @@
-/** Records the refunds and disputes of a credited top-up as Stripe has them now, and makes the requested refunds. */
+/** Records the refunds and disputes of a credited top-up as Stripe has them now, and makes the requested refunds and
+ * their credit notes. */
 import type { Stripe } from 'stripe';
 import type { Database } from '../store/database.ts';
-import { failRefund, listRequestedRefunds } from '../store/top-ups/request-refund.ts';
+import {
+  failRefund,
+  listRequestedRefunds,
+  listWithoutCreditNote,
+  recordCreditNote,
+} from '../store/top-ups/request-refund.ts';
 import {
   getReversalsVersion,
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
 import { makeRefund, readReversals } from './reversals.ts';
+import { addCreditNote } from './tax.ts';
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
@@ -26,6 +33,9 @@ export async function syncReversals(
       await failRefund(database, topUpId, refund.id, made.message);
       return [];
     });
+  }
+  for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
+    await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
   }
 }
 

@@ -4,14 +4,19 @@
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
-import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
+import { asMicros, centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
 /** The values of the row that a payment must match. */
 export interface Expected {
   readonly id: string;
+  /** The credit, without tax. */
   readonly amountMicros: Micros;
+  /** Whether the payer pays tax on top of it. */
+  readonly isTaxed: boolean | null;
+  /** The tax, once it is known: before a direct top-up is paid, and after a checkout is. */
+  readonly taxMicros: Micros;
 }
 
 /** The processor shows a different payment than the one we requested. A person has to decide. */
@@ -27,6 +32,7 @@ export const FAILURES = {
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
   // Stored by releases that ended such a top-up.
   authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
+  tax_address_missing: `The address for the tax is not known. ${CHECKOUT}, which asks for it.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
@@ -47,7 +53,9 @@ export function storedFailureOf(code: string | null): TopUpFailure {
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
     demand(session.payment_status, 'paid', `payment status of ${session.id}`);
-    demand(session.amount_total, centsOf(expected.amountMicros), `cents of ${session.id}`);
+    const taxCents = taxCentsOf(session, expected);
+    const net = (session.amount_total ?? 0) - taxCents;
+    demand(net, centsOf(expected.amountMicros), `cents of ${session.id}`);
     demand(session.currency, 'usd', `currency of ${session.id}`);
     demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
     const { payment_intent: paid } = session;
@@ -59,6 +67,8 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
       kind: 'paid',
       paymentIntentId,
       paidMicros: microsOfCents(session.amount_total ?? 0),
+      taxMicros: microsOfCents(taxCents),
+      ...(session.invoice && { invoiceId: idOf(session.invoice) }),
       isReversed: typeof paid === 'object' && paid !== null && wasReversed(paid),
     };
   }
@@ -74,16 +84,29 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   return isUnderWay ? { kind: 'open' } : verdictOfIntent(intent, expected);
 }
 
+/** In cents. A session that was opened without tax has none. */
+export function taxCentsOf(
+  { total_details }: Stripe.Checkout.Session,
+  { isTaxed }: Pick<Expected, 'isTaxed'>,
+): number {
+  return isTaxed ? (total_details?.amount_tax ?? 0) : 0;
+}
+
 export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
   switch (intent.status) {
     case 'succeeded':
-      demand(intent.amount_received, centsOf(expected.amountMicros), `cents of ${intent.id}`);
+      demand(
+        intent.amount_received,
+        centsOf(asMicros(expected.amountMicros + expected.taxMicros)),
+        `cents of ${intent.id}`,
+      );
       demand(intent.currency, 'usd', `currency of ${intent.id}`);
       demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
       return {
         kind: 'paid',
         paymentIntentId: intent.id,
         paidMicros: microsOfCents(intent.amount_received),
+        taxMicros: expected.taxMicros,
         isReversed: wasReversed(intent),
       };
     case 'canceled':

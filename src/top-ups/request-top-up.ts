@@ -3,9 +3,12 @@
  * "nothing happened" is never reported for a top-up that may take money.
  */
 import type { Logger } from 'pino';
-import type { Micros } from '../domain/money.ts';
+import { MAGIC_TOP_UPS, type MagicTopUp } from '../domain/magic-amounts.ts';
+import { isTest } from '../domain/mode.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
+import { makeTestTopUp } from '../store/top-ups/test-top-ups.ts';
 import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
@@ -44,11 +47,14 @@ export type TopUpResult =
   | { readonly kind: 'consent_required' }
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
+  /** Test mode: the balance would be more than can be counted. */
+  | { readonly kind: 'too_much_credited' }
   /** Nothing happened, and nothing will. */
   | { readonly kind: 'unavailable' };
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
+  if (isTest(request.consumer)) return requestTestTopUp(deps, request);
   const { consumer, method, amountMicros, idempotencyKey, savesCard = false } = request;
   const admitted = await admitTopUp(deps.database, {
     ...consumer,
@@ -74,6 +80,35 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   }
   const now = await findTopUp(deps.database, topUp.id);
   return now ? resultOf(now) : { kind: 'unavailable' };
+}
+
+/** Play money: credited when this returns, or ended as the amount asks for. */
+async function requestTestTopUp(
+  { database }: TopUps,
+  { consumer, method, amountMicros, idempotencyKey }: TopUpRequest,
+): Promise<TopUpResult> {
+  // Only for the saved card: at checkout, the payer types in any card.
+  const magic = method === 'direct' ? MAGIC_TOP_UPS.get(amountMicros) : undefined;
+  if (magic && magic.kind !== 'failed') return refusalOnDemand(magic.kind);
+  const made = await makeTestTopUp(database, {
+    ...consumer,
+    amountMicros,
+    idempotencyKey,
+    failure: magic?.failure,
+  });
+  return made.kind === 'made' ? resultOf(made.topUp) : made;
+}
+
+function refusalOnDemand(kind: Exclude<MagicTopUp['kind'], 'failed'>): TopUpResult {
+  switch (kind) {
+    case 'consent_ceiling_reached':
+      return { kind, leftMicros: asMicros(0) };
+    case 'declined_too_often':
+      return { kind, retryAfterMs: 3_600_000 };
+    case 'consent_required':
+    case 'unavailable':
+      return { kind };
+  }
 }
 
 function resultOf(topUp: TopUp): TopUpResult {

@@ -65,6 +65,7 @@ describe('GET /openapi.json', () => {
       fractions(body, path).map(([where, types]) => `${where}: ${types.toSorted().join(', ')}`),
     );
     assert.deepEqual([...new Set(amounts)].toSorted(), [
+      '/v1/account-keys.developerDayLimit: null, number, string',
       '/v1/approvals.amount: number, string',
       '/v1/approvals/:id/decide.amount: number, string',
       '/v1/approvals/:id/decide.limit: number, string',

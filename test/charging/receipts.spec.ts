@@ -22,6 +22,7 @@ const CHARGE: ReceiptSubject = {
   tool: 'web search',
   amountMicros: 20_000,
   receiptKey: 1,
+  isTest: false,
 };
 
 const anyCharge: fc.Arbitrary<ReceiptSubject> = fc.record({
@@ -31,6 +32,7 @@ const anyCharge: fc.Arbitrary<ReceiptSubject> = fc.record({
   tool: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 100 }),
   amountMicros: fc.integer({ min: 1, max: 1_000_000_000_000 }),
   receiptKey: fc.constantFrom(1, 2),
+  isTest: fc.boolean(),
 });
 
 /** Any UTF-16, including lone surrogates. */

@@ -41,6 +41,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   exportCharges: 'a file for people; `charges()` has the same rows',
   exportUsage: 'a file for people; `usage()` has the same rows',
   exportEarnings: 'a file for people; `earnings()` has the same sums',
+  exportBudgetUsage: 'a file for people; `budgets.usage()` has the same sums',
   exportStatement: 'a file for people; `statement()` has the same sums',
 };
 
@@ -84,6 +85,14 @@ const METHODS: Readonly<Record<string, Call>> = {
   listTopUps: ({ consumer }, o) => consumer.topUps({}, o),
   getTopUp: ({ consumer }, o) => consumer.findTopUp('x', o),
   createCheckout: ({ consumer }, o) => consumer.checkout({ amount: 5 }, o),
+  quoteTopUp: ({ consumer }, o) => consumer.topUpQuote({ amount: 5 }, o),
+  createApproval: ({ farebox }, o) => farebox.approvals.ask(charge, o),
+  'createApproval of a consumer': ({ consumer }, o) =>
+    consumer.approvals.ask({ developerId: 'dev_0', tool: 'search' }, o),
+  listApprovals: ({ consumer }, o) => consumer.approvals.list({}, o),
+  getApproval: ({ farebox }, o) => farebox.approvals.get('x', o),
+  'getApproval of a consumer': ({ consumer }, o) => consumer.approvals.get('x', o),
+  decideApproval: ({ consumer }, o) => consumer.approvals.decide('x', { decision: 'once' }, o),
   createBudget: ({ consumer }, o) => consumer.budgets.create({ name: 'x' }, o),
   listBudgets: ({ consumer }, o) => consumer.budgets.list({}, o),
   getBudget: ({ consumer }, o) => consumer.budgets.get('x', o),
@@ -179,7 +188,9 @@ describe('client: the whole API', () => {
         const isFirst = url.searchParams.get('cursor') === null;
         const rows = [{ id: isFirst ? 'first' : 'second' }];
         // The list's name in the reply: one for each kind of list.
-        const names = ['charges', 'holds', 'topUps', 'budgets', 'keys', 'deliveries', 'leases'];
+        const names = 'charges holds topUps budgets keys deliveries leases approvals usage'.split(
+          ' ',
+        );
         const lists = Object.fromEntries(names.map((each) => [each, rows]));
         return { ...lists, hasMore: isFirst, nextCursor: isFirst ? 'next' : null };
       });

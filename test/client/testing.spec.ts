@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { Farebox, FareboxConsumer, usd } from '@farebox/client';
 import { paidRoute } from '@farebox/client/fetch';
 import { FakeFarebox } from '@farebox/client/testing';
+import { ApiError } from '../../src/domain/errors.ts';
+import {
+  LATE_MICROS,
+  LOST_MICROS,
+  MAGIC_REFUSALS,
+  MAGIC_TOP_UPS,
+} from '../../src/domain/magic-amounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import { until } from '../support/stack.ts';
 import { raised } from './scripted-service.ts';
 
@@ -16,7 +24,7 @@ interface Ground {
 
 interface Service {
   start(): Promise<void>;
-  /** A new developer, and a new consumer with $10.00. */
+  /** A new developer, and a new consumer with $10.00 of play money. */
   open(): Promise<Ground>;
   stop(): Promise<void>;
 }
@@ -30,10 +38,12 @@ function realService(): Service {
     open: async () => {
       assert(api);
       const { url: baseUrl } = api;
-      const { developerKey: secretKey, consumerKey, consumerId } = await api.createAccount(10);
+      const live = await api.createAccount(0);
+      const test = await testSideOf(api, api.databaseUrl, live, 10);
+      const { developerKey: secretKey, consumerKey, consumerId } = test;
       return {
-        farebox: new Farebox({ secretKey, baseUrl }),
-        consumer: new FareboxConsumer({ consumerKey, baseUrl }),
+        farebox: new Farebox({ secretKey, baseUrl, maxRetries: 0 }),
+        consumer: new FareboxConsumer({ consumerKey, baseUrl, maxRetries: 0 }),
         apiKey: consumerKey,
         consumerId,
       };
@@ -54,6 +64,18 @@ function fakeService(): Service {
   };
 }
 
+const told = async (asked: Promise<unknown>) => {
+  const { code, status, outcome } = await raised(asked);
+  return [code, status, outcome === 'unknown'];
+};
+
+/** Of the refusals of a top-up that are not the code itself. */
+const CODES: Readonly<Record<string, string>> = {
+  consent_required: 'consent_required',
+  consent_ceiling_reached: 'consent_ceiling_reached',
+  declined_too_often: 'rate_limited',
+  unavailable: 'service_unavailable',
+};
 const ID = '0'.repeat(32);
 
 for (const [name, service] of Object.entries({ service: realService(), fake: fakeService() })) {
@@ -127,7 +149,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual([usage.total, usage.hasMore], [0.000001, false]);
       assert.partialDeepStrictEqual(await farebox.verifyReceipt(receipt), {
         valid: true,
-        charge: { id, amount: 0.000001 },
+        charge: { id, amount: 0.000001, livemode: false },
       });
       const spoiled = receipt.replace('.1.e', '.1.f');
       assert.equal((await farebox.verifyReceipt(spoiled)).valid, false);
@@ -150,6 +172,37 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const error = await raised(charge({ amount: 2, idempotencyKey: 'job' }));
       assert.deepEqual([error.code, error.status], ['idempotency_key_reused', 422]);
       assert.equal(await balance(), 9);
+    });
+
+    it('answers on demand, by the amount of a charge, a hold or a top-up', async () => {
+      for (const [micros, code] of MAGIC_REFUSALS) {
+        const { status: expected } = new ApiError(code, 'It says so.');
+        for (const asked of [charge, hold]) {
+          assert.deepEqual(await told(asked({ amount: micros / 1e6 })), [code, expected, false]);
+        }
+      }
+      assert.equal(await balance(), 10);
+      assert.equal((await raised(charge({ amount: 0.990402 }))).shortfall, 0.990402);
+      for (const asked of [charge, hold]) {
+        const key = { amount: LOST_MICROS / 1e6, idempotencyKey: 'lost' };
+        assert.equal((await raised(asked(key))).outcome, 'unknown');
+        assert.equal((await asked(key)).replayed, true);
+        const late = { amount: LATE_MICROS / 1e6, idempotencyKey: 'late' };
+        const options = { timeoutMs: 300 };
+        const request = { apiKey, tool: 'search', ...late };
+        const first =
+          asked === charge
+            ? farebox.charge(request, options)
+            : farebox.holds.place(request, options);
+        assert.equal((await raised(first)).outcome, 'unknown');
+        assert.equal((await asked(late)).replayed, true);
+      }
+      const left = await balance();
+      for (const [micros, magic] of MAGIC_TOP_UPS) {
+        const { code } = await raised(consumer.topUp({ amount: micros / 1e6 }));
+        assert.equal(code, CODES[magic.kind] ?? ('failure' in magic && magic.failure.code));
+      }
+      assert.equal(await balance(), left);
     });
 
     it('refuses what is more than the balance, with the facts', async () => {

@@ -211,7 +211,7 @@ describe('farebox account and key', () => {
   it('lists keys as a table with a line each', async () => {
     await json('account', 'create', '--email', 'table@example.com');
     const lines = (await farebox(['key', 'list', 'table@example.com'], env)).trim().split('\n');
-    assert.match(lines[0] ?? '', /^id +kind +name +lastFour +createdAt/);
+    assert.match(lines[0] ?? '', /^id +kind +mode +name +lastFour +createdAt/);
     const kinds = new Set(lines.slice(1).map((line) => line.split(/\s+/)[1]));
     assert.deepEqual(kinds, new Set(['consumer', 'developer', 'legacy']));
     assert.equal(lines.length, 4);

@@ -33,6 +33,9 @@ const METHODS: Readonly<Record<string, readonly [file: string, method: string]>>
   'POST /v1/disputes/:id': ['Disputes', 'update'],
   'GET /v1/radar/early_fraud_warnings': ['Radar/EarlyFraudWarnings', 'list'],
   'GET /v1/radar/early_fraud_warnings/:id': ['Radar/EarlyFraudWarnings', 'retrieve'],
+  'POST /v1/credit_notes': ['CreditNotes', 'create'],
+  'GET /v1/credit_notes': ['CreditNotes', 'list'],
+  'POST /v1/tax/calculations': ['Tax/Calculations', 'create'],
   'GET /v1/events': ['Events', 'list'],
   'GET /v1/events/:id': ['Events', 'retrieve'],
 };

@@ -25,12 +25,18 @@ it('every read of reconciliation, doctor and a restore is as Stripe declares it'
     });
     const { stripe } = client;
     const refunded = await payWith(client, 'pm_card_visa');
-    await makeRefund(stripe, refunded.intent.id, refunded.order);
+    const { id, amountMicros } = refunded.order;
+    await makeRefund(stripe, refunded.intent.id, { id, grossMicros: amountMicros });
     const disputed = await payWith(client, 'pm_card_visa');
     await simulator.control('POST', 'disputes', { payment_intent: disputed.intent.id });
 
     const until = Math.ceil(Date.now() / 1_000);
-    for (const list of ['balanceTransactions', 'refunds', 'disputes'] as const) {
+    for (const list of [
+      'balanceTransactions',
+      'refunds',
+      'disputes',
+      'earlyFraudWarnings',
+    ] as const) {
       await readPage({ database, stripe }, { list, since: 1, until, after: null });
     }
     await auditProcessor(database, stripe);

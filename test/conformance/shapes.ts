@@ -22,6 +22,8 @@ const OBJECTS = [
   'radar.early_fraud_warning',
   'refund',
   'setup_intent',
+  'credit_note',
+  'tax.calculation',
 ];
 
 export interface Exchange {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { mailedLink, openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { farebox, until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -37,21 +37,12 @@ describe('the console', function () {
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
 
-  /** The link in the newest email to the address. */
-  async function mailedLink(email: string): Promise<string> {
-    return until(async () => {
-      const text = await (await fetch(`${harness.stack.api.url}/dev/mail`)).text();
-      const mail = text.split('<article').find((each) => each.includes(email));
-      return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
-    });
-  }
-
   async function signUp(email: string): Promise<void> {
     await window.go('/sign-up');
     await page.getByLabel('Email').fill(email);
     await button('Send link').click();
     await heading('Check your email').waitFor();
-    await page.goto(await mailedLink(email));
+    await page.goto(await mailedLink(harness, email));
     await page.getByLabel('New password', { exact: true }).fill(PASSWORD);
     await button('Save password').click();
     await heading('Password set').waitFor();
@@ -62,10 +53,10 @@ describe('the console', function () {
     await heading('Balance').waitFor();
   }
 
-  async function createKey(name: string): Promise<string> {
-    await button('Create key').click();
+  async function createKey(name: string, create = 'Create key'): Promise<string> {
+    await button(create).click();
     await page.getByLabel('Name').fill(name);
-    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: create }).click();
     const key = await copyNewKey();
     await page.getByText(name, { exact: true }).waitFor();
     return key;
@@ -123,6 +114,25 @@ describe('the console', function () {
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
+  it('creates test keys, which charge play money and leave the live account as it is', async () => {
+    const account = await harness.newAccount(3);
+    await window.enter(account);
+    await window.go('/keys');
+    const consumerKey = await createKey('CI', 'Create test key');
+    assert.match(consumerKey, /^fare_ck_test_/);
+    await page.getByText('Test', { exact: true }).waitFor();
+    await page.getByText(`fare_ck_test_…${consumerKey.slice(-4)}`).waitFor();
+    await window.go('/developer/settings');
+    const developerKey = await createKey('staging', 'Create test key');
+    assert.match(developerKey, /^fare_sk_test_/);
+    const keys = { ...account, consumerKey, developerKey };
+    const { api } = harness.stack;
+    await call(api, 'POST', '/v1/top-up', { key: consumerKey, body: { amount: 5 } });
+    assert.equal((await charge(api, keys, { amount: 2 })).status, 201);
+    await window.go('/balance');
+    await seeMoney('$3.00');
+  });
+
   it('charges the saved card within the limit that its owner agreed to, and by itself when asked', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);
@@ -154,6 +164,42 @@ describe('the console', function () {
     await button('Turn on').waitFor();
     await button('Withdraw consent').click();
     await page.getByText('Set up the saved card first').waitFor();
+  });
+
+  it('saves cards, charges the chosen one, and leads to the bank where it asks', async () => {
+    await window.enter(await harness.newAccount(0));
+    await button('Set up').click();
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    for (const number of ['4242 4242 4242 4242', '4000 0027 6000 3184']) {
+      await button('Save a card').click();
+      await page.waitForURL(`${harness.stack.simulator.url}/**`);
+      await page.getByLabel('Card number').fill(number);
+      await button('Save card').click();
+      await page.waitForURL('**/console/balance**');
+      await page.getByRole('group', { name: `Visa •••• ${number.slice(-4)}` }).waitFor();
+    }
+
+    await page.getByText('Visa •••• 3184').first().click();
+    await button('Pay $25.00').click();
+    await page.waitForURL('**/top-up/confirm**');
+    await page.getByText('a top-up of $25.00').waitFor();
+    await button('Confirm at your bank').click();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await button('Confirm payment').click();
+    await page.getByText('$25.00 was added to your balance').waitFor();
+
+    await window.go('/balance');
+    await seeMoney('$25.00');
+    const careful = page.getByRole('group', { name: 'Visa •••• 3184' });
+    await careful.getByText('In use').waitFor();
+    await button('Use this card').click();
+    await page.getByRole('group', { name: 'Visa •••• 4242' }).getByText('In use').waitFor();
+    await careful.getByRole('button', { name: 'Remove' }).click();
+    await careful.waitFor({ state: 'detached' });
+    await page.getByText('Visa •••• 4242').first().click();
+    await button('Pay $25.00').click();
+    await seeMoney('$50.00');
   });
 
   it('shows a developer earnings as they come in', async () => {

@@ -15,6 +15,7 @@ const PAGES = [
   'docs/approvals.md',
   'docs/leases.md',
   'docs/idempotency.md',
+  'docs/test-mode.md',
   'docs/webhooks.md',
   'docs/self-hosting.md',
 ];

@@ -125,7 +125,6 @@ async function lostProcess(
   const settledBefore = Math.round(
     (await showLease(stack.api, account.consumerKey, leaseId)).settled / PRICE,
   );
-  assert.ok(settledBefore < answered.length, 'everything was settled');
   if (journal === undefined) {
     await until(async () => {
       const { status, released } = await showLease(stack.api, account.consumerKey, leaseId);
@@ -141,9 +140,9 @@ async function lostProcess(
   }
   const { settled, released, amount } = await showLease(stack.api, account.consumerKey, leaseId);
   const charged = Math.round(settled / PRICE);
-  if (journal === undefined) assert.equal(charged, settledBefore);
-  // One more may be in the journal, whose answer was not printed.
-  else assert.ok(charged >= answered.length && charged <= answered.length + 1, `${charged}`);
+  // A settlement may have been on its way when the process was killed, and one call more decided than printed.
+  const least = journal === undefined ? settledBefore : answered.length;
+  assert.ok(charged >= least && charged <= answered.length + 1, `${charged} of ${answered.length}`);
   assert.equal(Math.round((settled + released) * 1e6), Math.round(amount * 1e6));
   const { body } = await call(stack.api, 'GET', '/v1/balance', { key: account.consumerKey });
   assert.equal(Math.round(((body as { balance: number }).balance + settled) * 1e6), 20e6);

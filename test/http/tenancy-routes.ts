@@ -98,6 +98,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'POST /v1/receipts/public': { role: 'either', body: () => ({ receipt: 'none' }) },
   'GET /v1/receipts/keys': { role: 'developer' },
   'GET /v1/balance': { role: 'consumer' },
+  'GET /v1/top-up/quote': { role: 'consumer', query: '?amount=5' },
   'GET /v1/usage': { role: 'consumer', names: 'charge' },
   'GET /v1/usage/daily': {
     role: 'consumer',

@@ -4,12 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { readConfig } from '../../src/config.ts';
 import { farebox } from '../support/stack.ts';
 
+const RANDOM = randomBytes(32).toString('hex');
+
 const SAFE = {
   PRODUCTION: 'true',
   DATABASE_URL: 'postgres://postgres/farebox',
   TEMPORAL_ADDRESS: 'temporal:7233',
   BASE_URL: 'https://billing.example.com',
-  MASTER_SECRET: randomBytes(32).toString('hex'),
+  MASTER_SECRET: RANDOM,
   STRIPE_SECRET_KEY: 'sk_live_1',
   STRIPE_WEBHOOK_SECRET: 'whsec_1',
 } as const;
@@ -22,10 +24,19 @@ const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['STRIPE_WEBHOOK_SECRET', '', /STRIPE_WEBHOOK_SECRET must be set/],
   ['STRIPE_WEBHOOK_SECRET', 'secret', /STRIPE_WEBHOOK_SECRET must be set/],
   ['STRIPE_API_BASE', 'http://127.0.0.1:12111', /STRIPE_API_BASE must not be set/],
+  ['STRIPE_API_BASE', 'https://simulator.example.com', /STRIPE_API_BASE must not be set/],
+  ['STRIPE_API_BASE', 'https://api.stripe.com.example.com', /STRIPE_API_BASE must not be set/],
+  ['DEV_MAIL', 'true', /DEV_MAIL must not be true/],
   ['SAVE_TEST_CARD', 'true', /SAVE_TEST_CARD must not be true/],
   ['MASTER_SECRET', 'change-me-change-me-change-me-change-me', /MASTER_SECRET looks like/],
   ['MASTER_SECRET', 'your-secret-key-base-hex-64-0123456789', /MASTER_SECRET looks like/],
   ['MASTER_SECRET', '0'.repeat(64), /MASTER_SECRET looks like/],
+  ['MASTER_SECRET', `1:${'0'.repeat(64)},2:${RANDOM}`, /MASTER_SECRET looks like/],
+  ['MASTER_SECRET', undefined, /MASTER_SECRET is not set/],
+  ['MASTER_SECRET', '', /MASTER_SECRET is not set/],
+  ['DATABASE_URL', 'postgres://postgres:postgres@db/farebox', /password in DATABASE_URL/],
+  ['DATABASE_URL', 'postgres://billing:billing@db/farebox', /password in DATABASE_URL/],
+  ['DATABASE_URL', 'postgres://billing:change-me@db/farebox', /password in DATABASE_URL/],
 ];
 
 describe('production mode', () => {

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { dashboardUrlOf } from '../../src/stripe/dashboard.ts';
 
 const url = (secretKey: string, apiBase?: URL) =>
-  dashboardUrlOf({ secretKey, apiBase, webhookSecrets: [], timeoutMs: 10_000, stepsPerSecond: 10 });
+  dashboardUrlOf({
+    secretKey,
+    apiBase,
+    webhookSecrets: [],
+    timeoutMs: 10_000,
+    stepsPerSecond: 10,
+    tax: undefined,
+  });
 
 describe('the dashboard of the processor', () => {
   it('matches the mode of the key', () => {

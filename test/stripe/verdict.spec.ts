@@ -11,7 +11,12 @@ import {
   verdictOfSession,
 } from '../../src/stripe/verdict.ts';
 
-const expected = { id: '01900000-0000-7000-8000-000000000001', amountMicros: 25_000_000 as Micros };
+const expected = {
+  id: '01900000-0000-7000-8000-000000000001',
+  amountMicros: 25_000_000 as Micros,
+  isTaxed: false,
+  taxMicros: 0 as Micros,
+};
 const metadata = { top_up_id: wireId('topUp', expected.id) };
 const PAID = {
   status: 'succeeded',
@@ -24,6 +29,7 @@ const IS_PAID: Verdict = {
   kind: 'paid',
   paymentIntentId: 'pi_1',
   paidMicros: expected.amountMicros,
+  taxMicros: 0 as Micros,
   isReversed: false,
 };
 const OPEN: Verdict = { kind: 'open' };

@@ -39,6 +39,7 @@ describe('the webhook of the payment processor', () => {
         webhookSecrets: [],
         timeoutMs: 10_000,
         stepsPerSecond: 10,
+        tax: undefined,
       }),
       webhookSecrets: ['whsec_new', 'whsec_old'],
       isLive: false,

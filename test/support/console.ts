@@ -5,7 +5,7 @@ import { buildConsole } from '../../src/embedded/console-build.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
 import { signInLink } from './sessions.ts';
-import { startStack, type Stack, type StackOptions } from './stack.ts';
+import { startStack, until, type Stack, type StackOptions } from './stack.ts';
 
 export interface ConsoleHarness {
   readonly stack: Stack;
@@ -84,4 +84,13 @@ async function openWindow(
     },
     close: () => context.close(),
   };
+}
+
+/** The link of the newest email to the address that sets its password. */
+export function mailedLink({ stack }: ConsoleHarness, email: string): Promise<string> {
+  return until(async () => {
+    const text = await (await fetch(`${stack.api.url}/dev/mail`)).text();
+    const mail = text.split('<article').find((each) => each.includes(email));
+    return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
+  });
 }

@@ -1,23 +1,33 @@
 /** The processor's view of a top-up, as if a step had just read it there: for tests of the store alone. */
 import assert from 'node:assert/strict';
+import { asMicros } from '../../src/domain/money.ts';
 import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../src/store/database.ts';
 import { recordSeen } from '../../src/store/top-ups/payment-evidence.ts';
 import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 
 /** A payment of the whole amount; a top-up without a payment intent gets one. */
-export async function showPaid(database: Database, id: string): Promise<void> {
-  const { amountMicros: paidMicros, paymentIntentId } = await getTopUp(database, id);
+export async function showPaid(
+  database: Database,
+  id: string,
+  taxMicros = asMicros(0),
+): Promise<void> {
+  const { amountMicros, paymentIntentId } = await getTopUp(database, id);
   const seen = {
     kind: 'paid',
     paymentIntentId: paymentIntentId ?? `pi_${id}`,
-    paidMicros,
+    paidMicros: asMicros(amountMicros + taxMicros),
+    taxMicros,
   } as const;
   assert.equal(await recordSeen(database, id, seen), true);
 }
 
-export async function credit(database: Database, id: string): Promise<CreditResult> {
-  await showPaid(database, id);
+export async function credit(
+  database: Database,
+  id: string,
+  taxMicros = asMicros(0),
+): Promise<CreditResult> {
+  await showPaid(database, id, taxMicros);
   return creditTopUp(database, id);
 }
 

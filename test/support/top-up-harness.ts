@@ -170,11 +170,11 @@ export async function openTopUpHarness(
     async pay(
       sessionUrl: string | null,
       card = '4242424242424242',
-      { save = false } = {},
+      { save = false, state = 'NY' } = {},
     ): Promise<number> {
       const answer = await fetch(sessionUrl ?? '', {
         method: 'POST',
-        body: new URLSearchParams({ card, ...(save && { save: 'true' }) }),
+        body: new URLSearchParams({ card, state, ...(save && { save: 'true' }) }),
         redirect: 'manual',
       });
       return answer.status;

@@ -118,7 +118,7 @@ function FirstSteps() {
           to: '/budgets',
           isDone:
             budgets.data.budgets.length > 0 ||
-            keys.data.keys.some(({ kind }) => kind === 'consumer'),
+            keys.data.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live'),
         },
         {
           title: 'Use a paid tool',
@@ -243,6 +243,11 @@ function TopUpHistory() {
               </Table.Td>
               <Table.Td className="money">
                 <Money dollars={topUp.amount} decimals={decimals} />
+                {!!topUp.tax && (
+                  <Text size="xs" c="dimmed">
+                    and {usd(topUp.tax)} tax
+                  </Text>
+                )}
               </Table.Td>
             </Table.Tr>
           ))}
@@ -254,5 +259,10 @@ function TopUpHistory() {
 
 function methodOf({ method, automatic }: TopUp): string {
   if (automatic) return 'Automatic, saved card';
-  return { checkout: 'Checkout', direct: 'Saved card', manual: 'Added manually' }[method];
+  return {
+    checkout: 'Checkout',
+    direct: 'Saved card',
+    manual: 'Added manually',
+    test: 'Play money',
+  }[method];
 }

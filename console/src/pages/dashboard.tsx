@@ -158,7 +158,7 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
           title: 'Create a secret key',
           text: 'Your tool server charges consumers with it.',
           to: '/developer/settings',
-          isDone: keys.data.keys.some(({ kind }) => kind === 'developer'),
+          isDone: keys.data.keys.some(({ kind, mode }) => kind === 'developer' && mode === 'live'),
         },
         {
           title: 'Price a tool',
@@ -210,7 +210,7 @@ function Snippet() {
         <Anchor component={Link} to="/developer/settings" inherit underline="always">
           Developer Settings
         </Anchor>
-        .
+        : a test key while you build, a live key when users pay.
       </Text>
       <Snippets snippets={developerSnippets('SECRET_KEY', name, price)} />
       <Title order={3} fz="md" mt="lg" mb="xs">

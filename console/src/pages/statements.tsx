@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, localDay, plural } from '../format.ts';
+import { decimalsOfAll, localDay, plural, usd } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -108,9 +108,11 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
   if ('openingBalance' in statement) {
     return [
       { key: 'opening', what: 'Opening balance', amount: statement.openingBalance },
-      ...statement.movements.map(({ kind, amount, createdAt }, index) => ({
+      ...statement.movements.map(({ kind, amount, tax, createdAt }, index) => ({
         key: `movement-${index}`,
-        what: `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${localDay(createdAt)}`,
+        what:
+          `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${localDay(createdAt)}` +
+          (tax === undefined ? '' : `, and ${usd(Math.abs(tax))} tax`),
         amount,
       })),
       ...statement.charges.map(({ tool, charges, amount }) => ({

@@ -35,7 +35,9 @@ interface KeysProps {
   readonly budget?: Pick<Budget, 'id' | 'status'>;
 }
 
-type Asked = { readonly what: 'create' } | { readonly what: 'roll' | 'revoke'; readonly key: Key };
+type Asked =
+  | { readonly what: 'create'; readonly mode: Key['mode'] }
+  | { readonly what: 'roll' | 'revoke'; readonly key: Key };
 
 export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
   const path = budget ? `/v1/budgets/${budget.id}/keys` : '/v1/keys';
@@ -57,13 +59,25 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
       flush
       aside={
         (budget === undefined || budget.status === 'active') && (
-          <Button
-            size="xs"
-            leftSection={<IconPlus size={14} />}
-            onClick={() => setAsked({ what: 'create' })}
-          >
-            Create key
-          </Button>
+          <Group gap="xs">
+            {budget === undefined && kind !== 'legacy' && (
+              <Button
+                size="xs"
+                variant="default"
+                leftSection={<IconPlus size={14} />}
+                onClick={() => setAsked({ what: 'create', mode: 'test' })}
+              >
+                {CREATE.test}
+              </Button>
+            )}
+            <Button
+              size="xs"
+              leftSection={<IconPlus size={14} />}
+              onClick={() => setAsked({ what: 'create', mode: 'live' })}
+            >
+              {CREATE.live}
+            </Button>
+          </Group>
         )
       }
     >
@@ -79,9 +93,18 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
           );
         }}
       </Loaded>
-      <Modal opened={asked?.what === 'create'} onClose={close} title="Create key">
+      <Modal
+        opened={asked?.what === 'create'}
+        onClose={close}
+        title={asked?.what === 'create' ? CREATE[asked.mode] : ''}
+      >
         {asked?.what === 'create' && (
-          <CreateForm path={path} asked={budget ? {} : { kind }} onMade={shown} />
+          <CreateForm
+            path={path}
+            asked={budget ? {} : { kind, mode: asked.mode }}
+            mode={asked.mode}
+            onMade={shown}
+          />
         )}
       </Modal>
       <Modal opened={asked?.what === 'roll'} onClose={close} title="Roll key">
@@ -159,9 +182,16 @@ function KeyTable({
       {keys.map((key) => (
         <Table.Tr key={key.id}>
           <Table.Td>
-            <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+            <Group gap={6} wrap="nowrap">
+              <bdi className="one-line">{key.name ?? 'Unnamed key'}</bdi>
+              {key.mode === 'test' && (
+                <Badge variant="light" color="gray" tt="none" fw={500}>
+                  Test
+                </Badge>
+              )}
+            </Group>
             <Text size="xs" c="dimmed" className="id">
-              {prefix}_{MARKS[key.kind]}_…{key.lastFour}
+              {prefix}_{markOf(key)}_…{key.lastFour}
             </Text>
             <Text size="xs" c="dimmed" hiddenFrom="xs">
               {key.lastUsedAt === null ? (
@@ -189,11 +219,15 @@ function KeyTable({
   );
 }
 
-const MARKS: Readonly<Record<Key['kind'], string>> = {
-  consumer: 'ck_live',
-  developer: 'sk_live',
-  legacy: 'sk',
+const CREATE: Readonly<Record<Key['mode'], string>> = {
+  live: 'Create key',
+  test: 'Create test key',
 };
+
+function markOf({ kind, mode }: Key): string {
+  if (kind === 'legacy') return 'sk';
+  return `${kind === 'consumer' ? 'ck' : 'sk'}_${mode}`;
+}
 
 function isInForce({ revokedAt, expiresAt }: Key): boolean {
   return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
@@ -246,10 +280,12 @@ function Actions({ of: key, onAsk }: { readonly of: Key; readonly onAsk: (asked:
 function CreateForm({
   path,
   asked,
+  mode,
   onMade,
 }: {
   readonly path: string;
   readonly asked: object;
+  readonly mode: Key['mode'];
   readonly onMade: (key: NewKey) => void;
 }) {
   const [name, setName] = useState('');
@@ -270,6 +306,12 @@ function CreateForm({
       }}
     >
       <Stack gap="md">
+        {mode === 'test' && (
+          <Text>
+            A test key works with other test keys only. It spends play money, which a top-up adds
+            without a payment.
+          </Text>
+        )}
         <TextInput
           label="Name"
           description="Where you use it, such as Claude Code or production."
@@ -281,7 +323,7 @@ function CreateForm({
         {create.error && <Failed error={create.error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={create.isPending}>
-            Create key
+            {CREATE[mode]}
           </Button>
         </Group>
       </Stack>

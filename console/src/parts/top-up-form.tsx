@@ -7,12 +7,13 @@ import {
   Group,
   SegmentedControl,
   Stack,
+  Text,
   TextInput,
 } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import type { PaidTopUp } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
+import type { PaidTopUp, Quote } from '../answers.ts';
+import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { isPayable, usd } from '../format.ts';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
@@ -67,6 +68,13 @@ export function TopUpForm() {
   const dollars = Number(amount);
   const isValid = isPayable(amount, DOLLARS_MIN);
   const { topUp } = pay.data ?? {};
+  const quote = useQuery({
+    queryKey: ['quote', amount],
+    queryFn: () => read<Quote>(`/v1/top-up/quote?amount=${encodeURIComponent(amount)}`),
+    enabled: isValid,
+    staleTime: 60_000,
+  });
+  const tax = isValid ? quote.data?.tax : 0;
   return (
     <Card title="Top up">
       <form
@@ -112,6 +120,13 @@ export function TopUpForm() {
               onChange={(event) => setSavesCard(event.currentTarget.checked)}
             />
           )}
+          {tax !== 0 && tax !== undefined && (
+            <Text size="sm" c="dimmed">
+              {tax === null
+                ? 'Tax is added at the checkout, by your address.'
+                : `${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
+            </Text>
+          )}
           {pay.error && <Failed error={pay.error} />}
           {topUp && (
             <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
@@ -128,7 +143,7 @@ export function TopUpForm() {
             disabled={!isValid}
             loading={pay.isPending || pay.data?.sessionUrl !== undefined}
           >
-            {isValid ? `Pay ${usd(dollars)}` : 'Pay'}
+            {isValid ? `Pay ${usd(dollars + (tax ?? 0))}` : 'Pay'}
           </Button>
         </Stack>
       </form>

@@ -95,5 +95,6 @@ async function handleAuth(api: Api, ctx: Context): Promise<void> {
   ctx.res.setHeader('X-Request-Id', requestIdOf(ctx));
   ctx.res.setHeader('Cache-Control', 'no-store');
   ctx.res.setHeader('Referrer-Policy', 'no-referrer');
+  ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
   await api.console.handle(ctx.req, ctx.res);
 }

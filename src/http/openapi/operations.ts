@@ -258,6 +258,11 @@ export const OPERATIONS = {
     summary: 'Get the session',
     description: 'Returns the account that is signed in.',
   },
+  quoteTopUp: {
+    tag: 'Top-ups',
+    summary: 'Get the price of a top-up',
+    description: 'Returns what a top-up would cost, with tax if the operator charges it.',
+  },
   listCards: {
     tag: 'Top-ups',
     summary: 'List your saved cards',
@@ -272,8 +277,7 @@ export const OPERATIONS = {
   chooseCard: {
     tag: 'Top-ups',
     summary: 'Choose a saved card',
-    description:
-      'Direct and automatic top-ups charge this card from now on, even if another one is saved later.',
+    description: 'Direct and automatic top-ups charge this card from now on.',
   },
   removeCard: {
     tag: 'Top-ups',

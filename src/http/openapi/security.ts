@@ -4,8 +4,10 @@ import type { Role } from '../authenticate.ts';
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description });
 
 export const SECURITY_SCHEMES = {
-  consumerKey: bearer('A consumer key, `..._ck_live_...`.'),
-  developerKey: bearer('A developer secret key, `..._sk_live_...`. Keep it on your server.'),
+  consumerKey: bearer('A consumer key, `..._ck_live_...`, or `..._ck_test_...` in test mode.'),
+  developerKey: bearer(
+    'A developer secret key, `..._sk_live_...`, or `..._sk_test_...` in test mode. Keep it on your server.',
+  ),
   legacyKey: {
     type: 'apiKey',
     in: 'header',

@@ -2,6 +2,7 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
+import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
@@ -121,22 +122,23 @@ async function insertChunk(
   return drafts;
 }
 
-/** Stores a new random key of one account. `key` is its plain text, which is not stored. */
+/** Stores a new random key of one account, a test key if it is a test account. `key` is its plain text, which is not stored. */
 export async function createKey(
   connection: Connection,
   prefix: string,
   kind: KeyKind,
-  accountId: string,
+  owner: InLedger & { readonly accountId: string },
   name: string | null = null,
 ): Promise<{ readonly id: string; readonly key: string }> {
-  const key = newKey(prefix, kind);
+  const { accountId } = owner;
+  const key = newKey(prefix, kind, modeOf(owner));
   const [id = ''] = await insertKeys(connection, [storedForm(key, kind, accountId, name)]);
   return { id, key };
 }
 
 /** A new random key, in plain text. */
-export function newKey(prefix: string, kind: KeyKind): string {
-  return composeKey(prefix, kind, randomBytes(64));
+export function newKey(prefix: string, kind: KeyKind, mode: Mode = 'live'): string {
+  return composeKey(prefix, kind, randomBytes(64), mode);
 }
 
 export function storedForm(
@@ -154,7 +156,7 @@ export function hashOfKey(key: string): string {
 }
 
 /** Spreads consumers evenly, by the random end of the id. */
-function ledgerOf(consumerId: string, ledgerCount: number): number {
+export function ledgerOf(consumerId: string, ledgerCount: number): number {
   return Number.parseInt(consumerId.slice(-8), 16) % ledgerCount;
 }
 
@@ -173,7 +175,7 @@ export type Account = Static<typeof Account>;
 
 const accountRow = row(Account);
 
-/** Finds an account by email, or by the UUID of the account, its consumer or its developer. */
+/** Finds a live account by email, or by the UUID of the account, its consumer or its developer. */
 export async function findAccount(
   connection: Connection,
   by: { readonly email: string } | { readonly uuid: string },
@@ -186,7 +188,7 @@ export async function findAccount(
     select id, email, ledger, consumer_id as "consumerId", developer_id as "developerId",
       consent_ceiling_micros as "consentCeilingMicros", operator_since is not null as "isOperator",
       created_at as "createdAt"
-    from farebox.accounts where ${which}
+    from farebox.accounts where live_account_id is null and ${which}
   `);
 }
 

@@ -120,6 +120,8 @@ const StoredKey = Type.Object({
   id: Type.String(),
   kind: Type.Enum(KEY_KINDS),
   accountId: Type.String(),
+  /** The ledger of its account, which says whether it is a test key. */
+  ledger: Type.Integer(),
   name: nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
@@ -133,28 +135,33 @@ export type StoredKey = Static<typeof StoredKey>;
 const keyRow = row(StoredKey);
 
 const storedKey = sql.fragment`
-  id, kind, account_id as "accountId", name, last_four as "lastFour", created_at as "createdAt",
+  id, kind, account_id as "accountId",
+  (select ledger from farebox.accounts a where a.id = api_keys.account_id) as ledger, name, last_four as "lastFour", created_at as "createdAt",
   expires_at as "expiresAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"
 `;
 
-/** All keys of an account, oldest first, revoked ones too. */
+const accountAndTest = (accountId: string) => sql.fragment`(
+  select id from farebox.accounts where ${accountId} in (id, live_account_id)
+)`;
+
+/** All keys of a live account, test keys included, oldest first, revoked ones too. */
 export async function listKeys(
   connection: Connection,
   accountId: string,
 ): Promise<readonly StoredKey[]> {
   return connection.any(sql.type(keyRow)`
-    select ${storedKey} from farebox.api_keys where account_id = ${accountId} order by id
+    select ${storedKey} from farebox.api_keys where account_id in ${accountAndTest(accountId)} order by id
   `);
 }
 
-/** A key by its id: of any account, or of this one only. */
+/** A key by its id: of any account, or only of this live account and its test account. */
 export interface WhichKey {
   readonly id: string;
   readonly accountId?: string;
 }
 
 const inForce = ({ id, accountId }: WhichKey) => sql.fragment`
-  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id = ${accountId}`}
+  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id in ${accountAndTest(accountId)}`}
   and revoked_at is null and (expires_at is null or expires_at > now())
 `;
 

@@ -1,5 +1,6 @@
-/** Accounts as an operator looks for them: by what a customer's mail, a log line or Stripe's dashboard names. */
+/** Live accounts as an operator looks for them: by what a customer's mail, a log line or Stripe's dashboard names. */
 import { Type, type Static } from 'typebox';
+import type { Mode } from '../../domain/mode.ts';
 import { row, sql, type Connection } from '../database.ts';
 
 const FoundAccount = Type.Object({
@@ -34,7 +35,7 @@ export async function findAccounts(
       a.created_at as "createdAt"
     from farebox.accounts a
     join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
-    where ${matching(clue)} order by a.email limit ${limit}
+    where a.live_account_id is null and ${matching(clue)} order by a.email limit ${limit}
   `);
 }
 
@@ -44,9 +45,11 @@ const numberRow = row(Type.Object({ number: Type.Integer() }));
 export async function findDeveloperNumber(
   connection: Connection,
   developerId: string,
+  mode: Mode,
 ): Promise<number | null> {
   return connection.maybeOneFirst(sql.type(numberRow)`
-    select developer_number as number from farebox.accounts where developer_id = ${developerId}
+    select developer_number as number from farebox.accounts
+    where developer_id = ${developerId} and (live_account_id is not null) = ${mode === 'test'}
   `);
 }
 

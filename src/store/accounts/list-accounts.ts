@@ -1,4 +1,4 @@
-/** Accounts with their balances, for operators. */
+/** Live accounts with their balances, for operators. */
 import { Type, type Static } from 'typebox';
 import { micros, row, sql, type Connection } from '../database.ts';
 
@@ -33,7 +33,8 @@ export function listAccounts(
       c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros", a.created_at as "createdAt"
     from farebox.accounts a
     join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
-    where ${after === undefined ? sql.fragment`true` : sql.fragment`a.id < ${after}`}
+    where a.live_account_id is null
+      and ${after === undefined ? sql.fragment`true` : sql.fragment`a.id < ${after}`}
       and strpos(a.email, ${search.toLowerCase()}) > 0
     order by a.id desc limit ${limit}
   `);

@@ -86,6 +86,20 @@ export const BUDGET_CHECKS = {
       or b.window_used_micros > greatest(b.window_limit_micros, b.window_used_at_limit_micros)
         and b.window_limit_micros is not null`,
 
+  // A mark that was reached and is still armed made no event when it should have.
+  'the next mark of a limit is a mark of that limit, above what is used': sql.fragment`
+    select ${named}, l.scope || ': used ' || l.used || ' of ' || coalesce(l.limit_micros::text, 'any') || ', next mark '
+      || l.notice_at
+    from farebox.budgets b
+    left join farebox.budget_details d using (ledger, consumer_id, number)
+    cross join lateral (values
+      ('total', b.used_micros, b.limit_micros, b.notice_at),
+      ('window', b.window_used_micros, b.window_limit_micros, b.window_notice_at)
+    ) as l (scope, used, limit_micros, notice_at)
+    where l.notice_at <= l.used
+      or l.notice_at is not null
+        and not exists (select from farebox.budget_marks(l.limit_micros) m where m.micros = l.notice_at)`,
+
   'a budget has a path from its root, and is closed in both of its rows': sql.fragment`
     select case when b.number is null then 'budget ' || d.id else ${named} end,
       'path ' || coalesce(d.path::text, 'none') || ', above it ' || coalesce(a.path::text, 'none') || ', closed '

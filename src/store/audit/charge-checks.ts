@@ -2,6 +2,7 @@
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { DISORDER_MS_MAX } from '../balance/spent.ts';
+import { isTestLedger } from './modes.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
 
 export const CHARGE_CHECKS = {
@@ -111,6 +112,12 @@ export const CHARGE_CHECKS = {
     from farebox.charges
     where not exists (select from farebox.accounts a where a.developer_number = developer)
     group by developer`,
+
+  'no charge is between a live and a test account': sql.fragment`
+    select 'charge ' || min(h.id::text), count(*) || ' charges in ledger ' || h.ledger || ' for a developer in ledger '
+      || a.ledger
+    from farebox.charges h join farebox.accounts a on a.developer_number = h.developer
+    where ${isTestLedger('h')} <> ${isTestLedger('a')} group by h.ledger, a.ledger`,
 
   'a charge left a balance that was credited': sql.fragment`
     select 'charge ' || h.id, 'spent ' || h.spent_micros || ' and left ' || h.balance_micros

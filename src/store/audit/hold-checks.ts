@@ -1,6 +1,7 @@
 /** The part of the audit that proves holds: what they reserve, what they captured, and that each of them ends. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
+import { isTestLedger } from './modes.ts';
 
 export const HOLD_CHECKS = {
   'reserved equals open holds': sql.fragment`
@@ -40,6 +41,12 @@ export const HOLD_CHECKS = {
       ) u group by 1
     ) x on x.hold_id = h.id
     where h.state = 0 and (x.due_at <= h.expires_at) is not true`,
+
+  'no hold is between a live and a test account': sql.fragment`
+    select 'hold ' || min(h.id::text), count(*) || ' holds in ledger ' || h.ledger || ' for a developer in ledger '
+      || a.ledger
+    from farebox.holds h join farebox.accounts a on a.developer_number = h.developer
+    where ${isTestLedger('h')} <> ${isTestLedger('a')} group by h.ledger, a.ledger`,
 
   'an idempotency key placed at most one hold': sql.fragment`
     select 'consumer ' || min(consumer_id::text), count(*) || ' holds with one key'

@@ -26,6 +26,9 @@ const Booked = Type.Object({
   amountMicros: micros,
   paymentIntentId: nullable(Type.String()),
   creditedMicros: micros,
+  isTaxed: nullable(Type.Boolean()),
+  /** What was paid on top of it, once that is known. */
+  taxMicros: micros,
 });
 /** A top-up, and the amount credited for it. */
 export type Booked = Static<typeof Booked>;
@@ -34,6 +37,7 @@ const Claim = Type.Object({
   topUpId: Type.String(),
   processorId: Type.String(),
   status: Type.Enum(REVERSAL_STATUSES),
+  /** With tax. */
   amountMicros: micros,
   /** A dismissed fraud warning: it holds nothing, even while it is open at Stripe. */
   isDismissed: Type.Boolean(),
@@ -58,7 +62,7 @@ export async function getWalkStart(connection: Connection): Promise<string> {
     select coalesce(
       (select walked_until - case when walked_until < date_trunc('day', now(), 'UTC')
         then interval '3 days' else interval '1 hour' end from farebox.reconciliation),
-      (select min(created_at) - interval '3 days' from farebox.top_ups where method <> 'manual')
+      (select min(created_at) - interval '3 days' from farebox.top_ups where method in ('checkout', 'direct'))
     ) as since
   `);
   return since ?? new Date().toISOString();
@@ -115,7 +119,7 @@ export async function listUnsettled(
 
 const BOOKED = sql.fragment`
   select t.id as "topUpId", t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId",
-    coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
+    t.is_taxed as "isTaxed", t.tax_micros as "taxMicros", coalesce(sum(m.amount_micros), 0)::int8 as "creditedMicros"
   from farebox.top_ups t left join farebox.movements m
     on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
 `;
@@ -139,7 +143,7 @@ export async function listBookedThroughProcessor(
   connection: Connection,
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    ${BOOKED} where t.method <> 'manual' and m.id is not null group by t.id
+    ${BOOKED} where t.method in ('checkout', 'direct') and m.id is not null group by t.id
   `);
 }
 
@@ -149,7 +153,7 @@ export async function listClaims(
 ): Promise<readonly Claim[]> {
   return connection.any(sql.type(claimRow)`
     select top_up_id as "topUpId", coalesce(processor_id, id::text) as "processorId", status,
-      amount_micros as "amountMicros", dismissed_at is not null as "isDismissed"
+      coalesce(gross_micros, amount_micros) as "amountMicros", dismissed_at is not null as "isDismissed"
     from farebox.reversals
     where top_up_id = any(${sql.array(topUpIds, 'uuid')})
       and (status not in ('failed', 'won') or dismissed_at is not null)
@@ -230,7 +234,7 @@ export async function auditReconciliation(
     from (values (now() - make_interval(secs => ${everySeconds + 3_600}))) as due (at)
     left join farebox.reconciliation on true
     where coalesce(walked_until, '-infinity') < at and exists (
-      select from farebox.top_ups where method <> 'manual' and created_at < at
+      select from farebox.top_ups where method in ('checkout', 'direct') and created_at < at
     )
   `);
   return late.map(({ detail }) => ({ subject: 'the last reconciliation', detail }));

@@ -1,4 +1,5 @@
 /** The part of the audit that proves top-ups: how they were credited, taken back, and started automatically. */
+import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { sql } from '../database.ts';
 
 export const TOP_UP_CHECKS = {
@@ -78,6 +79,17 @@ export const TOP_UP_CHECKS = {
       when r.refunded > 0 then t.status <> 'partially_refunded'
       else t.status not in ('pending', 'completed', 'expired', 'failed') end`,
 
+  'the refunds, or disputes, of a payment have its tax in proportion': sql.fragment`
+    select 'top-up ' || t.id, r.kind || 's of ' || r.net || ', with tax ' || r.gross || ', of '
+      || t.amount_micros || ', with tax ' || t.amount_micros + t.tax_micros
+    from farebox.top_ups t join (
+      select top_up_id, kind, sum(amount_micros) as net,
+        sum(coalesce(gross_micros, amount_micros)) as gross
+      from farebox.reversals where status not in ('failed', 'won') group by 1, 2
+    ) r on r.top_up_id = t.id
+    where (r.net >= t.amount_micros) <> (r.gross >= t.amount_micros + t.tax_micros)
+      or r.gross - r.net > t.tax_micros`,
+
   'a top-up is for the consumer of its account': sql.fragment`
     select 'top-up ' || t.id, 'account ' || t.account_id || ', consumer ' || t.consumer_id || ' in ledger ' || t.ledger
     from farebox.top_ups t left join farebox.accounts a on a.id = t.account_id
@@ -91,7 +103,9 @@ export const TOP_UP_CHECKS = {
     from farebox.top_ups
     where (consent_ceiling_micros is not null) <> (method = 'direct')
       or (automatic_ceiling_micros is not null) <> automatic
-      or case when method = 'manual' then status <> 'completed'
+      or case when method = 'test' then ledger < ${TEST_LEDGER_MIN}::int2
+          or num_nonnulls(session_id, session_url, payment_intent_id, seen_verdict) > 0
+        when method = 'manual' then status <> 'completed'
           or num_nonnulls(session_id, session_url, payment_intent_id, idempotency_key) > 0
         else payment_intent_id is null and status not in ('pending', 'expired', 'failed') end`,
 

@@ -4,6 +4,7 @@
  */
 import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
+import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
 import {
@@ -28,6 +29,7 @@ const StoredCharge = Type.Object({
   tool: Type.String(),
   amountMicros: micros,
   receiptKey: Type.Integer(),
+  isTest: Type.Boolean(),
   /** The refunded part. */
   refundedMicros: micros,
   /** The hold from which it was captured; null for a plain charge. */
@@ -46,7 +48,7 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
-  receipt_key as "receiptKey",
+  receipt_key as "receiptKey", ledger >= ${TEST_LEDGER_MIN}::int2 as "isTest",
   case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId",
   case length(origin) when 22 then exists (
     select from farebox.leases l where l.id = encode(substr(charges.origin, 7), 'hex')::uuid

@@ -35,7 +35,8 @@ export async function findAccountOfUser(
     select a.id as "accountId", a.ledger, a.consumer_id as "consumerId", a.developer_id as "developerId",
       a.developer_number as "developerNumber", a.operator_since is not null as "isOperator",
       coalesce(u.two_factor_enabled, false) as "hasSecondFactor"
-    from console.users u join farebox.accounts a on a.id = u.account_id where u.id = ${userId}
+    from console.users u join farebox.accounts a on a.id = u.account_id
+    where u.id = ${userId} and a.live_account_id is null
   `);
 }
 
@@ -56,5 +57,6 @@ export async function claimAccount(
     update console.users u set account_id = a.id, email_verified = true
     from farebox.accounts a
     where u.id = ${user.id} and u.account_id is null and a.email = lower(u.email)
+      and a.live_account_id is null
   `);
 }

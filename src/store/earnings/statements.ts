@@ -29,6 +29,8 @@ export interface Month {
 const StatementMovement = Type.Object({
   kind: Type.String(),
   amountMicros: micros,
+  /** Paid with a top-up, or returned with its refund (negative), beside the amount. */
+  taxMicros: Type.Integer(),
   topUpId: nullable(Type.String()),
   reason: nullable(Type.String()),
   createdAt: Type.String(),
@@ -70,6 +72,19 @@ const toolRow = row(ToolCharges);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
+/** A refund that had to wait for credits has several movements; its first one has its tax. */
+const TAX = sql.fragment`
+  case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
+    when kind in ('refund', 'refund_returned') and not exists (
+      select from farebox.movements e
+      where e.reversal_id = m.reversal_id and e.kind = m.kind and e.id < m.id
+    ) then (
+      select case m.kind when 'refund' then -1 else 1 end * coalesce(gross_micros - amount_micros, 0)
+      from farebox.reversals r where r.id = m.reversal_id
+    )
+    else 0 end
+`;
+
 export async function readConsumerStatement(
   database: Database,
   consumer: ConsumerRef,
@@ -83,9 +98,9 @@ export async function readConsumerStatement(
     `);
     const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
     const movements = await tx.any(sql.type(movementRow)`
-      select kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
+      select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
         created_at as "createdAt"
-      from farebox.movements
+      from farebox.movements m
       where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
       order by created_at, id
     `);

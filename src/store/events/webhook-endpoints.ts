@@ -163,8 +163,9 @@ export async function disableWebhookEndpoint(
 ): Promise<Static<typeof Owner> | null> {
   const owner = await tx.maybeOne(sql.type(ownerRow)`
     update farebox.webhook_endpoints e set status = 'disabled', disabled_reason = ${reason}
-    from farebox.accounts a where e.id = ${id} and e.status = 'active' and a.id = e.account_id
-    returning e.account_id as "accountId", a.email
+    from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
+    where e.id = ${id} and e.status = 'active' and a.id = e.account_id
+    returning e.account_id as "accountId", coalesce(l.email, a.email) as email
   `);
   if (!owner) return null;
   await tx.query(sql.typeAlias('nothing')`

@@ -49,12 +49,12 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
     const { isCredited, isPaid, ...credit } = await tx.one(sql.type(standingRow)`
       select ledger, consumer_id as "consumerId", id as "topUpId", amount_micros as "amountMicros",
         status not in ('pending', 'expired', 'failed') as "isCredited",
-        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros, false) as "isPaid"
+        coalesce(seen_verdict = 'paid' and seen_micros = amount_micros + tax_micros, false) as "isPaid"
       from farebox.top_ups where id = ${topUpId}
     `);
     if (isCredited) return 'credited_before';
     if (!isPaid) return 'not_paid';
-    const booked = await book(tx, [credit]);
+    const booked = await bookCredits(tx, [credit]);
     const completed = await tx.maybeOne(sql.type(automaticRow)`
       update farebox.top_ups
       set status = 'completed', completed_at = now(), updated_at = now(),
@@ -86,7 +86,7 @@ export async function creditManually(
       ['uuid', 'int2', 'uuid', 'uuid', 'int8'],
     )} as t (id, ledger, consumer_id, account_id, amount_micros)
   `);
-  await book(tx, topUps);
+  await bookCredits(tx, topUps);
   return topUps.map((topUp) => topUp.topUpId);
 }
 
@@ -94,7 +94,10 @@ export async function creditManually(
  * Writes the movement, lot and counter of each credit, and repays debts before any of it can be spent. Skips credits that
  * were recorded before, and returns the ids of the others.
  */
-async function book(tx: Transaction, credits: readonly Credit[]): Promise<Set<string>> {
+export async function bookCredits(
+  tx: Transaction,
+  credits: readonly Credit[],
+): Promise<Set<string>> {
   if (new Set(credits.map((credit) => credit.consumerId)).size !== credits.length) {
     throw new Error('Two credits for one consumer in one call'); // one of the lots would be lost
   }

@@ -11,6 +11,8 @@ export interface LostTopUp {
   /** Stripe's, which names the account. */
   readonly customerId: string;
   readonly amountMicros: Micros;
+  /** The tax that a direct top-up paid on top of it. Null: not taxed. A checkout's is read again once it is paid. */
+  readonly taxMicros: Micros | null;
   /** Null: the saved card was charged. */
   readonly session: {
     readonly id: string;
@@ -30,15 +32,15 @@ const idRow = row(Type.Object({ id: Type.String() }));
  * was accepted.
  */
 export async function enterLostTopUp(connection: Connection, lost: LostTopUp): Promise<boolean> {
-  const { id, customerId, amountMicros, session } = lost;
+  const { id, customerId, amountMicros, taxMicros, session } = lost;
   const entered = await connection.maybeOne(sql.type(idRow)`
     insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
-      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at)
+      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at, is_taxed, tax_micros)
     select l.id, a.ledger, a.consumer_id, a.id, l.method, l.amount_micros,
       l.session_id, l.session_url, l.session_expires_at,
       case when l.method = 'direct' then greatest(coalesce(a.consent_ceiling_micros, 0),
         l.amount_micros + taken.micros) end,
-      l.made_at, now()
+      l.made_at, now(), ${taxMicros}::int8 is not null, coalesce(${session ? 0 : taxMicros}::int8, 0)
     from (values (${id}::uuid, ${session ? 'checkout' : 'direct'}, ${amountMicros}::int8,
         ${session?.id ?? null}, ${session?.url ?? null}, ${session?.expiresAt ?? null}::timestamptz,
         uuid_extract_timestamp(${id}::uuid)))

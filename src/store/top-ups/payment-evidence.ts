@@ -8,7 +8,14 @@ import { sql, type Connection } from '../database.ts';
 
 /** The processor's final verdict on a payment. */
 export type Seen =
-  | { readonly kind: 'paid'; readonly paymentIntentId: string; readonly paidMicros: Micros }
+  | {
+      readonly kind: 'paid';
+      readonly paymentIntentId: string;
+      /** With tax. */
+      readonly paidMicros: Micros;
+      readonly taxMicros: Micros;
+      readonly invoiceId?: string | undefined;
+    }
   | { readonly kind: 'expired' }
   | { readonly kind: 'failed'; readonly code: string };
 
@@ -33,11 +40,12 @@ export async function recordSeen(
 async function recordPaid(
   connection: Connection,
   topUpId: string,
-  { paymentIntentId, paidMicros }: Extract<Seen, { kind: 'paid' }>,
+  { paymentIntentId, paidMicros, taxMicros, invoiceId }: Extract<Seen, { kind: 'paid' }>,
 ): Promise<boolean> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.top_ups set payment_intent_id = ${paymentIntentId}, seen_verdict = 'paid',
-      seen_micros = ${paidMicros}, seen_failure_code = null, seen_at = now()
+      seen_micros = ${paidMicros}, tax_micros = ${taxMicros},
+      invoice_id = coalesce(invoice_id, ${invoiceId ?? null}), seen_failure_code = null, seen_at = now()
     where id = ${topUpId} and coalesce(payment_intent_id, ${paymentIntentId}) = ${paymentIntentId}
   `);
   return rowCount === 1;

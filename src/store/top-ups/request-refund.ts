@@ -3,8 +3,10 @@
  * processor is called, so that no charge can spend the refunded money meanwhile.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
+import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
+import { grossShare } from '../../domain/tax.ts';
 import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import {
   findRepeated,
@@ -20,6 +22,8 @@ import {
   become,
   dismissWarnings,
   findOwner,
+  getTaken,
+  grossOf,
   lockOwner,
   Reversal,
   reversalColumns,
@@ -75,7 +79,7 @@ async function request(
   by: (OperatorRequest & { readonly reason: string }) | undefined,
 ): Promise<RefundResult> {
   const found = await findOwner(tx, topUpId);
-  if (!found) return { kind: 'not_found' };
+  if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
   const owner = await lockOwner(tx, topUpId);
   if (by) {
@@ -98,11 +102,13 @@ async function request(
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
   const refundId = randomUUIDv7();
+  const taken = await getTaken(tx, owner, 'refund', undefined);
+  const grossMicros = grossShare(owner, amountMicros, taken);
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.reversals
-      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros)
+      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros, gross_micros)
     values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
-      ${amountMicros}, ${amountMicros})
+      ${amountMicros}, ${amountMicros}, ${grossOf(amountMicros, grossMicros)})
   `);
   await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
   await updateAfterReversal(tx, owner);
@@ -132,6 +138,39 @@ async function getRefundable(
       where c.ledger = ${ledger} and c.id = ${consumerId}
       group by c.ledger, c.id
     ) u
+  `);
+}
+
+const Uncredited = Type.Object({
+  id: Type.String(),
+  processorId: Type.String(),
+  grossMicros: micros,
+  invoiceId: Type.String(),
+});
+const uncreditedRow = row(Uncredited);
+
+/** Refunds of invoiced top-ups that have no credit note yet, oldest first. */
+export async function listWithoutCreditNote(
+  connection: Connection,
+  topUpId: string,
+): Promise<readonly Static<typeof Uncredited>[]> {
+  return connection.any(sql.type(uncreditedRow)`
+    select r.id, r.processor_id as "processorId", t.invoice_id as "invoiceId",
+      coalesce(r.gross_micros, r.amount_micros) as "grossMicros"
+    from farebox.reversals r join farebox.top_ups t on t.id = r.top_up_id
+    where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'made'
+      and r.credit_note_id is null and t.invoice_id is not null
+    order by r.id
+  `);
+}
+
+export async function recordCreditNote(
+  connection: Connection,
+  refundId: string,
+  creditNoteId: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.reversals set credit_note_id = ${creditNoteId} where id = ${refundId}
   `);
 }
 

@@ -6,6 +6,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
   CLAIMS,
   REVERSAL_KINDS,
@@ -31,6 +32,7 @@ import { addLot } from '../balance/lots.ts';
 /** A refund, dispute or fraud warning as read from the processor. */
 export type ReportedReversal = {
   readonly processorId: string;
+  /** With tax. */
   readonly amountMicros: Micros;
 } & (
   | {
@@ -47,7 +49,10 @@ export const Reversal = Type.Object({
   id: Type.String(),
   kind: Type.Enum(REVERSAL_KINDS),
   status: Type.Enum(REVERSAL_STATUSES),
+  /** Without tax: what is taken from the balance, or held. */
   amountMicros: micros,
+  /** With tax: the amount at the processor. */
+  grossMicros: micros,
   heldMicros: micros,
   takenMicros: micros,
   processorId: nullable(Type.String()),
@@ -61,6 +66,8 @@ const Owner = Type.Object({
   consumerId: Type.String(),
   method: Type.String(),
   status: Type.String(),
+  amountMicros: micros,
+  taxMicros: micros,
 });
 /** The fields of a top-up that its reversals need. */
 export type Owner = Static<typeof Owner>;
@@ -69,10 +76,12 @@ const reversalRow = row(Reversal);
 const ownerRow = row(Owner);
 const idRow = row(Type.Object({ id: Type.String() }));
 const versionRow = row(Type.Object({ version: Type.Integer() }));
+const takenRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
 const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }));
 
 export const reversalColumns = sql.fragment`
-  id, kind, status, amount_micros as "amountMicros", held_micros as "heldMicros",
+  id, kind, status, amount_micros as "amountMicros",
+  coalesce(gross_micros, amount_micros) as "grossMicros", held_micros as "heldMicros",
   taken_micros as "takenMicros", processor_id as "processorId",
   dismissed_at is not null as "isDismissed"
 `;
@@ -126,7 +135,8 @@ export async function getClaims(
 
 export async function findOwner(connection: Connection, topUpId: string): Promise<Owner | null> {
   return connection.maybeOne(sql.type(ownerRow)`
-    select id as "topUpId", ledger, consumer_id as "consumerId", method, status
+    select id as "topUpId", ledger, consumer_id as "consumerId", method, status,
+      amount_micros as "amountMicros", tax_micros as "taxMicros"
     from farebox.top_ups where id = ${topUpId}
   `);
 }
@@ -140,7 +150,7 @@ export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner
 }
 
 async function recordOne(tx: Transaction, owner: Owner, reported: ReportedReversal): Promise<void> {
-  const { kind, status, amountMicros, processorId } = reported;
+  const { kind, status, amountMicros: grossMicros, processorId } = reported;
   const refundId = kind === 'refund' ? (reported.refundId ?? null) : null;
   const before = await tx.maybeOne(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
@@ -149,21 +159,47 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
     order by processor_id nulls last limit 1
   `);
   if (before?.isDismissed) return;
-  if (before) return become(tx, owner, before, { status, amountMicros, processorId });
-  if (CLAIMS[status] === 'nothing') return;
+  const amountMicros =
+    before?.grossMicros === grossMicros
+      ? before.amountMicros
+      : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
+  if (before) return become(tx, owner, before, { status, amountMicros, grossMicros, processorId });
+  if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
   const id = randomUUIDv7();
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.reversals
-      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, processor_id)
+      (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, gross_micros, processor_id)
     values (${id}, ${owner.ledger}, ${owner.consumerId}, ${owner.topUpId}, ${kind}, ${status},
-      ${amountMicros}, ${processorId})
+      ${amountMicros}, ${grossOf(amountMicros, grossMicros)}, ${processorId})
   `);
   await cover(tx, owner, id);
+}
+
+/** Null where there is no tax, as in rows of earlier releases. */
+export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | null {
+  return grossMicros === amountMicros ? null : grossMicros;
+}
+
+/** The part of a payment that its other refunds, or its other disputes, claim. */
+export async function getTaken(
+  tx: Transaction,
+  { topUpId }: Owner,
+  kind: Reversal['kind'],
+  exceptId: string | undefined,
+): Promise<TakenShare> {
+  return tx.one(sql.type(takenRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as "netMicros",
+      coalesce(sum(coalesce(gross_micros, amount_micros)), 0)::int8 as "grossMicros"
+    from farebox.reversals
+    where top_up_id = ${topUpId} and kind = ${kind} and status not in ('failed', 'won')
+      and id is distinct from ${exceptId ?? null}::uuid
+  `);
 }
 
 export interface ReversalState {
   readonly status: ReversalStatus;
   readonly amountMicros: Micros;
+  readonly grossMicros: Micros;
   readonly processorId: string | null;
   readonly failureMessage?: string;
 }
@@ -173,14 +209,15 @@ export async function become(
   tx: Transaction,
   owner: Owner,
   before: Reversal,
-  { status, amountMicros, processorId, failureMessage }: ReversalState,
+  { status, amountMicros, grossMicros, processorId, failureMessage }: ReversalState,
 ): Promise<void> {
   const claimsTheSame =
     CLAIMS[before.status] === CLAIMS[status] && before.amountMicros === amountMicros;
   if (!claimsTheSame) await letGo(tx, owner, before);
   await tx.query(sql.typeAlias('nothing')`
     update farebox.reversals
-    set status = ${status}, amount_micros = ${amountMicros}, processor_id = ${processorId},
+    set status = ${status}, amount_micros = ${amountMicros},
+      gross_micros = ${grossOf(amountMicros, grossMicros)}, processor_id = ${processorId},
       held_micros = ${claimsTheSame ? before.heldMicros : 0},
       taken_micros = ${claimsTheSame ? before.takenMicros : 0},
       failure_message = ${failureMessage ?? null}, updated_at = now()

@@ -43,6 +43,11 @@ const TopUp = Type.Object({
   paymentIntentId: nullable(Type.String()),
   failureCode: nullable(Type.String()),
   failureMessage: nullable(Type.String()),
+  /** Whether the payer pays tax on top of the amount; null until the first call to the processor. */
+  isTaxed: nullable(Type.Boolean()),
+  /** The tax, once it is known, else 0. */
+  taxMicros: micros,
+  taxCalculationId: nullable(Type.String()),
   /** Checkouts: the card that pays is saved, to be charged without its owner. */
   savesCard: Type.Boolean(),
   /** When the bank first wanted the cardholder to confirm a direct top-up. */
@@ -97,7 +102,8 @@ const columns = sql.fragment`
   id, ledger, consumer_id as "consumerId", account_id as "accountId", method, status,
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
-  failure_message as "failureMessage", saves_card as "savesCard",
+  failure_message as "failureMessage", is_taxed as "isTaxed", tax_micros as "taxMicros",
+  tax_calculation_id as "taxCalculationId", saves_card as "savesCard",
   authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
 `;
@@ -125,7 +131,10 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
-    const topUp = await insert(tx, request, isDirect ? (consent?.ceiling ?? null) : null);
+    const topUp = await insertTopUp(tx, {
+      ...request,
+      consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
+    });
     if (topUp) {
       await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
       return { kind: 'admitted', topUp };
@@ -168,7 +177,10 @@ function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
   );
 }
 
-async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | null> {
+export async function findByKey(
+  tx: Transaction,
+  request: Pick<NewTopUp, 'consumerId' | 'idempotencyKey'>,
+): Promise<TopUp | null> {
   if (request.idempotencyKey === undefined) return null;
   return tx.maybeOne(sql.type(topUpRow)`
     select ${columns} from farebox.top_ups
@@ -176,18 +188,28 @@ async function findByKey(tx: Transaction, request: NewTopUp): Promise<TopUp | nu
   `);
 }
 
-async function insert(
+interface InsertedTopUp extends Omit<NewTopUp, 'method'> {
+  readonly method: TopUp['method'];
+  readonly status?: 'pending' | 'completed' | 'failed';
+  readonly failure?: TopUpFailure | undefined;
+  readonly consentCeiling?: number | null;
+}
+
+/** Null: the consumer's idempotency key has made another one. One that is not pending will never have a workflow. */
+export async function insertTopUp(
   tx: Transaction,
-  request: NewTopUp,
-  consentCeiling: number | null,
+  { status = 'pending', failure, consentCeiling = null, ...request }: InsertedTopUp,
 ): Promise<TopUp | null> {
+  const openedAt = status === 'pending' ? null : sql.fragment`now()`;
+  const completedAt = status === 'completed' ? sql.fragment`now()` : null;
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
-        consent_ceiling_micros, saves_card)
+        consent_ceiling_micros, saves_card, status, failure_code, failure_message, opened_at, completed_at)
     values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
-      ${consentCeiling}, ${request.savesCard ?? false})
+      ${consentCeiling}, ${request.savesCard ?? false}, ${status}, ${failure?.code ?? null},
+      ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${columns}
   `);
@@ -267,6 +289,32 @@ export async function listIdempotencyKeys(
     select idempotency_key as key from farebox.top_ups
     where consumer_id = ${consumerId} and id > ${uuidFloor(Date.now() - 2 * 3_600_000)}
       and starts_with(idempotency_key, ${prefix})
+  `);
+}
+
+/** Decides once, by the setting of that time, so that a repeated call has the same parameters. */
+export async function planTax(
+  connection: Connection,
+  id: string,
+  isTaxed: boolean,
+): Promise<TopUp> {
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set is_taxed = coalesce(is_taxed, ${isTaxed})
+    where id = ${id} returning ${columns}
+  `);
+}
+
+/** The first recorded calculation stays: its amount is what the payment intent asks for. */
+export async function recordTaxCalculation(
+  connection: Connection,
+  id: string,
+  tax: { readonly calculationId: string; readonly micros: Micros },
+): Promise<TopUp> {
+  return connection.one(sql.type(topUpRow)`
+    update farebox.top_ups set
+      tax_micros = case when tax_calculation_id is null then ${tax.micros} else tax_micros end,
+      tax_calculation_id = coalesce(tax_calculation_id, ${tax.calculationId})
+    where id = ${id} returning ${columns}
   `);
 }
 

@@ -4,6 +4,7 @@ import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './plan
 const USED = 'a budget used what its keys charged, less refunds, and what their holds hold';
 const WINDOW = 'a window counted what its keys charged and held since it began';
 const LIMIT = 'every budget is within the limits that applied';
+const MARK = 'the next mark of a limit is a mark of that limit, above what is used';
 const PATH = 'a budget has a path from its root, and is closed in both of its rows';
 const KEY_PATH = 'a spend key has the path of its budget';
 const BY_DAY = 'the daily spending of a key and its tail equal its charges';
@@ -122,6 +123,24 @@ const PLANTS: readonly Plant[] = [
     'a limit of a window that was passed',
     [budgets('window_limit_micros = 2999999')],
     ({ checkout }) => [[LIMIT, `budget ${checkout}`]],
+  ),
+  plant(
+    'marks that are ahead',
+    [budgets('notice_at = 7200000, window_notice_at = 4000000')],
+    () => [],
+  ),
+  plant('a mark that is not of its limit', [budgets('notice_at = 7200001')], ({ checkout }) => [
+    [MARK, `budget ${checkout}`],
+  ]),
+  plant(
+    'a mark that was reached and made no event',
+    [
+      budgets('window_limit_micros = 3750000'),
+      'alter table farebox.budgets disable trigger budgets_note_marks',
+      budgets('window_notice_at = 3000000'),
+      'alter table farebox.budgets enable trigger budgets_note_marks',
+    ],
+    ({ checkout }) => [[MARK, `budget ${checkout}`]],
   ),
   plant(
     'a budget that was moved below another one',

@@ -1,5 +1,12 @@
 /** Doctor reports faults of a charge or its refunds. */
-import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+import {
+  dropGuards,
+  expectFindings,
+  openPlantedBooks,
+  TEST_ACCOUNT,
+  TEST_DEVELOPER,
+  type Plant,
+} from './planted-books.ts';
 
 const CONSUMER = 'a charge has a consumer';
 const SUM = 'spent is the sum of charges';
@@ -9,6 +16,7 @@ const REFUNDS = 'refunds of a charge follow each other and do not exceed it';
 const CREDITED = 'charge refunds equal their credits';
 const ORDER = 'charges are in the order of their times';
 const DEVELOPER = 'a charge names a developer';
+const MODES = 'no charge is between a live and a test account';
 const LEFT = 'a charge left a balance that was credited';
 const SHOWN = 'a charge can be shown';
 const NAMED = 'a refund of a charge is credited by a movement that names the charge';
@@ -116,6 +124,11 @@ const PLANTS: readonly Plant[] = [
       [FOLLOW, `charge ${lastCharge}`],
       [LEFT, `charge ${firstCharge}`],
     ],
+  },
+  {
+    what: 'a charge by the developer of a test account',
+    statements: [...TEST_ACCOUNT, setCharge('firstCharge', `developer = ${TEST_DEVELOPER}`)],
+    finds: ({ firstCharge }) => [[MODES, `charge ${firstCharge}`]],
   },
   {
     what: 'a balance after a charge that is below zero',

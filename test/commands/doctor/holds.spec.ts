@@ -1,9 +1,17 @@
 /** Doctor reports faults of holds: their reserved money, their captures, and holds that never end. */
-import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+import {
+  dropGuards,
+  expectFindings,
+  openPlantedBooks,
+  TEST_ACCOUNT,
+  TEST_DEVELOPER,
+  type Plant,
+} from './planted-books.ts';
 
 const RESERVED = 'reserved equals open holds';
 const CAPTURED = 'the captured amount of a hold equals its charges';
 const DUE = 'every open hold is scheduled to expire';
+const MODES = 'no hold is between a live and a test account';
 const LEASE = 'a lease is a hold, and what it held was settled, released or is still held';
 const LEASED = 'a charge of a lease is for one of its tools, and at most its price';
 const KEY = 'an idempotency key placed at most one hold';
@@ -60,6 +68,15 @@ const PLANTS: readonly Plant[] = [
       `update farebox.charges set origin = '\\x000000000000' || uuid_send(id) where id = ':lastCharge'`,
     ],
     finds: ({ lastCharge }) => [[CAPTURED, `hold ${lastCharge}`]],
+  },
+  {
+    what: 'a hold by the developer of a test account',
+    statements: [
+      hold(ID, '2, 0, 0, 0, null'),
+      ...TEST_ACCOUNT,
+      `update farebox.holds set developer = ${TEST_DEVELOPER} where id = ${ID}`,
+    ],
+    finds: ({ adjustment }) => [[MODES, `hold ${adjustment}`]],
   },
   {
     what: 'a lease of which a cent was neither settled nor released',

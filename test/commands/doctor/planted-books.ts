@@ -38,6 +38,15 @@ export interface Plant {
   readonly finds: (planted: Planted) => readonly (readonly [check: string, subject: string])[];
 }
 
+/** The test account of the planted account, and the number of its developer. */
+export const TEST_ACCOUNT: readonly string[] = [
+  `insert into farebox.accounts (id, email, ledger, consumer_id, developer_id, live_account_id)
+    values (uuidv7(), 'test:' || ':account', 2048, uuidv7(), uuidv7(), ':account')`,
+  `insert into farebox.consumers (ledger, id)
+    select ledger, consumer_id from farebox.accounts where live_account_id = ':account'`,
+];
+export const TEST_DEVELOPER = `(select developer_number from farebox.accounts where live_account_id = ':account')`;
+
 export interface Examined {
   readonly ok: boolean;
   readonly findings: readonly Finding[];

@@ -12,7 +12,15 @@ type Wanted = Pick<calls.Payable, 'sessionExpiresAt' | 'savesCard'>;
 
 /** A top-up of $25.00, as our row has it. */
 export function newOrder({ sessionExpiresAt = null, savesCard = false }: Partial<Wanted> = {}) {
-  return { id: randomUUIDv7(), amountMicros: asMicros(25_000_000), sessionExpiresAt, savesCard };
+  return {
+    id: randomUUIDv7(),
+    amountMicros: asMicros(25_000_000),
+    sessionExpiresAt,
+    savesCard,
+    isTaxed: false,
+    taxMicros: asMicros(0),
+    taxCalculationId: null as string | null,
+  };
 }
 
 /** A customer with this card saved: one of Stripe's ids of test cards. */

@@ -8,7 +8,7 @@ import { eventOf, type Target } from '../target.ts';
 import { CENTS, errorOf, payWith } from './order.ts';
 
 function refundOf(dollars: number) {
-  return { id: randomUUIDv7(), amountMicros: asMicros(dollars * 1_000_000) };
+  return { id: randomUUIDv7(), grossMicros: asMicros(dollars * 1_000_000) };
 }
 
 export function describeReversals(get: () => Target): void {
@@ -36,7 +36,7 @@ export function describeReversals(get: () => Target): void {
       const made = await makeRefund(stripe, intent.id, part);
       assert.ok(made.kind === 'made');
       assert.deepEqual(made.reported, { ...made.reported, refundId: part.id, status: 'made' });
-      assert.equal(made.reported.amountMicros, part.amountMicros);
+      assert.equal(made.reported.amountMicros, part.grossMicros);
       assert.deepEqual(await makeRefund(stripe, intent.id, part), made);
       assert.equal((await makeRefund(stripe, intent.id, refundOf(15.01))).kind, 'refused');
       const rest = await makeRefund(stripe, intent.id, refundOf(15));

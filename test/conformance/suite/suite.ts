@@ -6,11 +6,13 @@ import { describeEvents } from './events.ts';
 import { describePayments } from './payments.ts';
 import { describeProtocol } from './protocol.ts';
 import { describeReversals } from './reversals.ts';
+import { describeTax } from './tax.ts';
 import { describeSessions } from './sessions.ts';
 
 export function describeConformance(get: () => Target): void {
   describeCustomers(get);
   describeSessions(get);
+  describeTax(get);
   describePayments(get);
   describeReversals(get);
   describeProtocol(get);

@@ -59,8 +59,12 @@ describe('/v1/statements/:month', () => {
     const { status, body } = await get(`${month}.csv`, key);
     assert.equal(status, 200);
     const lines = String(body).trimEnd().split('\r\n');
-    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,count,amount');
-    return lines.map((line) => line.split(','));
+    assert.equal(lines.shift(), 'date,entry,tool,topUpId,reason,count,amount,tax');
+    return lines.map((line) => {
+      const cells = line.split(',');
+      assert.equal(cells.pop(), '', 'no tax');
+      return cells;
+    });
   };
   /** Top-ups at these times, before anything is charged. */
   const credit = async (party: Party, micros: number, times: readonly number[]) => {

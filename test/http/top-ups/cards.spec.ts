@@ -23,6 +23,14 @@ function submit(url: string, fields: Record<string, string>): Promise<Response> 
   return fetch(url, { method: 'POST', body: new URLSearchParams(fields) });
 }
 
+/** Follows the page to the bank. Returns where the bank sends the cardholder. */
+async function atBank(page: string, result: string): Promise<string> {
+  const leaving = await (await submit(page, {})).text();
+  const [, bank = ''] = /href="([^"]+\/pay\/pi_\w+)"/.exec(leaving) ?? [];
+  const answer = (await (await submit(bank, { result })).json()) as { return_url: string };
+  return answer.return_url;
+}
+
 describe('saved cards', () => {
   let stack: Stack;
   let sql: Client;
@@ -157,14 +165,6 @@ describe('saved cards', () => {
       assert.equal((await submit(url, {})).status, 404);
     }
   });
-
-  /** Follows the page to the bank. Returns where the bank sends the cardholder. */
-  async function atBank(page: string, result: string): Promise<string> {
-    const leaving = await (await submit(page, {})).text();
-    const [, bank = ''] = /href="([^"]+\/pay\/pi_\w+)"/.exec(leaving) ?? [];
-    const answer = (await (await submit(bank, { result })).json()) as { return_url: string };
-    return answer.return_url;
-  }
 
   it('that are charged automatically wait for their owner, who gets a mail', async () => {
     await saveAtCheckout(CAREFUL);

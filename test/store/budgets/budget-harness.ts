@@ -56,16 +56,26 @@ export class BudgetHarness {
       ? { unit: random.pick(WINDOW_UNITS), limitMicros: asMicros(random.between(0, most / 2)) }
       : null;
     const maxPerCall = random.between(0, 3) === 0 ? random.between(1, 80) : null;
-    const made = await makeBudget(this.#database, this.view, parent?.id ?? null, {
-      ...SETTINGS,
+    await this.addNodeWith(parent, {
       limitMicros: limit === null ? null : asMicros(limit),
       window,
       maxPerCallMicros: maxPerCall === null ? null : asMicros(maxPerCall),
     });
+  }
+
+  /** With a key. Null: an ancestor is closed. */
+  async addNodeWith(
+    parent: ModelNode | null,
+    limits: Pick<BudgetSettings, 'limitMicros' | 'window' | 'maxPerCallMicros'>,
+  ): Promise<ModelNode | null> {
+    const { limitMicros, window, maxPerCallMicros } = limits;
+    const made = await makeBudget(this.#database, this.view, parent?.id ?? null, {
+      ...SETTINGS,
+      ...limits,
+    });
     if (made.kind !== 'made') {
-      // An ancestor was closed.
       assert.equal(made.kind, 'closed');
-      return;
+      return null;
     }
     const { id, number } = made.budget;
     const path: ModelNode[] = [...(parent?.path ?? [])];
@@ -73,8 +83,8 @@ export class BudgetHarness {
       id,
       number,
       path,
-      maxPerCall,
-      limit,
+      maxPerCall: maxPerCallMicros,
+      limit: limitMicros,
       used: 0,
       window: window && { unit: window.unit, limit: window.limitMicros, used: 0, since: 0 },
       isClosed: false,
@@ -84,8 +94,9 @@ export class BudgetHarness {
       made.budget.path,
       path.map((each) => each.number),
     );
-    model.nodes.push(node);
+    this.model.nodes.push(node);
     await this.#addKey(node);
+    return node;
   }
 
   async #addKey(node: ModelNode): Promise<void> {

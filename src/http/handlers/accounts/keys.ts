@@ -4,6 +4,7 @@
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { modeOf } from '../../../domain/mode.ts';
 import type {
   KeyBody,
   KeyReply,
@@ -21,6 +22,7 @@ import {
   type KeyOwner,
   type StoredKey,
 } from '../../../store/accounts/api-keys.ts';
+import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -57,10 +59,19 @@ export async function postKey(
   { caller, body }: Request<KeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
   await refuseTooMany(api, caller);
-  return made(await makeKey(api, api.database, caller, body.kind, body.name ?? null));
+  const { kind, name = null, mode } = body;
+  if (mode !== 'test') return made(await makeKey(api, api.database, caller, kind, name));
+  if (kind === 'legacy') {
+    throw new ApiError('invalid_request', 'There are no legacy test keys: they move no money.', {
+      param: 'kind',
+    });
+  }
+  const { ledgerCount } = api.config;
+  const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
+  return made(await makeKey(api, api.database, test, kind, name));
 }
 
-/** A new key with the same kind and name. The old one stops working at once, or after the overlap. */
+/** A new key with the same kind, mode and name. The old one stops working at once, or after the overlap. */
 export async function postKeyRoll(
   api: Api,
   { caller, params, body }: Request<RollBody>,
@@ -78,7 +89,7 @@ export async function postKeyRoll(
         ? await revokeKey(tx, which)
         : await expireKey(tx, which, overlapSeconds);
     if (!old) throw noSuchKey();
-    return made(await makeKey(api, tx, caller, old.kind, old.name));
+    return made(await makeKey(api, tx, old, old.kind, old.name));
   });
 }
 
@@ -111,12 +122,12 @@ async function refuseTooMany(api: Api, { accountId }: KeyOwner): Promise<void> {
 async function makeKey(
   api: Api,
   connection: Connection,
-  { accountId }: KeyOwner,
+  owner: Pick<Holder, 'accountId' | 'ledger'>,
   kind: StoredKey['kind'],
   name: string | null,
 ) {
-  const { id, key } = await createKey(connection, api.keyPrefix, kind, accountId, name);
-  return { id: wireId('key', id), kind, name, key };
+  const { id, key } = await createKey(connection, api.keyPrefix, kind, owner, name);
+  return { id: wireId('key', id), kind, mode: modeOf(owner), name, key };
 }
 
 function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
@@ -127,6 +138,7 @@ function listed(key: StoredKey): KeyReply {
   return {
     id: wireId('key', key.id),
     kind: key.kind,
+    mode: modeOf(key),
     name: key.name,
     lastFour: key.lastFour,
     createdAt: key.createdAt,

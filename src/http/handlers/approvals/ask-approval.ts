@@ -6,6 +6,7 @@ import { findKeyOwner } from '../../../charging/find-key-owner.ts';
 import { ASK_SECONDS_DEFAULT, type Asker } from '../../../domain/approval.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf } from '../../../domain/ids.ts';
+import { isSameMode, modeOf } from '../../../domain/mode.ts';
 import type { Micros } from '../../../domain/money.ts';
 import type { ApprovalBody, ApprovalReply } from '../../../schemas/approvals.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -76,15 +77,13 @@ async function callOf(api: Api, caller: KeyOwner, body: ApprovalBody): Promise<C
 
 type Parties = Omit<Call, 'tool' | 'amountMicros'>;
 
-async function byDeveloper(
-  api: Api,
-  { developerId, developerNumber }: KeyOwner,
-  body: ApprovalBody,
-): Promise<Parties> {
+async function byDeveloper(api: Api, developer: KeyOwner, body: ApprovalBody): Promise<Parties> {
   if (body.developerId !== undefined) throw misplaced('developerId', 'a consumer key or spend key');
   const payer =
     body.apiKey === undefined ? undefined : await findKeyOwner(api, body.apiKey, 'payer');
   if (!payer) throw refusalError(api, { kind: 'invalid_api_key' });
+  if (!isSameMode(payer, developer)) throw refusalError(api, { kind: 'mode_mismatch' });
+  const { developerId, developerNumber } = developer;
   return { payer, askedBy: 'developer', developerId, developerNumber };
 }
 
@@ -96,7 +95,7 @@ async function byPayer(api: Api, payer: KeyOwner, body: ApprovalBody): Promise<P
       param: 'developerId',
     });
   }
-  const developerNumber = await findDeveloperNumber(api.database, developerId);
+  const developerNumber = await findDeveloperNumber(api.database, developerId, modeOf(payer));
   if (developerNumber === null) {
     throw new ApiError('not_found', 'There is no such developer.', { param: 'developerId' });
   }

@@ -4,6 +4,7 @@ import { composeKey } from '../../../domain/api-keys.ts';
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { modeOf } from '../../../domain/mode.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
 import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
@@ -52,24 +53,24 @@ export async function postSpendKey(
   );
   return made.kind === 'known' || made.kind === 'key_reused'
     ? replayed(api, caller, made, retry)
-    : { status: 201, body: shownOnce(made, name, key), headers: NO_STORE };
+    : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
 }
 
 /** The key is stored as a hash and nothing else, so it is derived again. */
 function replayed(
   { config, keyPrefix }: Api,
-  { consumerId }: KeyOwner,
+  caller: KeyOwner,
   made: MadeSpendKey,
   retry: Retry | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
   for (const secret of config.masterSecrets.values()) {
-    const key = derivedKey(keyPrefix, secret, consumerId, retry);
+    const key = derivedKey(keyPrefix, secret, caller, retry);
     if (hashOfKey(key) !== made.hash) continue;
     const { id, budget, name } = made;
     return {
       status: 201,
-      body: keyReply(id, budget, name, key),
+      body: keyReply(caller, id, budget, name, key),
       headers: { ...NO_STORE, ...REPLAYED },
     };
   }
@@ -78,12 +79,13 @@ function replayed(
 }
 
 /** From the master secret, so that neither the idempotency key nor the database gives it away. */
-function derivedKey(prefix: string, secret: string, consumerId: string, retry: Retry): string {
-  const info = `farebox spend key ${consumerId} ${retry.keyHash} ${retry.requestHash}`;
+function derivedKey(prefix: string, secret: string, caller: KeyOwner, retry: Retry): string {
+  const info = `farebox spend key ${caller.consumerId} ${retry.keyHash} ${retry.requestHash}`;
   return composeKey(
     prefix,
     'consumer',
     new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES)),
+    modeOf(caller),
   );
 }
 
@@ -97,7 +99,10 @@ export async function getSpendKeys(
   const { rows, ...marks } = await listPage(query, 'key', (page) =>
     listSpendKeys(api.database, seen, budget.number, page),
   );
-  return { status: 200, body: { keys: rows.map((key) => listed(key, budget.id)), ...marks } };
+  return {
+    status: 200,
+    body: { keys: rows.map((key) => listed(caller, key, budget.id)), ...marks },
+  };
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -110,7 +115,7 @@ export async function rolled(
   const seen = await seenBy(api, caller);
   const { key, stored } = freshKey(api, caller);
   const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored);
-  return made.kind === 'unknown_key' ? undefined : shownOnce(made, made.name ?? null, key);
+  return made.kind === 'unknown_key' ? undefined : shownOnce(caller, made, made.name ?? null, key);
 }
 
 /** Undefined unless the caller sees this key and it is active. */
@@ -124,25 +129,31 @@ export async function revoked(
   const key = await revokeSpendKey(api.database, seen, id);
   if (!key) return undefined;
   if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
-  return listed(key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
+  return listed(caller, key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
 }
 
 /** A key must be in no cache, the browser's own among them. */
 export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-function freshKey({ keyPrefix, config }: Api, { accountId, consumerId }: KeyOwner, retry?: Retry) {
+function freshKey({ keyPrefix, config }: Api, caller: KeyOwner, retry?: Retry) {
+  const { accountId } = caller;
   const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
   const key =
     retry && secret !== undefined
-      ? derivedKey(keyPrefix, secret, consumerId, retry)
-      : newKey(keyPrefix, 'consumer');
+      ? derivedKey(keyPrefix, secret, caller, retry)
+      : newKey(keyPrefix, 'consumer', modeOf(caller));
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
 }
 
-function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKeyReply {
+function shownOnce(
+  caller: KeyOwner,
+  made: MadeSpendKey,
+  name: string | null,
+  key: string,
+): NewKeyReply {
   switch (made.kind) {
     case 'made':
-      return keyReply(made.id, made.budget, name, key);
+      return keyReply(caller, made.id, made.budget, name, key);
     case 'known':
     case 'key_reused':
       throw keyReused();
@@ -153,15 +164,22 @@ function shownOnce(made: MadeSpendKey, name: string | null, key: string): NewKey
   }
 }
 
-function keyReply(id: string, budget: Budget, name: string | null, key: string): NewKeyReply {
+function keyReply(
+  caller: KeyOwner,
+  id: string,
+  budget: Budget,
+  name: string | null,
+  key: string,
+): NewKeyReply {
   const budgetId = wireId('budget', budget.id);
-  return { id: wireId('key', id), kind: 'consumer', budgetId, name, key };
+  return { id: wireId('key', id), kind: 'consumer', mode: modeOf(caller), budgetId, name, key };
 }
 
-function listed(key: SpendKey, budgetId: string): KeyReply {
+function listed(caller: KeyOwner, key: SpendKey, budgetId: string): KeyReply {
   return {
     id: wireId('key', key.id),
     kind: 'consumer',
+    mode: modeOf(caller),
     budgetId: wireId('budget', budgetId),
     name: key.name,
     lastFour: key.lastFour,

@@ -4,10 +4,12 @@ import {
   type ChargeRefusal,
   type ChargeResult,
   type DecidedCharge,
+  type OnDemand,
 } from '../../../charging/charge.ts';
 import { receiptPayload } from '../../../charging/receipts.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import type {
   ChargeBody,
@@ -51,6 +53,7 @@ export function chargeReply(
   api: Api,
   result: ChargeResult,
 ): { readonly isReplay: boolean; readonly body: ChargeReply } {
+  if (result.kind === 'on_demand') throw errorOnDemand(api, result);
   if (result.kind !== 'decided') throw refusalError(api, result);
   const { draft, outcome } = result;
   if (outcome.kind === 'insufficient') {
@@ -68,6 +71,7 @@ export function chargeReply(
     tool: draft.tool,
     amountMicros: outcome.amountMicros,
     receiptKey: outcome.receiptKey,
+    isTest: isTest(draft),
   });
   return {
     isReplay: outcome.kind === 'replayed',
@@ -87,7 +91,7 @@ export function chargeReply(
 
 export function refusalError(
   { config }: Pick<Api, 'config'>,
-  refusal: ChargeRefusal | { readonly kind: 'idempotency_key_reused' },
+  refusal: Exclude<ChargeRefusal, OnDemand> | { readonly kind: 'idempotency_key_reused' },
 ): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
@@ -98,6 +102,12 @@ export function refusalError(
       return new ApiError(
         'account_keys_closed',
         'The consumer closed the keys of its account for charging. Ask for a spend key.',
+        { param: 'apiKey' },
+      );
+    case 'mode_mismatch':
+      return new ApiError(
+        'mode_mismatch',
+        'apiKey and the secret key are of different modes: one is a test key, the other a live key.',
         { param: 'apiKey' },
       );
     case 'invalid_amount':
@@ -133,6 +143,38 @@ export function refusalError(
       );
   }
 }
+
+/** What the amount of a test charge asks for: the error that the real cause would give. */
+export function errorOnDemand(
+  api: Pick<Api, 'topUpLinks' | 'config'>,
+  onDemand: OnDemand,
+): ApiError {
+  const { code, amountMicros } = onDemand;
+  switch (code) {
+    case 'invalid_api_key':
+      return refusalError(api, { kind: code });
+    case 'insufficient_balance':
+      return insufficientBalance(api, onDemand, asMicros(0));
+    case 'spend_limit_reached':
+      return refusalError(api, {
+        kind: 'limit_reached',
+        budgetId: NO_BUDGET,
+        scope: 'total',
+        limitMicros: amountMicros,
+        remainingMicros: asMicros(0),
+        resetsAt: null,
+      });
+    case 'rate_limited':
+      return new ApiError(code, 'Too many requests; try again shortly.', { retryAfterSeconds: 1 });
+    case 'service_unavailable':
+      return new ApiError(code, 'Nothing was charged; try again shortly.', {
+        retryAfterSeconds: 1,
+      });
+  }
+}
+
+/** The key may have no budget. */
+const NO_BUDGET = '00000000-0000-0000-0000-000000000000';
 
 /** For a charge or hold: a 402 with a link to pay the shortfall. */
 export function insufficientBalance(

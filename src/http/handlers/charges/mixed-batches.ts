@@ -2,8 +2,10 @@
  * A batch in which some members are about holds. All of its members, charges included, are entries of one batcher, so
  * that those of a consumer are decided in the order of the request.
  */
+import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
 import { prepareCharge } from '../../../charging/charge.ts';
 import { releaseEntry } from '../../../charging/hold-entries.ts';
+import { isTest } from '../../../domain/mode.ts';
 import type { BatchMember } from '../../../schemas/charge-batches.ts';
 import type { Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -45,6 +47,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       const { draft } = prepared;
       return async () => {
         const outcome = await api.entries.post({ ...draft, kind: 'charge' }, request);
+        if (isTest(draft)) await answerOnDemand(draft, outcome.kind === 'posted', request);
         return chargedMember(api, { kind: 'decided', draft, outcome });
       };
     }

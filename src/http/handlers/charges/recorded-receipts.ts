@@ -73,6 +73,7 @@ async function findCharge(
     return undefined;
   }
   const { micros: _, ...said } = receiptPayload(charge);
+  const livemode = !charge.isTest;
   const amount = dollarsOf(charge.amountMicros);
-  return { receipt: api.receipts.sign(charge), charge: { ...said, amount } };
+  return { receipt: api.receipts.sign(charge), charge: { ...said, amount, livemode } };
 }

@@ -1,7 +1,7 @@
 /** Monthly statements for the key's role. A month is a UTC month; one without entries is empty. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { dollarsOf } from '../../../domain/money.ts';
+import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type {
   ConsumerStatementReply,
   DeveloperStatementReply,
@@ -42,12 +42,12 @@ export async function getStatement(
   return { status: 200, body: { ...head, ...body } };
 }
 
-/** One row for each entry. The amounts of all rows but the last add up to the last. */
+/** One row for each entry. The amounts of all rows but the last add up to the last. Tax is beside them. */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
   const month = monthOf(params['month'] ?? '');
   return {
     name: `statement-${nameOf(month)}`,
-    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount'],
+    header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],
     pages: (async function* () {
       yield caller.kind === 'consumer'
         ? consumerRows(month, await readConsumerStatement(api.database, caller, month))
@@ -99,9 +99,10 @@ type DeveloperView = Pick<
 function consumerView({ opening, movements, charges, closing }: ConsumerStatement): ConsumerView {
   return {
     openingBalance: dollarsOf(opening),
-    movements: movements.map(({ kind, amountMicros, topUpId, reason, createdAt }) => ({
+    movements: movements.map(({ kind, amountMicros, taxMicros, topUpId, reason, createdAt }) => ({
       kind,
       amount: dollarsOf(amountMicros),
+      ...(taxMicros !== 0 && { tax: dollarsOf(asMicros(taxMicros)) }),
       topUpId: topUpIdOf(topUpId),
       reason,
       createdAt,
@@ -137,8 +138,8 @@ function developerView({ opening, earned, refunds, closing }: DeveloperStatement
 function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
   const { opening, movements, charges, closing } = statement;
   return [
-    [isoOf(month.fromMs), 'opening_balance', '', '', '', '', BigInt(opening)],
-    ...movements.map(({ kind, amountMicros, topUpId, reason, createdAt }): Cell[] => [
+    [isoOf(month.fromMs), 'opening_balance', '', '', '', '', BigInt(opening), ''],
+    ...movements.map(({ kind, amountMicros, taxMicros, topUpId, reason, createdAt }): Cell[] => [
       createdAt,
       kind,
       '',
@@ -146,6 +147,7 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
       reason ?? '',
       '',
       BigInt(amountMicros),
+      taxMicros === 0 ? '' : BigInt(taxMicros),
     ]),
     ...charges.map(({ tool, charges: count, amountMicros }): Cell[] => [
       nameOf(month),
@@ -155,15 +157,16 @@ function consumerRows(month: Month, statement: ConsumerStatement): Cell[][] {
       '',
       count,
       -BigInt(amountMicros),
+      '',
     ]),
-    [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing)],
+    [isoOf(month.toMs), 'closing_balance', '', '', '', '', BigInt(closing), ''],
   ];
 }
 
 function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
   const { opening, earned, refunds, closing } = statement;
   return [
-    [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(opening)],
+    [isoOf(month.fromMs), 'opening_earnings', '', '', '', '', BigInt(opening), ''],
     ...earned.map(({ beginsMs, tool, charges, earnings }): Cell[] => [
       dayOf(beginsMs),
       'earned',
@@ -172,6 +175,7 @@ function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
       '',
       charges,
       BigInt(earnings),
+      '',
     ]),
     ...refunds.map(({ day, tool, refunds: count, amountMicros }): Cell[] => [
       day.slice(0, 10),
@@ -181,7 +185,8 @@ function developerRows(month: Month, statement: DeveloperStatement): Cell[][] {
       '',
       count,
       -BigInt(amountMicros),
+      '',
     ]),
-    [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing)],
+    [isoOf(month.toMs), 'closing_earnings', '', '', '', '', BigInt(closing), ''],
   ];
 }

@@ -1,4 +1,5 @@
 /** Holds: reserve money for a call, then capture what it cost or release it. */
+import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
 import type { Requester } from '../../../charging/batcher.ts';
 import { prepareCharge } from '../../../charging/charge.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf, formatDollars, isChargeable } from '../../../domain/money.ts';
 import type {
   CaptureBody,
@@ -23,7 +25,12 @@ import type {
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import { insufficientBalance, refusalError, wireCharge } from '../charges/charges.ts';
+import {
+  errorOnDemand,
+  insufficientBalance,
+  refusalError,
+  wireCharge,
+} from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
@@ -53,6 +60,7 @@ export async function preparePlacement(api: Api, asked: PlaceRequest): Promise<H
   // Without the idempotency key, which would name a charge here.
   const prepared = await prepareCharge(api, { ...asked, idempotencyKey: undefined });
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
+  if (prepared.kind === 'on_demand') throw errorOnDemand(api, prepared);
   if (prepared.kind !== 'ready') throw refusalError(api, prepared);
   return placeEntry(prepared.draft, asked);
 }
@@ -82,7 +90,15 @@ export function capturedCharge(api: Api, { caller }: Asking, decided: Decided): 
   const { hold, chargeId: id, receiptKey, amountMicros, balanceMicros } = decided;
   const { developerId } = caller;
   const { consumerId, tool } = hold;
-  const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
+  const charge = {
+    id,
+    consumerId,
+    developerId,
+    tool,
+    amountMicros,
+    receiptKey,
+    isTest: isTest(caller),
+  };
   return {
     ...wireCharge(api, charge),
     consumerId: wireId('consumer', consumerId),
@@ -142,6 +158,8 @@ export async function decide(
   const outcome = await api.entries.post(entry, request);
   switch (outcome.kind) {
     case 'done':
+      if (entry.kind === 'place' && isTest(entry)) await answerOnDemand(entry, true, request);
+      return outcome;
     case 'replayed':
       return outcome;
     case 'insufficient': {

@@ -9,6 +9,7 @@ import {
 } from '../../../charging/lease-requests.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type {
   LeaseBody,
@@ -71,6 +72,7 @@ export async function postLease(
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
+    case 'mode_mismatch':
     case 'not_spendable':
     case 'unknown_tool':
     case 'tool_archived':
@@ -115,6 +117,7 @@ export async function postRenewal(
     case 'key_reused':
       throw keyReused();
     case 'invalid_api_key':
+    case 'mode_mismatch':
     case 'not_spendable':
     case 'unknown_tool':
     case 'tool_archived':
@@ -161,7 +164,8 @@ export async function postSettlement(
     }
     const { chargeId: id, amountMicros, receiptKey } = outcome;
     const { consumerId, developerId } = lease;
-    const payload = receiptPayload({ id, consumerId, developerId, tool, amountMicros, receiptKey });
+    const charge = { id, consumerId, developerId, tool, amountMicros, receiptKey };
+    const payload = receiptPayload({ ...charge, isTest: isTest(caller) });
     return {
       sequence,
       status: 201,
@@ -256,6 +260,7 @@ function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
       return new ApiError(code, message, { param: `tools.${refusal.index}` });
     }
     case 'invalid_api_key':
+    case 'mode_mismatch':
     case 'limit_reached':
     case 'lease_not_allowed':
     case 'tool_not_allowed':

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
   centsOf,
@@ -76,7 +77,7 @@ export async function postTopUpRefund(
 ): Promise<Reply<TopUpRefundReply, 201>> {
   const topUpId = uuidOf('topUp', request.params['id'] ?? '');
   const topUp = topUpId === undefined ? null : await findTopUp(api.database, topUpId);
-  if (!topUp) throw noSuchTopUp();
+  if (!topUp || isTest(topUp)) throw noSuchTopUp();
   const { amount } = request.body;
   const asked = amount === undefined ? undefined : amountOf('amount', amount, WHOLE_CENTS);
   const reason = request.body.reason.trim();

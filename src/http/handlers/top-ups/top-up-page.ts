@@ -6,6 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { TopUpLink } from '../../../charging/top-up-links.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
   MICROS_PER_DOLLAR,
@@ -13,9 +14,14 @@ import {
   type Micros,
 } from '../../../domain/money.ts';
 import { CHECKOUT_MICROS_MIN } from '../../../domain/top-up.ts';
-import { findAccount } from '../../../store/accounts/accounts.ts';
+import { findHolder } from '../../../store/accounts/test-accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
-import { findTopUpOf, listIdempotencyKeys, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import {
+  findTopUp,
+  findTopUpOf,
+  listIdempotencyKeys,
+  type TopUp,
+} from '../../../store/top-ups/top-ups.ts';
 import {
   requestTopUp,
   type TopUpRequest,
@@ -26,7 +32,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { payableFrom } from './top-ups.ts';
+import { payableFrom, checkoutUrlOf } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
@@ -40,8 +46,9 @@ export function topUpPage(api: Api): Middleware {
     const { link, id, result, returnUrl } = query(ctx);
     if (id !== undefined) return showResult(api, ctx, id, result);
     const read = readLink(api, link);
-    if (!read || link === undefined) return respondPage(ctx, 404, EXPIRED);
-    respondPage(ctx, 200, choice(read, { link, returnUrl }));
+    const holder = read && (await findHolder(api.database, read.consumerId));
+    if (!holder || link === undefined) return respondPage(ctx, 404, EXPIRED);
+    respondPage(ctx, 200, choice(read, { link, returnUrl, isTest: isTest(holder) }));
   };
 }
 
@@ -52,17 +59,14 @@ export function postTopUpPage(api: Api): Middleware {
     const link = form.get('link') ?? '';
     const returnUrl = form.get('returnUrl') ?? undefined;
     const read = readLink(api, link);
-    const account = read && (await findAccount(api.database, { uuid: read.consumerId }));
-    if (!account || account.consumerId !== read.consumerId) {
-      return respondPage(ctx, 404, EXPIRED);
-    }
+    const holder = read && (await findHolder(api.database, read.consumerId));
+    if (!holder) return respondPage(ctx, 404, EXPIRED);
     const again = (status: number, problem: string) =>
-      respondPage(ctx, status, choice(read, { link, returnUrl, problem }));
+      respondPage(ctx, status, choice(read, { link, returnUrl, problem, isTest: isTest(holder) }));
     const amount = amountOf(form.get('amount') ?? '');
     if (amount === undefined)
       return again(400, 'Enter an amount of at least $5.00, in whole cents.');
-    const consumer = { ...account, accountId: account.id };
-    const outcome = await openCheckout(api, consumer, {
+    const outcome = await openCheckout(api, holder, {
       amount,
       prefix: `link-${hash('sha256', link).slice(0, 16)}-`,
       attempt: form.get('attempt') ?? '',
@@ -73,7 +77,7 @@ export function postTopUpPage(api: Api): Middleware {
         'This link has opened too many checkouts. Nothing was paid. Sign in to top up.',
       );
     }
-    const sessionUrl = 'topUp' in outcome ? outcome.topUp.sessionUrl : null;
+    const sessionUrl = 'topUp' in outcome ? checkoutUrlOf(api, outcome.topUp) : null;
     if (!('topUp' in outcome) || sessionUrl === null) {
       return again(
         503,
@@ -123,6 +127,14 @@ async function showResult(
   result: string | undefined,
 ): Promise<void> {
   const topUpId = uuidOf('topUp', id);
+  if (result === 'test') {
+    const made = topUpId && (await findTopUp(api.database, topUpId));
+    return respondPage(
+      ctx,
+      200,
+      made && isTest(made) ? PLAY_MONEY : canceled(undefined, undefined),
+    );
+  }
   if (
     topUpId &&
     cookieOf(ctx.req, cookieName(topUpId)) === undefined &&
@@ -204,9 +216,13 @@ interface Choice {
   readonly link: string;
   readonly returnUrl?: string | undefined;
   readonly problem?: string;
+  readonly isTest: boolean;
 }
 
-function choice({ suggested }: TopUpLink, { link, returnUrl = '', problem }: Choice): HtmlPage {
+function choice(
+  { suggested }: TopUpLink,
+  { link, returnUrl = '', problem, isTest: isPlay }: Choice,
+): HtmlPage {
   const dollars = suggested / MICROS_PER_DOLLAR;
   const others = AMOUNTS.filter((amount) => amount !== dollars).slice(0, 3);
   const form =
@@ -219,9 +235,11 @@ function choice({ suggested }: TopUpLink, { link, returnUrl = '', problem }: Cho
     isCard: true,
     body:
       `${BRAND}<h1>Top up your balance</h1><p>Your balance is too low for a tool that you use. Choose an amount; ` +
-      'you pay on the next page.</p>' +
+      (isPlay
+        ? 'this is test mode, so it is play money and nobody pays.</p>'
+        : 'you pay on the next page.</p>') +
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
-      `${form}<button class="main" name="amount" value="${dollars}">Pay ${usd(suggested)}</button>` +
+      `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${usd(suggested)}</button>` +
       `<div class="amounts">${others.map((each) => `<button name="amount" value="${each}">$${each}</button>`).join('')}</div></form>` +
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
       '<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="999999.99" step="0.01" required>' +
@@ -264,6 +282,14 @@ function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
       `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
   };
 }
+
+const PLAY_MONEY: HtmlPage = {
+  title: 'Test mode',
+  isCard: true,
+  body:
+    `${BRAND}<h1>Play money was added</h1><p role="status">This is test mode: no payment was made, and only test keys ` +
+    'can spend the balance. Run the tool again.</p>',
+};
 
 function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
   return {

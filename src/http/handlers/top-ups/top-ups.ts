@@ -1,26 +1,34 @@
 /** Direct top-ups, checkouts, and a consumer's list of top-ups (specification section 4.1). */
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
   CHECKOUT_MICROS_MIN,
   TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
   type TopUpFailure,
-  type TopUpMethod,
 } from '../../../domain/top-up.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type {
   CheckoutBody,
   CheckoutReply,
   TopUpBody,
+  TopUpQuoteQuery,
+  TopUpQuoteReply,
   TopUpRecord,
   TopUpReply,
   TopUpsReply,
 } from '../../../schemas/top-ups.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
-import { requestTopUp, type TopUpResult } from '../../../top-ups/request-top-up.ts';
+import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
+import { calculateTax } from '../../../stripe/tax.ts';
+import {
+  requestTopUp,
+  type TopUpRequest,
+  type TopUpResult,
+} from '../../../top-ups/request-top-up.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -55,14 +63,56 @@ export async function postCheckout(
   request: Request<CheckoutBody>,
 ): Promise<Reply<CheckoutReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
+  const sessionUrl = checkoutUrlOf(api, topUp);
   return {
-    status: topUp.sessionUrl === null ? 202 : 201,
+    status: sessionUrl === null ? 202 : 201,
     body: {
       topUpId: wireId('topUp', topUp.id),
       status: topUp.status,
-      ...(topUp.sessionUrl === null ? {} : { sessionUrl: topUp.sessionUrl }),
+      ...(sessionUrl === null ? {} : { sessionUrl }),
     },
   };
+}
+
+/** Where to pay; a test top-up needs no payment, so its page says that it is done. Null while Stripe has not answered. */
+export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
+  if (!isTest(topUp)) return topUp.sessionUrl;
+  return `${config.baseUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
+}
+
+/** What a top-up would cost now, before it is requested. Asks Stripe if tax is on. */
+export async function getTopUpQuote(
+  api: Api,
+  { caller, query }: Request<undefined, TopUpQuoteQuery>,
+): Promise<Reply<TopUpQuoteReply>> {
+  const amountMicros = amountOf(
+    'amount',
+    query.amount ?? '',
+    payableFrom(asMicros(TOP_UP_MICROS_MIN)),
+  );
+  const taxMicros = isTest(caller) ? asMicros(0) : await taxOn(api, caller.accountId, amountMicros);
+  return {
+    status: 200,
+    body: {
+      amount: dollarsOf(amountMicros),
+      tax: taxMicros === undefined ? null : dollarsOf(taxMicros),
+      total: taxMicros === undefined ? null : dollarsOf(asMicros(amountMicros + taxMicros)),
+    },
+  };
+}
+
+/** Undefined: not known, because the address is not, or because Stripe cannot be reached. */
+async function taxOn(api: Api, accountId: string, amount: Micros): Promise<Micros | undefined> {
+  const { tax } = api.config.stripe;
+  if (!tax) return asMicros(0);
+  const customerId = await findProcessorCustomer(api.database, accountId);
+  if (customerId === null) return undefined;
+  try {
+    return (await calculateTax(api.webhooks.stripe, customerId, amount, tax))?.micros;
+  } catch (error) {
+    api.log.warn({ err: error }, 'could not calculate the tax of a top-up');
+    return undefined;
+  }
 }
 
 /** Requests the top-up; throws the ApiError of a refusal or failure. */
@@ -73,7 +123,7 @@ export async function paidFor(
     body,
     idempotencyKey,
   }: Pick<Request<CheckoutBody>, 'caller' | 'body' | 'idempotencyKey'>,
-  method: Exclude<TopUpMethod, 'manual'>,
+  method: TopUpRequest['method'],
   min: number,
 ): Promise<TopUp> {
   const amountMicros = amountOf('amount', body.amount, payableFrom(asMicros(min)));
@@ -117,6 +167,14 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
         'consent_ceiling_reached',
         'This would exceed the monthly ceiling that the owner set for direct top-ups.',
         { facts: { topUpUrl, left: dollarsOf(refusal.leftMicros) } },
+      );
+    case 'too_much_credited':
+      return new ApiError(
+        'invalid_amount',
+        'The balance would exceed what can be counted exactly.',
+        {
+          param: 'amount',
+        },
       );
     case 'declined_too_often':
       return new ApiError(
@@ -169,6 +227,7 @@ function wireTopUp(api: Api, topUp: TopUp): TopUpRecord {
   return {
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
+    ...(topUp.isTaxed && { tax: isTaxKnown(topUp) ? dollarsOf(topUp.taxMicros) : null }),
     status: topUp.status,
     method: topUp.method,
     automatic: topUp.automatic,
@@ -177,6 +236,10 @@ function wireTopUp(api: Api, topUp: TopUp): TopUpRecord {
     failure: failureCode === null ? null : { code: failureCode, message: failureMessage ?? '' },
     ...sessionUrlOf(api, topUp),
   };
+}
+
+function isTaxKnown({ seenVerdict, taxCalculationId }: TopUp): boolean {
+  return seenVerdict === 'paid' || taxCalculationId !== null;
 }
 
 /** Where the payer can pay or confirm, while that is possible. */

@@ -1,0 +1,27 @@
+/**
+ * Test mode: the answer to a charge or hold that was made is late or lost when its amount asks for that, as on a bad
+ * network. A repeat with the same idempotency key is answered as usual.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { LATE_MICROS, LATE_MS, LOST_MICROS } from '../domain/magic-amounts.ts';
+import type { Requester } from './batcher.ts';
+import { ChargeFailure } from './charge-failure.ts';
+
+/** How often a late answer looks whether somebody still waits for it. */
+const LOOK_MS = 250;
+
+export async function answerOnDemand(
+  { amountMicros }: { readonly amountMicros: number },
+  isFirst: boolean,
+  requester: Requester,
+): Promise<void> {
+  if (!isFirst) return;
+  if (amountMicros === LOST_MICROS) {
+    throw new ChargeFailure('outcome_unknown', 'The amount asks for a lost answer.');
+  }
+  if (amountMicros !== LATE_MICROS) return;
+  const until = performance.now() + LATE_MS;
+  while (performance.now() < until && !requester.isAbandoned()) {
+    await delay(LOOK_MS, undefined, { ref: false });
+  }
+}

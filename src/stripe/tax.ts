@@ -1,0 +1,82 @@
+/** Stripe's tax on payments without a hosted page, which would calculate it, and the credit notes of refunds. */
+import { Stripe } from 'stripe';
+import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
+
+export interface TaxSettings {
+  /** Stripe's tax code of a balance; undefined: the one preset in Stripe's dashboard. */
+  readonly code: string | undefined;
+}
+
+export interface TaxCalculation {
+  readonly calculationId: string;
+  readonly micros: Micros;
+}
+
+/** Undefined: Stripe does not know the customer's address, which a checkout asks for. */
+export async function calculateTax(
+  stripe: Stripe,
+  customerId: string,
+  amountMicros: Micros,
+  { code }: TaxSettings,
+): Promise<TaxCalculation | undefined> {
+  const amount = centsOf(amountMicros);
+  if (amount === undefined) throw new RangeError(`${amountMicros} micros are not whole cents`);
+  try {
+    const { id, tax_amount_exclusive: cents } = await stripe.tax.calculations.create({
+      currency: 'usd',
+      customer: customerId,
+      line_items: [
+        {
+          amount,
+          reference: 'balance',
+          tax_behavior: 'exclusive',
+          ...(code !== undefined && { tax_code: code }),
+        },
+      ],
+    });
+    if (id === null) throw new Error('Stripe returned a tax calculation without an id');
+    return { calculationId: id, micros: microsOfCents(cents) };
+  } catch (error) {
+    if (isAddressMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+const ADDRESS_CODES: ReadonlySet<string | undefined> = new Set([
+  'customer_tax_location_invalid',
+  'invalid_tax_location',
+]);
+
+function isAddressMissing(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripeInvalidRequestError && ADDRESS_CODES.has(error.code);
+}
+
+/**
+ * Adds the credit note of a refund to the invoice, once. Stripe forgets keys after a day, so a later attempt finds an
+ * earlier one's note by the refund that it names. Returns the note's id.
+ */
+export async function addCreditNote(
+  stripe: Stripe,
+  invoiceId: string,
+  refund: { readonly processorId: string; readonly grossMicros: Micros },
+): Promise<string> {
+  const { processorId, grossMicros } = refund;
+  for await (const { id, metadata } of stripe.creditNotes.list({
+    invoice: invoiceId,
+    limit: 100,
+  })) {
+    if (metadata?.['refund_id'] === processorId) return id;
+  }
+  const amount = centsOf(grossMicros);
+  if (amount === undefined) throw new RangeError(`${grossMicros} micros are not whole cents`);
+  const note = await stripe.creditNotes.create(
+    {
+      invoice: invoiceId,
+      amount,
+      refunds: [{ type: 'refund', refund: processorId, amount_refunded: amount }],
+      metadata: { refund_id: processorId },
+    },
+    { idempotencyKey: `${processorId}/credit-note` },
+  );
+  return note.id;
+}

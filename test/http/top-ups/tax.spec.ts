@@ -1,0 +1,49 @@
+/** Tax on top-ups over HTTP: what it costs is shown before it is paid, in the list of top-ups and in the statement. */
+import assert from 'node:assert/strict';
+import { ConsumerStatementReply } from '../../../src/schemas/statements.ts';
+import { CheckoutReply, TopUpQuoteReply, TopUpRecord } from '../../../src/schemas/top-ups.ts';
+import { createAccount, type TestAccount } from '../../support/accounts.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
+import { startStack, until, type Stack } from '../../support/stack.ts';
+
+describe('tax on top-ups', () => {
+  let stack: Stack;
+  let account: TestAccount;
+
+  before(async () => {
+    stack = await startStack({ env: { STRIPE_TAX: 'automatic', SAVE_TEST_CARD: 'false' } });
+    account = await createAccount(stack.env, 0);
+  });
+  after(() => stack?.stop());
+
+  const get = (path: string) => call(stack.api, 'GET', path, { key: account.consumerKey });
+  const post = (path: string, body: object) =>
+    call(stack.api, 'POST', path, { key: account.consumerKey, body });
+  const quote = async (amount: number) =>
+    bodyOf(await get(`/v1/top-up/quote?amount=${amount}`), 200, TopUpQuoteReply);
+
+  it('is shown before, at and after the payment, and in the statement', async () => {
+    assert.deepEqual(await quote(20), { amount: 20, tax: null, total: null });
+    assertError(await get('/v1/top-up/quote?amount=0.1'), 400, 'invalid_amount', 'amount');
+    assertError(await get('/v1/top-up/quote'), 400, 'invalid_amount', 'amount');
+
+    const opened = bodyOf(await post('/v1/checkout', { amount: 20 }), 201, CheckoutReply);
+    const topUp = async () => bodyOf(await get(`/v1/top-up/${opened.topUpId}`), 200, TopUpRecord);
+    assert.equal((await topUp()).tax, null);
+    const page = await (await fetch(opened.sessionUrl ?? '')).text();
+    assert.match(page, /Tax is added by address/);
+    const body = new URLSearchParams({ card: '4242424242424242', state: 'NY' });
+    await fetch(opened.sessionUrl ?? '', { method: 'POST', body });
+    await until(async () => (await topUp()).status === 'completed');
+    assert.deepEqual([(await topUp()).amount, (await topUp()).tax], [20, 1.78]);
+    assert.deepEqual(await quote(12.5), { amount: 12.5, tax: 1.11, total: 13.61 });
+
+    const month = new Date().toISOString().slice(0, 7);
+    const statement = bodyOf(await get(`/v1/statements/${month}`), 200, ConsumerStatementReply);
+    assert.deepEqual(
+      statement.movements.map(({ kind, amount, tax }) => [kind, amount, tax]),
+      [['top_up', 20, 1.78]],
+    );
+    assert.equal(statement.closingBalance, 20);
+  });
+});

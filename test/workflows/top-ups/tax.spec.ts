@@ -1,0 +1,223 @@
+/** Tax on top-ups: the net amount is credited, and every refund and dispute takes its exact share of it back. */
+import assert from 'node:assert/strict';
+import type { Stripe } from 'stripe';
+import { wireId } from '../../../src/domain/ids.ts';
+import type { Micros } from '../../../src/domain/money.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
+import { sql } from '../../../src/store/database.ts';
+import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
+import { proveBooks } from '../../support/books.ts';
+import { payerOf, type Payer } from '../../support/payer.ts';
+import { until } from '../../support/stack.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
+
+interface Paid {
+  readonly payer: Payer;
+  readonly topUp: TopUp;
+  readonly intent: string;
+}
+
+function sorted(cents: readonly number[]): number[] {
+  return cents.toSorted((one, other) => one - other);
+}
+
+describe('a taxed top-up', () => {
+  let harness: TopUpHarness;
+
+  before(async () => {
+    harness = await openTopUpHarness({
+      STRIPE_TAX: 'automatic',
+      SAVE_TEST_CARD: 'false',
+      FIRST_ASK_MS: '3600000',
+      RECONCILE_EVERY_SECONDS: '86400',
+      RECONCILE_REVIEW_MS: '500,1000,2000',
+      ...QUICK_RETRIES,
+    });
+    await harness.startWorker();
+  });
+  afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
+  after(async () => {
+    await proveBooks(harness.env);
+    await harness.close();
+  });
+
+  it('credits the net amount of a checkout, and has its tax and invoice in the books', async () => {
+    const { payer, topUp, intent } = await paid(20);
+    assert.equal((await payer.money()).balance, 20_000_000);
+    // 8.875 % of $20.00 is $1.775.
+    assert.deepEqual([topUp.isTaxed, topUp.taxMicros], [true, 1_780_000]);
+    const payment = await harness.stripe.paymentIntents.retrieve(intent);
+    assert.equal(payment.amount_received, 2_178);
+    assert.match(await invoiceOf(topUp), /^in_/);
+  });
+
+  it('credits the whole payment where there is no tax', async () => {
+    const { payer, topUp } = await paid(20, 'OR');
+    assert.equal((await payer.money()).balance, 20_000_000);
+    assert.deepEqual([topUp.isTaxed, topUp.taxMicros], [true, 0]);
+  });
+
+  it('charges the tax to the saved card, at the address of the last checkout', async () => {
+    const { payer } = await paid(20);
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    assert.equal(result.topUp.taxMicros, 1_110_000);
+    const [payment] = await harness.paymentsOf(result.topUp);
+    assert.equal(payment?.amount, 1_361);
+    assert.equal((await payer.money()).balance, 32_500_000);
+    const refund = await requestRefund(harness.database, result.topUp.id, undefined);
+    assert.equal(refund.kind, 'requested');
+    await settled(result.topUp, 'refunded');
+    assert.deepEqual(await refundsOf(result.topUp.paymentIntentId ?? ''), [1_361]);
+  });
+
+  it('fails without an address for the tax, and takes nothing', async () => {
+    const consumer = await harness.newConsumer();
+    await harness.requestDirect(consumer, 1);
+    await harness.saveCard(consumer, 'pm_card_visa');
+    const result = await harness.requestDirect(consumer, 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'tax_address_missing');
+    assert.deepEqual(await harness.paymentsOf(result.topUp), []);
+  });
+
+  it('is refunded in parts to the cent, with a credit note for each', async () => {
+    const { payer, topUp, intent } = await paid(20);
+    for (const micros of [6_660_000, 6_660_000, 6_680_000]) {
+      const result = await requestRefund(harness.database, topUp.id, micros as Micros);
+      assert.equal(result.kind, 'requested');
+    }
+    await settled(topUp, 'refunded');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+    assert.deepEqual(await refundsOf(intent), [725, 725, 728]);
+    assert.deepEqual(await notesOf(topUp), [725, 725, 728]);
+  });
+
+  it('adds one credit note to a refund, though the answer was lost', async () => {
+    const { topUp } = await paid(20);
+    await harness.control('faults', {
+      method: 'POST',
+      path: '/v1/credit_notes',
+      kind: 'do_then_drop',
+    });
+    await requestRefund(harness.database, topUp.id, 10_000_000 as Micros);
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await notesOf(topUp), [1_089]);
+  });
+
+  it('takes the exact share of refunds that were made at the processor', async () => {
+    const { payer, topUp, intent } = await paid(20);
+    await harness.stripe.refunds.create({ payment_intent: intent, amount: 1_000 });
+    await settled(topUp, 'partially_refunded');
+    // $20.00 x 1,000 / 2,178, rounded down to the micro-dollar.
+    assert.equal((await payer.money()).balance, 20_000_000 - 9_182_736);
+    await harness.stripe.refunds.create({ payment_intent: intent, amount: 1_178 });
+    await settled(topUp, 'refunded');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+    assert.deepEqual(await notesOf(topUp), [1_000, 1_178]);
+  });
+
+  it('is credited again in full when the refund fails', async () => {
+    const { payer, topUp, intent } = await paid(20);
+    await requestRefund(harness.database, topUp.id, undefined);
+    await settled(topUp, 'refunded');
+    const { data } = await harness.stripe.refunds.list({ payment_intent: intent });
+    await harness.control(`refunds/${data[0]?.id}/fail`);
+    await settled(topUp, 'completed');
+    assert.equal((await payer.money()).balance, 20_000_000);
+  });
+
+  it('is held without the tax by a dispute, a fraud warning or both, and never twice', async () => {
+    const { payer, topUp, intent } = await paid(20);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 20_000_000, debt: 0 });
+    await harness.control('disputes', { payment_intent: intent, amount: 2_178 });
+    await until(async () => (await payer.money()).debt === 0 && (await disputesOf(topUp)) === 1);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 20_000_000, debt: 0 });
+    const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
+    await harness.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
+    await settled(topUp, 'charged_back');
+    assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+  });
+
+  it('is credited by reconciliation without any webhook, and differs in nothing', async () => {
+    await harness.control('webhooks', { mode: 'drop' });
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 20);
+    await harness.pay(topUp.sessionUrl);
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.statusBecomes(topUp, 'completed');
+    const { paymentIntentId, taxMicros } = await harness.topUp(topUp.id);
+    assert.equal(taxMicros, 1_780_000);
+    await harness.stripe.refunds.create({ payment_intent: paymentIntentId ?? '', amount: 500 });
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.control('webhooks', { mode: 'deliver' });
+    assert.equal((await harness.topUp(topUp.id)).status, 'partially_refunded');
+    assert.deepEqual(await listDifferences(harness.database), []);
+  });
+
+  async function paid(dollars: number, state = 'NY'): Promise<Paid> {
+    const consumer: Consumer = await harness.newConsumer();
+    const checkout = await harness.checkout(consumer, dollars);
+    await harness.pay(checkout.sessionUrl, '4242424242424242', { save: true, state });
+    await harness.statusBecomes(checkout, 'completed');
+    const topUp = await harness.topUp(checkout.id);
+    return {
+      payer: payerOf(harness.database, consumer),
+      topUp,
+      intent: topUp.paymentIntentId ?? '',
+    };
+  }
+
+  /** The status is reached and nothing is in progress any more. */
+  async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
+    await harness.statusBecomes(topUp, status);
+    await until(async () => {
+      const waiting = await harness.waitingNotices();
+      const { status: execution } = await harness.workflow(topUp.id).describe();
+      return waiting === 0 && execution.name === 'COMPLETED';
+    });
+    assert.equal((await harness.topUp(topUp.id)).status, status);
+  }
+
+  /** Cents. */
+  async function refundsOf(intent: string): Promise<number[]> {
+    const { data } = await harness.stripe.refunds.list({ payment_intent: intent });
+    return sorted(data.map(({ amount }: Stripe.Refund) => amount));
+  }
+
+  /** Cents. */
+  async function notesOf(topUp: TopUp): Promise<number[]> {
+    const { data } = await harness.stripe.creditNotes.list({ invoice: await invoiceOf(topUp) });
+    return sorted(data.map(({ total }) => total));
+  }
+
+  async function invoiceOf({ id }: TopUp): Promise<string> {
+    const session = (await harness.topUp(id)).sessionId ?? '';
+    const { invoice, client_reference_id } =
+      await harness.stripe.checkout.sessions.retrieve(session);
+    assert.equal(client_reference_id, wireId('topUp', id));
+    assert.ok(typeof invoice === 'string');
+    return invoice;
+  }
+
+  function disputesOf({ id }: TopUp): Promise<number> {
+    return harness.database
+      .query(
+        sql.typeAlias('nothing')`
+          select from farebox.reversals where top_up_id = ${id} and kind = 'dispute'
+        `,
+      )
+      .then(({ rowCount }) => rowCount);
+  }
+});
