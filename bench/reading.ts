@@ -6,11 +6,9 @@
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { wireId } from '../src/domain/ids.ts';
-import { createDatabase } from '../src/store/database.ts';
-import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
-import { rebuildRollups } from '../src/store/earnings/rollups.ts';
 import { latenciesOf } from './latencies.ts';
-import { BALANCE, CONSUMERS, createLedger, type Ledger } from './ledger.ts';
+import { createLedger, type Ledger } from './ledger.ts';
+import { DAYS, daysAgo, fillMonths, MONTHS, RARE, SELDOM } from './months.ts';
 import { startApi, startStack, withClient } from './stack.ts';
 
 const { values: options } = parseArgs({
@@ -21,59 +19,9 @@ const { values: options } = parseArgs({
 });
 const CHARGES = Number(options.charges);
 const REQUESTS = Number(options.requests);
-const DAYS = 30;
-const MONTHS = 36;
-const DAY_MS = 86_400_000;
-/** Charges for rarely used tools, each in a different hour. */
-const RARE = 10;
-const SELDOM = 500;
 const TARGET_P99_MS = 30;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-
-/**
- * Consumer 1 has every other charge. So does developer 1, in pairs, who also has the rare tools. Consumer 2 has none.
- */
-const CHARGE = `
-  insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id, developer,
-    ledger, receipt_key, tool)
-  select 100, 100 * seq, ${BALANCE} - 100 * seq,
-    uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / $1::float8))),
-    c.id, case when slot / 2 % 2 = 0 then 1 else 2 + slot % 999 end, c.ledger, 1,
-    case when slot % ($1 / ${RARE}) = 0 then 'rare' when slot % ($1 / ${SELDOM}) = 0 then 'seldom'
-      else 'search' end
-  from (
-    select slot, n, row_number() over (partition by n order by slot) as seq
-    from (
-      select slot, case when slot % 2 = 0 then 1 else 3 + slot % ${CONSUMERS - 3} end as n
-      from generate_series(1, $1::int8) slot
-    ) drawn
-  ) placed join bench.consumers c using (n)
-  order by slot
-`;
-
-const SETTLE = [
-  `update farebox.consumers c set spent_micros = h.micros
-   from (select ledger, consumer_id, sum(amount_micros) as micros from farebox.charges group by 1, 2) h
-   where c.ledger = h.ledger and c.id = h.consumer_id`,
-  'vacuum analyze',
-  'checkpoint',
-];
-
-const daysAgo = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString();
-
-async function fill({ databaseUrl }: Ledger): Promise<void> {
-  for (let month = MONTHS; month >= 0; month -= 1) {
-    await ensureChargePartitions(databaseUrl, Date.now() - month * 30 * DAY_MS);
-  }
-  await withClient(databaseUrl, (client) => client.query(CHARGE, [CHARGES]));
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
-  await rebuildRollups(database);
-  await database.end();
-  await withClient(databaseUrl, async (client) => {
-    for (const statement of SETTLE) await client.query(statement);
-  });
-}
 
 async function measure(name: string, url: string, key: string): Promise<void> {
   const latenciesMs: number[] = [];
@@ -146,7 +94,7 @@ async function read(ledger: Ledger, url: string): Promise<void> {
 const stack = await startStack();
 try {
   const ledger = await createLedger(stack, 'reading', 1);
-  await fill(ledger);
+  await fillMonths(ledger, CHARGES);
   say(`${CHARGES} charges; load of the machine ${loadavg()[0]?.toFixed(1)}.`);
   const api = await startApi(stack, ledger.databaseUrl);
   const memory = async (when: string) =>

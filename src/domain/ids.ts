@@ -64,8 +64,17 @@ export function uuidTimeMs(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
 
-/** The smallest UUIDv7 of a millisecond: a bound for range scans by time. */
+/** The last millisecond that the 48 bits of a UUIDv7 can hold, in the year 10889. */
+const UUID_TIME_MS_MAX = 2 ** 48 - 1;
+
+/**
+ * The smallest UUIDv7 of a millisecond: a bound for range scans by time. Throws for a time that no UUIDv7 can hold,
+ * because its digits would give a bound in the wrong place.
+ */
 export function uuidFloor(timeMs: number): string {
+  if (!(timeMs >= 0 && timeMs <= UUID_TIME_MS_MAX)) {
+    throw new RangeError(`no UUIDv7 can hold the time ${timeMs}`);
+  }
   return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
 }
 

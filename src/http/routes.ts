@@ -342,7 +342,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     params: toolParams,
     body: ToolChanges,
     replies: { 200: ChangedToolReply },
-    errors: ['invalid_amount', 'not_found'],
+    errors: ['invalid_amount', 'not_found', 'too_many_tools'],
     handle: patchTool,
   }),
   get('/v1/top-ups', {

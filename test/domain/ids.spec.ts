@@ -89,9 +89,19 @@ describe('ids', () => {
   it('are never below the minimum id of their millisecond', () => {
     fc.assert(
       fc.property(fc.uuid({ version: 7 }), (uuid) => {
-        assert.ok(uuid >= uuidFloor(uuidTimeMs(uuid)));
-        assert.ok(uuid < uuidFloor(uuidTimeMs(uuid) + 1));
+        const timeMs = uuidTimeMs(uuid);
+        assert.ok(uuid >= uuidFloor(timeMs));
+        // Nothing comes after the last millisecond.
+        if (timeMs < 2 ** 48 - 1) assert.ok(uuid < uuidFloor(timeMs + 1));
       }),
     );
+  });
+
+  it('have a minimum id only for the milliseconds that a UUIDv7 can hold', () => {
+    assert.equal(uuidFloor(0), '00000000-0000-7000-8000-000000000000');
+    assert.equal(uuidFloor(2 ** 48 - 1), 'ffffffff-ffff-7000-8000-000000000000');
+    for (const timeMs of [2 ** 48, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => uuidFloor(timeMs), RangeError);
+    }
   });
 });

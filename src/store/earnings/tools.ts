@@ -102,6 +102,11 @@ const toolColumns = sql.fragment`
 /** The most registered tools per developer, archived ones included. Limits what a list of them reads and sends. */
 export const REGISTERED_MAX = 1_000;
 
+const mayRegister = (developerId: string) => sql.fragment`
+  (select count(*) from farebox.tools where developer_id = ${developerId} and registered_at is not null)
+    < ${REGISTERED_MAX}
+`;
+
 const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 
 /** `exists` when the name is already registered. A name that was only charged keeps its id. */
@@ -113,9 +118,7 @@ export async function registerTool(
   const registered = await connection.maybeOne(sql.type(toolRow)`
     insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
     select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}::int8, now()
-    where (
-      select count(*) from farebox.tools where developer_id = ${developerId} and registered_at is not null
-    ) < ${REGISTERED_MAX}
+    where ${mayRegister(developerId)}
     on conflict on constraint tools_name_unique do update
       set description = excluded.description, price_micros = excluded.price_micros,
         registered_at = now(), changed_at = now()
@@ -153,16 +156,16 @@ export interface ToolChanges {
 }
 
 /**
- * Changes the defined members. A name that was only charged becomes registered by the change. Null when the developer
- * has no such tool.
+ * Changes the defined members. A name that was only charged becomes registered by the change, which counts as a
+ * registration. Null when the developer has no such tool.
  */
 export async function changeTool(
   connection: Connection,
   developerId: string,
   id: string,
   { description, price, isArchived }: ToolChanges,
-): Promise<Tool | null> {
-  return connection.maybeOne(sql.type(toolRow)`
+): Promise<Tool | 'too_many' | null> {
+  const changed = await connection.maybeOne(sql.type(toolRow)`
     update farebox.tools
     set description = coalesce(${description ?? null}, description),
       price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
@@ -170,8 +173,11 @@ export async function changeTool(
         when true then coalesce(archived_at, now()) when false then null else archived_at end,
       registered_at = coalesce(registered_at, now()), changed_at = now()
     where id = ${id} and developer_id = ${developerId}
+      and (registered_at is not null or ${mayRegister(developerId)})
     returning ${toolColumns}
   `);
+  if (changed) return changed;
+  return (await findTool(connection, developerId, { id })) && 'too_many';
 }
 
 const ListedTool = Type.Object({

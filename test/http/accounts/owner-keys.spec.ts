@@ -106,6 +106,30 @@ describe('keys of the signed-in owner', () => {
     });
   }
 
+  it('are limited to 100 active keys per account, and a roll with an overlap counts too', async () => {
+    const { rows } = await api.sql.query<{ id: string }>(
+      `insert into farebox.api_keys (id, hash, kind, account_id, last_four)
+       select uuidv7(), uuid_send(uuidv7()) || uuid_send(uuidv7()), 'consumer', a.id, 'many'
+       from farebox.accounts a, generate_series(1, 100 - (
+         select count(*) from farebox.api_keys where account_id = a.id and revoked_at is null
+           and (expires_at is null or expires_at > now()))) where a.email = $1 returning id`,
+      [account.email],
+    );
+    const last = `key_${rows[0]?.id.replaceAll('-', '')}`;
+    await api.changingNothing(async () => {
+      assertError(await post('/v1/keys', { kind: 'consumer' }), 400, 'invalid_request');
+      assertError(
+        await post(`/v1/keys/${last}/roll`, { overlapSeconds: 60 }),
+        400,
+        'invalid_request',
+      );
+    });
+    bodyOf(await post(`/v1/keys/${last}/roll`), 201, NewKeyReply);
+    await api.sql.query(
+      "update farebox.api_keys set revoked_at = now(), changed_at = now() where last_four = 'many' and revoked_at is null",
+    );
+  });
+
   it('need a session: after signing out, the owner has to sign in again', async () => {
     const cookie = await signIn(api, api.databaseUrl, account.email);
     const out = await fetch(`${api.url}/console/auth/sign-out`, {

@@ -114,6 +114,14 @@ describe('/v1/tools', () => {
     });
     assert.equal((await charge(api, account, { tool: 'one more' })).status, 201);
     assertError(await post({ name: 'one more' }), 400, 'too_many_tools');
+    const [charged] = (await list()).filter(({ name }) => name === 'one more');
+    await api.changingNothing(async () => {
+      for (const body of [{ price: 1 }, { archived: true }, {}]) {
+        assertError(await patch(charged?.id ?? '', body), 400, 'too_many_tools');
+      }
+    });
+    await api.sql.query("delete from farebox.tools where name = 'tool 1'");
+    assert.equal((await change(charged?.id ?? '', { price: 1 })).price, 1);
   });
 
   it('accepts the price as a decimal string, at registration and in a change', async () => {

@@ -58,13 +58,7 @@ export async function postKey(
   api: Api,
   { caller, body }: Request<KeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
-  const keys = await listKeys(api.database, caller.accountId);
-  if (keys.filter(isInForce).length >= KEYS_MAX) {
-    throw new ApiError(
-      'invalid_request',
-      `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
-    );
-  }
+  await refuseTooMany(api, caller);
   const { kind, name = null, mode } = body;
   if (mode !== 'test') return made(await makeKey(api, api.database, caller, kind, name));
   if (kind === 'legacy') {
@@ -87,6 +81,8 @@ export async function postKeyRoll(
   const spendKey = await rolled(api, caller, which.id, overlapSeconds);
   if (spendKey) return made(spendKey);
   if (!isSignedIn(caller)) throw noSuchKey();
+  // With an overlap, both keys are active.
+  if (overlapSeconds > 0) await refuseTooMany(api, caller);
   return api.database.transaction(async (tx) => {
     const old =
       overlapSeconds === 0
@@ -112,6 +108,15 @@ export async function postKeyRevocation(
   const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();
   return { status: 200, body: listed(key) };
+}
+
+async function refuseTooMany(api: Api, { accountId }: KeyOwner): Promise<void> {
+  const keys = await listKeys(api.database, accountId);
+  if (keys.filter(isInForce).length < KEYS_MAX) return;
+  throw new ApiError(
+    'invalid_request',
+    `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
+  );
 }
 
 async function makeKey(

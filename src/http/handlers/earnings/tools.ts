@@ -31,12 +31,7 @@ export async function postTool(
     description: body.description ?? '',
     price: priceOf(body.price) ?? null,
   });
-  if (tool === 'too_many') {
-    throw new ApiError(
-      'too_many_tools',
-      `An account can register ${REGISTERED_MAX} tools. Change one with PATCH /v1/tools/:id, or charge by amount.`,
-    );
-  }
+  if (tool === 'too_many') throw tooManyTools();
   if (tool === 'exists') {
     const known = await findTool(api.database, caller.developerId, { name: body.name });
     const toolId = known && wireId('tool', known.id);
@@ -64,6 +59,7 @@ export async function patchTool(
       isArchived: body.archived,
     }));
   if (!tool) throw new ApiError('not_found', 'There is no such tool.');
+  if (tool === 'too_many') throw tooManyTools();
   api.tools.forget(caller.developerId, tool.name);
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
@@ -100,6 +96,13 @@ export async function getTools(
       })),
     },
   };
+}
+
+function tooManyTools(): ApiError {
+  return new ApiError(
+    'too_many_tools',
+    `An account can register ${REGISTERED_MAX} tools. Change a registered one with PATCH /v1/tools/:id, or charge by amount.`,
+  );
 }
 
 function wireTool(tool: Tool): ToolReply {
