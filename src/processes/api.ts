@@ -65,14 +65,14 @@ const LOOK_UPS = {
   waitMsMax: 1_000,
 } as const;
 /**
- * For grants and invocations, whose callers wait two seconds at most: reads must not keep them from being accepted, nor
- * may they keep charges from their look-ups.
+ * For grants and invocations: reads must not keep them from being accepted, nor may they keep charges from their look-ups.
+ * A burst of them may wait longer than a read, since an invocation is done even if its answer comes late.
  */
 const INVOCATIONS = {
   maxPoolSize: 3,
   statementTimeoutMs: 1_500,
   silenceMsMax: 2_500,
-  waitMsMax: 1_000,
+  waitMsMax: 5_000,
 } as const;
 
 export interface Running {

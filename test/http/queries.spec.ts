@@ -48,8 +48,8 @@ describe('a query string', () => {
     ({ query }) => query && 'from' in query.properties && 'to' in query.properties,
   );
 
-  it('has a start and an end on each list of charges and on earnings', () => {
-    assert.equal(ofTime.length, 6);
+  it('has a start and an end on each list of charges, on earnings and on what budgets spent', () => {
+    assert.equal(ofTime.length, 8);
   });
 
   for (const endpoint of ofTime) {

@@ -76,7 +76,7 @@ describe('POST /v1/charges: 201', () => {
         valid: true,
         recorded: true,
         keyId: '1',
-        charge: { id, consumerId, developerId, tool, amount, createdAt },
+        charge: { id, consumerId, developerId, tool, amount, createdAt, livemode: true },
       });
     }
   });

@@ -124,15 +124,18 @@ describe('the workflow of an approval', () => {
 
   it('records the expiry, also when it was terminated', async () => {
     const [mine, terminated] = [await harness.ask(spendKey), await harness.ask(spendKey)];
-    await Promise.all(
-      [mine, terminated].map(({ id }) =>
-        until(() => harness.isFound(id, 'ApprovalStatus = "pending"')),
-      ),
-    );
+    const ids = [mine, terminated].map(({ id }) => id.slice('apr_'.length));
+    await until(async () => {
+      const { rows } = await harness.sql.query(
+        `select from farebox.approvals where id = any ($1) and begun_at is not null`,
+        [ids],
+      );
+      return rows.length === ids.length;
+    });
     await harness.workflow(terminated.id).terminate();
     await harness.sql.query(
       `update farebox.approvals set created_at = created_at - interval '1 day', expires_at = now() where id = any ($1)`,
-      [[mine, terminated].map(({ id }) => id.slice('apr_'.length))],
+      [ids],
     );
     await harness.workflow(mine.id).signal('decided');
     assert.deepEqual(await harness.workflow(mine.id).result(), {
