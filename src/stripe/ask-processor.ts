@@ -29,7 +29,9 @@ export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
   // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
   // finds those that were reported before.
-  return read(deps, await getTopUp(deps.database, topUp.id));
+  const recorded = await getTopUp(deps.database, topUp.id);
+  if (recorded.paymentIntentId === null) return verdict;
+  return verdictOfIntent(await readIntent(deps.stripe, recorded.paymentIntentId), recorded);
 }
 
 async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
