@@ -1494,8 +1494,6 @@ export interface NewWebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
-        | 'balance.low'
-        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2108,8 +2106,6 @@ export interface WebhookEndpointBody {
   /** The types of events to send. Null: all. */
   types?:
     | (
-        | 'balance.low'
-        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2145,8 +2141,6 @@ export interface WebhookEndpointChanges {
   /** The types of events to send. Null: all. */
   types?:
     | (
-        | 'balance.low'
-        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2186,8 +2180,6 @@ export interface WebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
-        | 'balance.low'
-        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'

@@ -12,8 +12,6 @@ import { KeyReply } from './keys.ts';
 import { Closed, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 import { TopUpRecord } from './top-ups.ts';
 
-const consumerId = Id('consumer', 'The consumer whose balance it is.');
-
 const { sessionUrl: _, ...topUpMembers } = TopUpRecord.properties;
 const TopUpData = Closed(topUpMembers);
 
@@ -46,12 +44,6 @@ const PricedToolData = Closed({
   previousPrice: Price('The price before the change, or null.'),
 });
 
-const LowBalanceData = Closed({
-  consumerId,
-  balance: Dollars('The balance after the charge.', 4.95),
-  threshold: Dollars('The threshold that the balance fell below.', 5),
-});
-const ExhaustedData = Closed({ consumerId, balance: Dollars('The balance.', 0) });
 const BudgetMarkData = Closed({
   budgetId: Id('budget', 'The budget.'),
   scope: Word([LIMIT_SCOPES[0], LIMIT_SCOPES[1]], 'The limit: in total, or of the window.'),
@@ -85,8 +77,6 @@ const topUpEvents = Object.fromEntries(
 
 /** The data of each type of event. */
 export const EVENT_DATA = {
-  'balance.low': LowBalanceData,
-  'balance.exhausted': ExhaustedData,
   'budget.threshold_reached': BudgetMarkData,
   ...topUpEvents,
   'refund.requested': RefundData,

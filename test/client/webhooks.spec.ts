@@ -9,9 +9,9 @@ import { WebhookSigner } from '../../src/events/signing.ts';
 const NOW_SECONDS = Math.floor(Date.now() / 1_000);
 const ENDPOINT = '019a2058-eb84-752c-a638-7e760f27a74d';
 const event = {
-  type: 'balance.low',
+  type: 'key.revoked',
   timestamp: '2026-11-21T09:16:13.669Z',
-  data: { balance: 4.95 },
+  data: { lastFour: 'x9Qz' },
 };
 const body = JSON.stringify(event);
 
@@ -63,7 +63,7 @@ describe('client: an event', () => {
 
   it('is refused when it was changed, signed by another secret or long ago, or not signed', async () => {
     const headers = signed();
-    await refuses({ body: body.replace('4.95', '9.95'), headers, secret }, /no signature/);
+    await refuses({ body: body.replace('x9Qz', 'x9Qy'), headers, secret }, /no signature/);
     await refuses({ body, headers: { ...headers, 'webhook-id': 'evt_2' }, secret }, /no signature/);
     await refuses({ body, headers: signed(`whsec_${btoa('another')}`), secret }, /no signature/);
     await refuses({ body, headers: signed(secret, NOW_SECONDS - 301), secret }, /another time/);

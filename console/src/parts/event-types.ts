@@ -4,8 +4,6 @@ import type { WebhookEndpoint } from '../answers.ts';
 type EventType = NonNullable<WebhookEndpoint['types']>[number];
 
 const MEANINGS: Readonly<Record<EventType, string>> = {
-  'balance.low': 'the balance is low',
-  'balance.exhausted': 'the balance is used up',
   'budget.threshold_reached': 'a budget is nearly or fully used',
   'top_up.pending': 'a top-up waits for its payment',
   'top_up.completed': 'a top-up was credited',

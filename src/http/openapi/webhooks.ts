@@ -5,8 +5,6 @@ import { componentOf } from './components.ts';
 import { exampleOf } from './examples.ts';
 
 const MEANINGS: Readonly<Record<EventType, string>> = {
-  'balance.low': 'A charge left less than the threshold',
-  'balance.exhausted': 'The balance is used up, or too low for a charge',
   'budget.threshold_reached': 'A budget has used 80 % or 100 % of a limit',
   'top_up.pending': 'A top-up waits for its payment',
   'top_up.completed':

@@ -251,19 +251,20 @@ describe('events', () => {
   });
 
   it('are written in the transaction of the caller, and not when it fails', async () => {
-    const data = { consumerId: wireId('consumer', payer.consumerId), balance: 0 };
+    const id = wireId('tool', payer.consumerId);
+    const data = { id, name: 'search', price: 0.05, previousPrice: null };
     const failing = database.transaction(async (tx) => {
-      await postEvent(tx, payer.accountId, 'balance.exhausted', data);
+      await postEvent(tx, payer.accountId, 'tool.price_changed', data);
       throw new Error('rolled back');
     });
     await assert.rejects(failing, /rolled back/);
     assert.deepEqual(await told(), []);
-    await postEvent(database, payer.accountId, 'balance.exhausted', data);
-    assert.deepEqual(await told(), [{ type: 'balance.exhausted', data }]);
+    await postEvent(database, payer.accountId, 'tool.price_changed', data);
+    assert.deepEqual(await told(), [{ type: 'tool.price_changed', data }]);
   });
 
   it('cover every type but those that charges write', () => {
-    const elsewhere = ['balance.low', 'budget.threshold_reached'];
+    const elsewhere = ['budget.threshold_reached'];
     assert.deepEqual(
       EVENT_TYPES.filter((type) => !seen.has(type) && !type.startsWith('webhook_endpoint.')),
       elsewhere,
