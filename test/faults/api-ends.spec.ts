@@ -122,7 +122,16 @@ describe('the end of an API process', () => {
       }
     });
     await until(() => answered.size > 300);
+    // A moment between two flushes has no request in flight, and nobody to tell.
+    const held = await holdConsumer(api.databaseUrl, rich.consumerId);
+    await held.waited(1);
     victim.kill('SIGTERM');
+    const isClosing = () =>
+      fetch(`${victim.url}/readyz`)
+        .then(() => false)
+        .catch(() => true);
+    await until(isClosing);
+    await held.release();
     await Promise.all(clients);
     assert.equal(await victim.exited, 'exit code 0');
     agent.destroy();
