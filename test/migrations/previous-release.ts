@@ -26,18 +26,25 @@ export function findPreviousCommit(): string | undefined {
     if (given) return git('rev-parse', '--short', given);
     if (git('status', '--porcelain', 'migrations') !== '')
       return git('rev-parse', '--short', 'HEAD');
-    const changed = git('log', '-1', '--first-parent', '--format=%h', '--', 'migrations');
-    return before(changed) ?? changed;
+    const changes = git('log', '--first-parent', '--format=%h', '--', 'migrations').split('\n');
+    for (const changed of changes) {
+      const previous = before(changed);
+      if (previous) return previous;
+    }
+    return changes[0];
   } catch {
     return undefined;
   }
 }
 
-/** Undefined: the commit has no parent here, or its parent's numbered files are not the beginning of ours. */
+/**
+ * Undefined: the commit has no parent here, or its parent's numbered files are not the beginning of ours. A branch that was
+ * merged in between may have had later files before earlier ones.
+ */
 function before(commit: string): string | undefined {
   const [, parent] = git('rev-list', '--parents', '-1', commit).split(' ');
   if (!parent) return undefined;
-  const rewritten = git(
+  const changed = git(
     'diff',
     '--name-only',
     '--no-renames',
@@ -46,7 +53,13 @@ function before(commit: string): string | undefined {
     '--',
     NUMBERED,
   );
-  return rewritten === '' ? git('rev-parse', '--short', parent) : undefined;
+  const [ours, theirs] = ['HEAD', parent].map((at) =>
+    git('ls-tree', '--name-only', at, 'migrations/')
+      .split('\n')
+      .filter((path) => /\/\d{4}_/.test(path)),
+  );
+  const isBeginning = theirs?.every((path, index) => path === ours?.[index]);
+  return changed === '' && isBeginning ? git('rev-parse', '--short', parent) : undefined;
 }
 
 function git(...args: readonly string[]): string {
