@@ -7,6 +7,7 @@ export type {
 } from '../../src/schemas/approvals.ts';
 export type {
   BalanceReply as Balance,
+  LowBalanceReply as LowBalance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';
