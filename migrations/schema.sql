@@ -944,8 +944,8 @@ create unique index spend_keys_idempotency on farebox.spend_keys using btree (le
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
-create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
-create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row when (new.developer is null) execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (new.developer is null and (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at)) execute function farebox.post_key_event();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -1277,6 +1277,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_spend_key integer, p_developer integer, p_tool text, p_placed_at timestamp with time zone)
+  returns boolean
+  language plpgsql stable;
 
 create function farebox.note_budget_marks()
   returns trigger
