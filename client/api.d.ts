@@ -1688,6 +1688,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** The URL of the API for programs. */
+  apiUrl: string;
   /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */

@@ -53,10 +53,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
-    baseURL: config.baseUrl,
+    baseURL: config.consoleUrl,
     basePath: AUTH_PATH,
     secrets: secretsOf(config.masterSecrets),
-    trustedOrigins: [...ownOrigins(config.baseUrl)],
+    trustedOrigins: [...ownOrigins(config.consoleUrl)],
     database: pool,
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
@@ -72,7 +72,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           subject: 'Set your Farebox password',
           body:
             'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
-            `${config.baseUrl}/console/set-password?token=${token}\n\n` +
+            `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
             'If you did not ask for it, ignore this mail: nothing has changed.\n',
         }),
       onPasswordReset: async ({ user }) => {
@@ -122,7 +122,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     },
     advanced: {
       cookiePrefix: 'farebox',
-      useSecureCookies: config.baseUrl.startsWith('https:'),
+      useSecureCookies: config.consoleUrl.startsWith('https:'),
       defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/' },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
@@ -155,7 +155,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           },
         },
       }),
-      passkeys(config.baseUrl),
+      passkeys(config.consoleUrl),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
         mayCreate: async (email) =>
