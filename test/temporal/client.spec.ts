@@ -1,3 +1,4 @@
+/** The client of Temporal at its end. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { choosePort } from '../../src/embedded/ports.ts';
