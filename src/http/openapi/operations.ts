@@ -96,7 +96,7 @@ export const OPERATIONS = {
   listSpendKeys: {
     tag: 'Budgets',
     summary: 'List the spend keys of a budget',
-    description: 'Returns the keys of this budget, newest first, those that have ended too.',
+    description: 'Returns the keys of this budget, newest first, including those that have ended.',
   },
   createCharge: {
     tag: 'Charges',
@@ -110,7 +110,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Does up to 1,000 things, each by its `op`: makes a charge (`charge`, the default), places a hold ' +
+      'Does up to 1,000 operations. The `op` of each says what it does: makes a charge (`charge`, the default), places a hold ' +
       '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
       'own, in order, and its result has the status and the body that the single request would have ' +
       'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
