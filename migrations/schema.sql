@@ -1148,6 +1148,27 @@ create table console.mails (
   constraint mails_pkey primary key (id)
 );
 
+create table console.passkeys (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  name text,
+  credential_id text not null,
+  public_key text not null,
+  -- how often the device has signed, if it counts: a lower number than before means that it was copied.
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamp with time zone not null default now(),
+  constraint passkeys_pkey primary key (id),
+  constraint passkeys_credential_unique unique (credential_id),
+  constraint passkeys_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index passkeys_user on console.passkeys using btree (user_id);
+create constraint trigger passkeys_audit_delete after delete on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.removed', 'user_id', 'name');
+create constraint trigger passkeys_audit_insert after insert on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.added', 'user_id', 'name');
+
 create table console.rate_limits (
   id uuid not null default gen_random_uuid(),
   key text not null,

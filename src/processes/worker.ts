@@ -215,7 +215,7 @@ interface ActivityDeps {
 
 /** Steps that normally need only Postgres. */
 function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
-  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.baseUrl);
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
   return {
     ...createTopUpActivities({
       database,
@@ -248,7 +248,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
     ...createTopUpPaymentActivities({
       database,
       stripe,
-      baseUrl: config.baseUrl,
+      consoleUrl: config.consoleUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
       tax: config.stripe.tax,

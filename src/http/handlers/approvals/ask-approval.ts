@@ -43,7 +43,7 @@ export async function postApproval(
   if (asked.kind === 'too_many') {
     throw new ApiError(
       'too_many_approvals',
-      `The owner was asked too much about this ${asked.of}. Wait for the answers.`,
+      `The owner has been asked too often for this ${asked.of}. Wait for the answers.`,
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;
