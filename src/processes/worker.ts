@@ -38,7 +38,8 @@ import {
   followApiKey,
   type TemporalClient,
 } from '../temporal/client.ts';
-import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
+import { reportReversal } from '../temporal/start-reversals.ts';
+import { reportPayment } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
