@@ -293,7 +293,7 @@ export interface ApprovalReply {
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
-  /** Its name. Null for developers. */
+  /** The name of the budget. Always null to developers. */
   budgetName: string | null;
   /**
    * The limit that refused: in all, of the current window, or of one call. Null with other codes.
@@ -312,7 +312,7 @@ export interface ApprovalReply {
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
   /**
-   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a window turned or the budget was changed.
+   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
    */
   decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
   /** The limit that the decision set, or null. */
@@ -1425,7 +1425,7 @@ export interface LeaseReply {
   released: number;
   /** Dollars still reserved. 0 once the lease is closed. */
   remaining: number;
-  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  /** When it expires, in UTC. Until then, your server may decide calls. */
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
@@ -1565,7 +1565,7 @@ export interface PlacedLeaseReply {
   released: number;
   /** Dollars still reserved. 0 once the lease is closed. */
   remaining: number;
-  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  /** When it expires, in UTC. Until then, your server may decide calls. */
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
@@ -1682,7 +1682,7 @@ export interface RollBody {
   overlapSeconds?: number;
 }
 export interface RollSecretBody {
-  /** How many seconds both secrets sign. */
+  /** For how many seconds requests are signed with both secrets. */
   overlapSeconds?: number;
 }
 export interface RolledSecretReply {
@@ -1702,6 +1702,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** The URL of the API for programs. */
+  apiUrl: string;
   /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
@@ -2187,7 +2189,7 @@ export interface WebhookEndpointChanges {
       )[]
     | null;
   description?: string;
-  /** True sends new events from now on. False sends none, and gives up what waits. */
+  /** True sends new events from now on. False sends none, and gives up waiting deliveries. */
   enabled?: boolean;
 }
 export interface WebhookEndpointReply {

@@ -947,8 +947,8 @@ create unique index spend_keys_idempotency on farebox.spend_keys using btree (le
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
-create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
-create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row when (new.developer is null) execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (new.developer is null and (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at)) execute function farebox.post_key_event();
 
 -- Changed only under the consumer's lock.
 create table farebox.thresholds (
@@ -1052,8 +1052,10 @@ create table farebox.top_ups (
   tax_micros bigint not null default 0,
   -- direct top-ups: the processor's calculation of the tax, which it reports for us.
   tax_calculation_id text,
-  -- The processor's invoice of a paid checkout. refunds add credit notes to it.
+  -- The processor's invoice of a taxed payment. refunds add credit notes to it.
   invoice_id text,
+  -- a refund or dispute was reported or seen before the credit, which then has it read.
+  reversal_reported boolean not null default false,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1074,6 +1076,7 @@ create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
+create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
 create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
@@ -1166,6 +1169,27 @@ create table console.mails (
   created_at timestamp with time zone not null default now(),
   constraint mails_pkey primary key (id)
 );
+
+create table console.passkeys (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  name text,
+  credential_id text not null,
+  public_key text not null,
+  -- how often the device has signed, if it counts: a lower number than before means that it was copied.
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamp with time zone not null default now(),
+  constraint passkeys_pkey primary key (id),
+  constraint passkeys_credential_unique unique (credential_id),
+  constraint passkeys_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index passkeys_user on console.passkeys using btree (user_id);
+create constraint trigger passkeys_audit_delete after delete on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.removed', 'user_id', 'name');
+create constraint trigger passkeys_audit_insert after insert on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.added', 'user_id', 'name');
 
 create table console.rate_limits (
   id uuid not null default gen_random_uuid(),
@@ -1309,6 +1333,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_spend_key integer, p_developer integer, p_tool text, p_placed_at timestamp with time zone)
+  returns boolean
+  language plpgsql stable;
 
 create function farebox.note_budget_marks()
   returns trigger

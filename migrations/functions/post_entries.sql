@@ -10,8 +10,9 @@
 -- that is made; p_hold the hold that is captured, released or extended. p_ledger, p_consumer and p_spend_key (0 for a
 -- key of the account) are set for placed holds and charges. An amount of 0 captures everything that is left. p_over
 -- decides about an amount that exceeds the hold: 0 refuses it, 1 caps it at what is left, 2 takes the excess from the
--- balance and the budgets. For placed holds and charges it is 0, or 3 when memory found that a budget refuses them
--- unless its owner approved: what memory checks of a budget is then checked here.
+-- balance and the budgets, if the owner would still let the key pay (may_exceed_hold.sql). For placed holds and charges
+-- it is 0, or 3 when memory found that a budget refuses them unless its owner approved: what memory checks of a budget
+-- is then checked here.
 -- An approval for once (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
 -- the limits of its budget. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
@@ -248,6 +249,13 @@ begin
       v_take := least(v_ask, h_held[h]);
       if p_over[i] = 1 then v_ask := v_take; end if;
       v_excess := v_ask - v_take;
+      -- Under the consumer's lock, as the owner's settings change.
+      if v_excess > 0 and not farebox.may_exceed_hold(
+        h_ledger[h], h_consumer[h], h_key[h], h_developer[h], h_tool[h], h_placed[h]) then
+        r_outcome[i] := 'exceeds_hold';
+        r_amount[i] := h_held[h];
+        continue;
+      end if;
       v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
       c := array_position(c_ids, h_consumer[h]);
       if v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts then
@@ -281,7 +289,8 @@ begin
             and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
             and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
             and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
-          limit 1;
+          -- The smallest: a larger one may be for a call that only it lets pass.
+          order by a.amount_micros, a.id limit 1;
           if v_once is not null then
             v_uses := v_uses || v_once;
             v_lifted := v_lifted || n;
@@ -300,11 +309,8 @@ begin
       end loop;
       if r_node[i] is not null then
         r_amount[i] := v_excess;
-        r_outcome[i] := case when r_scope[i] = 'developer' then 'approval_required'
-          when r_scope[i] <> 'closed' then 'limit_reached'
-          when p_kind[i] <> 2 then 'key_closed' else 'exceeds_hold' end;
-        -- What a hold has left can still be captured when its key has ended, and no more than that.
-        if r_outcome[i] = 'exceeds_hold' then r_amount[i] := h_held[h]; end if;
+        r_outcome[i] := case r_scope[i] when 'developer' then 'approval_required' when 'closed' then 'key_closed'
+          else 'limit_reached' end;
         continue;
       end if;
       c_is_asked[c] := true;

@@ -31,7 +31,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      intro="Farebox tells your systems what happens to this account: a top-up was credited, the balance is low, a key was revoked."
+      intro="Farebox tells your systems what happens to this account: a top-up was credited, a budget is nearly used up, a key was revoked."
       aside={
         <Button leftSection={<IconPlus size={16} />} onClick={() => setIsCreating(true)}>
           Add endpoint
@@ -125,7 +125,7 @@ function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
         />
         <MultiSelect
           label="Events"
-          description="Leave it empty for all."
+          description="Leave it empty to send all events."
           searchable
           data={EVENT_CHOICES}
           value={types}

@@ -65,7 +65,8 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
           onValue={setLimit}
         />
         <Text size="sm" c="dimmed">
-          The first charge of a developer makes a budget for it, which you can change under Budgets.
+          The first charge of a developer creates a budget for it, which you can change under
+          Budgets.
         </Text>
         {save.error && <Failed error={save.error} />}
         <Group>

@@ -156,7 +156,7 @@ function Fields({
         onChange={(event) => set({ name: event.currentTarget.value })}
       />
       <DollarsInput
-        label="Limit in all"
+        label="Total limit"
         description="Leave a limit empty for none."
         value={draft.limit}
         onValue={(limit) => set({ limit })}
@@ -176,7 +176,7 @@ function Fields({
         />
       </Group>
       <DollarsInput
-        label="Most of one call"
+        label="Limit for one call"
         value={draft.maxPerCall}
         onValue={(maxPerCall) => set({ maxPerCall })}
       />

@@ -22,7 +22,7 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Change a webhook endpoint',
     description:
-      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
+      'Changes the members that are sent. `enabled` false stops sending and gives up waiting deliveries; true starts again. ' +
       'Events that happen while it is disabled are not sent later.',
   },
   deleteWebhookEndpoint: {
@@ -35,7 +35,7 @@ export const EVENT_OPERATIONS = {
     summary: 'Roll the secret of a webhook endpoint',
     description:
       'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
-      'change over without missing any.',
+      'switch over without missing an event.',
   },
   testWebhookEndpoint: {
     tag: 'Events',

@@ -298,7 +298,7 @@ function leaseClosed({ status }: Lease): ApiError {
 function fenced({ fence }: Lease): ApiError {
   return new ApiError(
     'lease_fenced',
-    `The lease was renewed since, and its fence is now ${fence}.`,
+    `The lease has been renewed since, and its fence is now ${fence}.`,
     { facts: { fence } },
   );
 }
