@@ -1472,6 +1472,18 @@ export interface ListedCharge {
   /** The lease in which the call was settled, if any. */
   leaseId?: string;
 }
+export interface LowBalanceBody {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal string such as "5.00". Null: no event.
+   */
+  threshold: number | string | null;
+}
+export interface LowBalanceReply {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.
+   */
+  threshold: number | null;
+}
 export interface NewKeyReply {
   /** The id of the key. */
   id: string;
@@ -1494,6 +1506,8 @@ export interface NewWebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -1688,6 +1702,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** The URL of the API for programs. */
+  apiUrl: string;
   /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
@@ -2106,6 +2122,8 @@ export interface WebhookEndpointBody {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2141,6 +2159,8 @@ export interface WebhookEndpointChanges {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2180,6 +2200,8 @@ export interface WebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'

@@ -81,8 +81,10 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
-  /** The address that clients use to reach the API. Links in replies are built from it, never from a Host header. */
+  /** The address that clients use to reach the API. Links are built from it and `consoleUrl`, never from a Host header. */
   readonly baseUrl: string;
+  /** Where people open the console and the pages of links. The same processes answer there and at `baseUrl`. */
+  readonly consoleUrl: string;
   /** The secrets from which receipt keys are derived, by number. The highest number signs; all verify. */
   readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
@@ -230,13 +232,15 @@ export function readConfig(env: Environment): Config {
   if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
+  const baseUrl = url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, '');
   return Object.freeze({
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     sharesPort: env['SHARE_PORT'] === 'true',
-    baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
+    baseUrl,
+    consoleUrl: readConsoleUrl(env, baseUrl),
     masterSecrets: readMasterSecrets(env),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
@@ -274,12 +278,25 @@ export function readConfig(env: Environment): Config {
   });
 }
 
+function readConsoleUrl(env: Environment, baseUrl: string): string {
+  if (!env['CONSOLE_URL']) return baseUrl;
+  const { href, origin } = url(env, 'CONSOLE_URL', '');
+  if (href === `${origin}/`) return origin;
+  throw new ConfigError('CONSOLE_URL must have no path: the console is at /console below it');
+}
+
 /** Refuses settings that are fine for a trial but unsafe with real money. */
 function refuseUnsafe(env: Environment): void {
   const baseUrl = URL.parse(env['BASE_URL'] ?? '');
   if (baseUrl?.protocol !== 'https:') {
     throw new ConfigError(
       'PRODUCTION is true, so BASE_URL must begin with https://: keys travel over it',
+    );
+  }
+  const consoleUrl = env['CONSOLE_URL'];
+  if (consoleUrl && URL.parse(consoleUrl)?.protocol !== 'https:') {
+    throw new ConfigError(
+      'PRODUCTION is true, so CONSOLE_URL must begin with https://: sessions travel over it',
     );
   }
   if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {

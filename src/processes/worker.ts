@@ -38,7 +38,8 @@ import {
   followApiKey,
   type TemporalClient,
 } from '../temporal/client.ts';
-import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
+import { reportReversal } from '../temporal/start-reversals.ts';
+import { reportPayment } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
 import { Relay } from '../temporal/relay.ts';
@@ -214,7 +215,7 @@ interface ActivityDeps {
 
 /** Steps that normally need only Postgres. */
 function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
-  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.baseUrl);
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
   return {
     ...createTopUpActivities({
       database,
@@ -247,7 +248,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
     ...createTopUpPaymentActivities({
       database,
       stripe,
-      baseUrl: config.baseUrl,
+      consoleUrl: config.consoleUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
       tax: config.stripe.tax,

@@ -78,7 +78,7 @@ export async function createSession(
   stripe: Stripe,
   topUp: Payable,
   customerId: string,
-  baseUrl: string,
+  consoleUrl: string,
   taxCode?: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
@@ -111,8 +111,8 @@ export async function createSession(
         },
       },
     ],
-    success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
-    cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
+    success_url: `${consoleUrl}/top-up?id=${id}&result=paid`,
+    cancel_url: `${consoleUrl}/top-up?id=${id}&result=canceled`,
   };
   const session = await keyed(`${id}/session${expiresAt ? `/${expiresAt}` : ''}`, (options) =>
     stripe.checkout.sessions.create(params, options),
@@ -202,7 +202,7 @@ export async function cancelIntent(stripe: Stripe, intentId: string): Promise<vo
 
 /**
  * Makes a POST that takes effect once per key. Stripe stores even a 500 under the key and replays it for a day, and
- * refuses the key with different parameters (from a newer release, or another BASE_URL). After such a response the next
+ * refuses the key with different parameters (from a newer release, or another CONSOLE_URL). After such a response the next
  * key is used. No call here needs more protection: a second customer, session or intent stays unused, and an intent takes
  * its money once.
  */

@@ -5,7 +5,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reportPayment, reportReversal } from '../../src/temporal/start-top-up.ts';
+import { reportPayment } from '../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until } from '../support/stack.ts';
 import { HISTORY_EVENTS_MAX } from '../support/short-histories.ts';
@@ -124,7 +124,7 @@ export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => 
     },
   };
 
-/** On a server that ends histories early: the runs before and after, the second with a reported refund. */
+/** On a server that ends histories early: the runs before and after. */
 export async function continuedRuns(
   harness: TopUpHarness,
 ): Promise<{ readonly before: WorkflowHandle; readonly after: WorkflowHandle }> {
@@ -132,7 +132,6 @@ export async function continuedRuns(
   const { workflow } = harness.temporal.client;
   const handle = harness.workflow(topUp.id);
   const first = (await handle.describe()).runId;
-  await reportReversal(harness.temporal, topUp);
   while (((await handle.fetchHistory()).events?.length ?? 0) < HISTORY_EVENTS_MAX) {
     await handle.executeUpdate('retry');
   }

@@ -110,7 +110,7 @@ export function wireApproval(api: Api, reader: Asker, approval: Approval): Appro
     decision: approval.decision,
     raisedTo: raisedToMicros === null ? null : dollarsOf(raisedToMicros),
     used: approval.isUsed,
-    approvalUrl: `${approvalsPage(api.config.baseUrl)}?approval=${id}`,
+    approvalUrl: `${approvalsPage(api.config.consoleUrl)}?approval=${id}`,
     createdAt: approval.createdAt,
     expiresAt: approval.expiresAt,
     decidedAt: approval.decidedAt,
