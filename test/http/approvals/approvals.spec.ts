@@ -112,6 +112,16 @@ describe('approvals', () => {
       assert.deepEqual([used, remaining, limit], [3.5, 0, 2]);
     });
 
+    it('for once that is larger stays for the call that needs it', async () => {
+      const { spendKey } = await budgetWith({ limit: 1 });
+      for (const amount of [10, 3]) {
+        await decide(api, key, (await ask(api, account, spendKey, amount)).id, 'once');
+      }
+      await until(async () => (await codeOf(spendKey, 3)) === 'paid');
+      assert.equal(await codeOf(spendKey, 10), 'paid');
+      assert.equal(await codeOf(spendKey, 3), 'spend_limit_reached');
+    });
+
     it('for once is for its key, tool and developer, and for its budget alone', async () => {
       const root = await makeBudget(api, key, { limit: 1 });
       const leaf = await makeBudget(api, key, { parentId: root.id, limit: 0.5 });
