@@ -22,7 +22,6 @@ export interface Spender {
 }
 
 const RETRY_MS = 25;
-const BATCH = 50;
 /** Of each caller; older ones are not refunded any more. */
 const REMEMBERED = 200;
 /** A few cents, so that limits are reached after some hundreds of charges. */
@@ -39,6 +38,7 @@ export class BudgetTraffic {
   readonly #developers: readonly TestAccount[];
   readonly #spenders: () => readonly Spender[];
   readonly #random: Random;
+  readonly #batch: number;
   #keys = 0;
 
   constructor(
@@ -46,11 +46,13 @@ export class BudgetTraffic {
     developers: readonly TestAccount[],
     spenders: () => readonly Spender[],
     random: Random,
+    batch: number,
   ) {
     this.#servers = servers;
     this.#developers = developers;
     this.#spenders = spenders;
     this.#random = random;
+    this.#batch = batch;
   }
 
   /** One request after the other, until so many spends were asked for by all callers. */
@@ -75,7 +77,7 @@ export class BudgetTraffic {
   }
 
   async #chargeMany(developer: TestAccount, made: Made[]): Promise<void> {
-    const asked = Array.from({ length: BATCH }, () => this.#random.pick(this.#spenders()));
+    const asked = Array.from({ length: this.#batch }, () => this.#random.pick(this.#spenders()));
     const charges = asked.map((by) => ({ ...this.#asked(by), idempotencyKey: this.#newKey() }));
     for (;;) {
       const answer = await this.#persist('/v1/charges/batch', developer, { charges }, false);

@@ -29,6 +29,8 @@ const PROCESSES = 3;
 const CONSUMERS = 3;
 const CALLERS = 12;
 const NODES = 14;
+/** Spends of one request. In a long run most of the time should go into deciding them, not into requests. */
+const BATCH = Math.min(Math.max(50, Math.ceil(SPENDS / 400)), 500);
 /** How often in one run; in a long one, every so many spends. */
 const KILLS = Math.min(Math.max(3, Math.ceil(SPENDS / 50_000)), 60);
 const CHANGES = KILLS * 8;
@@ -71,6 +73,7 @@ describe('budgets, while processes are killed', function () {
       accounts,
       () => spenders,
       random,
+      BATCH,
     );
     const beganMs = performance.now();
     const progress = setInterval(() => say(traffic, beganMs), PROGRESS_MS);
