@@ -1472,6 +1472,18 @@ export interface ListedCharge {
   /** The lease in which the call was settled, if any. */
   leaseId?: string;
 }
+export interface LowBalanceBody {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal string such as "5.00". Null: no event.
+   */
+  threshold: number | string | null;
+}
+export interface LowBalanceReply {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.
+   */
+  threshold: number | null;
+}
 export interface NewKeyReply {
   /** The id of the key. */
   id: string;
@@ -1494,6 +1506,8 @@ export interface NewWebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2108,6 +2122,8 @@ export interface WebhookEndpointBody {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2143,6 +2159,8 @@ export interface WebhookEndpointChanges {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2182,6 +2200,8 @@ export interface WebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'

@@ -6,6 +6,7 @@
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
+import { DESCRIPTION } from './calls.ts';
 import { isMissing } from './missing.ts';
 
 export interface Invoiceable {
@@ -104,7 +105,7 @@ function lineOf(
 ): Stripe.InvoiceAddLinesParams.Line {
   return {
     amount: wholeCents(amountMicros),
-    description: 'Farebox balance',
+    description: DESCRIPTION,
     tax_amounts: taxes.map(({ amount, taxable_amount, taxability_reason, tax_rate_details }) => {
       const { country, state, tax_type, percentage_decimal } = tax_rate_details;
       return {

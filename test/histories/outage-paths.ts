@@ -42,6 +42,12 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
     return topUp;
   },
 
+  async 'direct-stuck-then-retried'(harness) {
+    const topUp = await stuckDirectTopUp(harness);
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    return topUp;
+  },
+
   async 'checkout-open-stuck'(harness) {
     const consumer = await harness.newConsumer();
     return failing(harness, 'before update of opened_at on farebox.top_ups', async () => {
@@ -111,18 +117,20 @@ export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => 
       return topUp;
     },
 
-    async 'direct-stuck'(harness) {
-      const fault = { method: 'POST', path: '/v1/payment_intents', kind: 'error', status: 503 };
-      await harness.control('faults', { ...fault, times: 5 });
-      const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
-      if (result.kind !== 'pending') throw new Error(result.kind);
-      const workflow = harness.workflow(result.topUp.id);
-      await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
-        timeoutMs: 60_000,
-      });
-      return result.topUp;
-    },
+    'direct-stuck': stuckDirectTopUp,
   };
+
+async function stuckDirectTopUp(harness: TopUpHarness): Promise<Started> {
+  const fault = { method: 'POST', path: '/v1/payment_intents', kind: 'error', status: 503 };
+  await harness.control('faults', { ...fault, times: 5 });
+  const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
+  if (result.kind !== 'pending') throw new Error(result.kind);
+  const workflow = harness.workflow(result.topUp.id);
+  await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
+    timeoutMs: 60_000,
+  });
+  return result.topUp;
+}
 
 /** On a server that ends histories early: the runs before and after. */
 export async function continuedRuns(

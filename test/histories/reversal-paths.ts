@@ -1,6 +1,7 @@
 /** Each path of a refunded or disputed top-up, for record.ts: the run of `reversals`. */
 import type { Micros } from '../../src/domain/money.ts';
 import type { ReversalsProgress } from '../../workflows/messages.ts';
+import { reportReversal } from '../../src/temporal/start-reversals.ts';
 import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
@@ -46,6 +47,17 @@ export const REVERSAL_PATHS: Readonly<Record<string, (harness: TopUpHarness) => 
     await until(isStuck);
     await harness.forgetFaults();
     await harness.reversals(topUp.id).executeUpdate('retry');
+    return topUp;
+  },
+
+  async 'reversals-reported-during-the-read'(harness) {
+    const topUp = await paid(harness);
+    const slow = { method: 'GET', path: '/v1/refunds', kind: 'delay', ms: 2_000 };
+    await harness.control('faults', slow);
+    await reportReversal(harness.temporal, topUp);
+    await until(async () => (await harness.faults()).length === 0);
+    await harness.control('disputes', { payment_intent: topUp.paymentIntentId });
+    await harness.statusBecomes(topUp, 'disputed');
     return topUp;
   },
 

@@ -238,7 +238,7 @@ describe('the keys of an account', () => {
     await until(async () => (await pay(2.000001)).status === 402, SOON);
     const { status, body } = await tryAsk(api, account, key, 3);
     assert.equal(status, 201);
-    await decide(api, key, String((body as { id: string }).id), 'once');
+    await decide(api, key, (body as { id: string }).id, 'once');
     await until(async () => (await pay(3)).status === 201, SOON);
     assert.equal((await pay(3)).status, 402);
     const [budget] = await budgets();
