@@ -57,7 +57,7 @@ declare
   h_key int[]; h_overflow uuid[];
   -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
-  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[];
+  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
   k_codes bigint[]; k_paths text[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
@@ -120,10 +120,11 @@ begin
     order by a.ledger, a.id for update of x;
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
-    array_agg(x.auto_top_up_below_micros order by a.n), array_agg(0::bigint), array_agg(0::bigint),
-    array_agg(false), array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
+    array_agg(greatest(x.auto_top_up_below_micros, x.notice_below_micros) order by a.n), array_agg(0::bigint),
+    array_agg(0::bigint), array_agg(false), array_agg(false),
+    array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
-  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_owed
+  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_is_refused, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
   cross join lateral (
     select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
@@ -318,8 +319,7 @@ begin
         r_outcome[i] := 'insufficient';
         r_amount[i] := v_excess;
         r_balance[i] := v_usable;
-        -- Regardless of the balance, a charge of this size would also request an automatic top-up.
-        c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
+        c_is_refused[c] := true;
         continue;
       end if;
       foreach n in array v_nodes loop
@@ -379,20 +379,16 @@ begin
     as a(id, developer, held, captured, captures, state, expires, overflow, is_changed)
   where a.is_changed and x.developer = any (array[a.developer]) and x.id = any (array[a.id]);
 
-  with moved as (
-    update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
-      held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held,
-      auto_top_up_below_micros = case when not a.is_low then x.auto_top_up_below_micros end
-    from (
-      select q.*, coalesce(q.is_asked and q.available < q.below, false) as is_low
-      from unnest(c_ledgers, c_ids, c_add_spent, c_add_held, c_available, c_below, c_is_asked)
-        as q(ledger, id, add_spent, add_held, available, below, is_asked)
-    ) a
-    where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id])
-      and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
-    returning x.id, a.is_low
-  )
-  insert into farebox.outbox (topic, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;
+  update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
+    held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held
+  from unnest(c_ledgers, c_ids, c_add_spent, c_add_held) as a(ledger, id, add_spent, add_held)
+  where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id]) and (a.add_spent <> 0 or a.add_held <> 0);
+  -- Only where something was asked for: what is let go crosses nothing.
+  perform farebox.note_crossings(array_agg(a.ledger), array_agg(a.id), array_agg(a.is_refused))
+  from unnest(c_ledgers, c_ids, c_available, c_below, c_is_asked, c_is_refused)
+    as a(ledger, id, available, below, is_asked, is_refused)
+  where a.is_refused and a.below is not null or a.is_asked and a.available < a.below
+  having count(*) > 0;
 
   if true = any (n_is_changed) then
     update farebox.budgets b set used_micros = a.used, window_used_micros = a.window_used,

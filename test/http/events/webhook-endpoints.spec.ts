@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../../src/domain/webhook-endpoint.ts';
+import { LowBalanceReply } from '../../../src/schemas/balance.ts';
 import {
   DeletedWebhookEndpointReply,
   DeliveriesReply,
@@ -36,6 +37,9 @@ describe('webhook endpoints', () => {
     call(api, method, path, { key: account.developerKey, body });
   const make = async (more: object = {}): Promise<Static<typeof NewWebhookEndpointReply>> =>
     bodyOf(await ask('POST', PATH, { url: URL, ...more }), 201, NewWebhookEndpointReply);
+  const low = (body?: object) => ask(body === undefined ? 'GET' : 'PATCH', '/v1/low-balance', body);
+  const threshold = async (body?: object) =>
+    bodyOf(await low(body), 200, LowBalanceReply).threshold;
   const list = async () =>
     bodyOf(await ask('GET', PATH), 200, WebhookEndpointsReply).webhookEndpoints;
 
@@ -191,5 +195,22 @@ describe('webhook endpoints', () => {
       assertError(await ask(method, `${PATH}/${id}${path}`), 404, 'not_found');
     }
     assert.deepEqual(await list(), []);
+  });
+
+  it('have a threshold for a low balance, an amount or null, which a consumer key cannot set', async () => {
+    assert.equal(await threshold(), null);
+    assert.equal(await threshold({ threshold: '12.345678' }), 12.345678);
+    for (const wrong of [0, -1, 0.0000001, 1_000_001, 'much', '', '9'.repeat(1_000)]) {
+      assertError(await low({ threshold: wrong }), 400, 'invalid_amount', 'threshold');
+    }
+    for (const body of [{}, { threshold: true }, { threshold: [5] }, { threshold: 5, more: 1 }]) {
+      assert.equal((await low(body)).status, 400, JSON.stringify(body));
+    }
+    const key = account.consumerKey;
+    const answer = await call(api, 'PATCH', '/v1/low-balance', { key, body: { threshold: 5 } });
+    assertError(answer, 401, 'invalid_secret_key');
+    assert.equal(await threshold(), 12.345678);
+    assert.equal(await threshold({ threshold: null }), null);
+    assert.equal(await threshold(), null);
   });
 });

@@ -90,6 +90,8 @@ async function topUp(
   { caller, body, idempotencyKey = '' }: Request<DecisionBody>,
   approval: Approval,
 ): Promise<void> {
+  // The same answer again, after a lost reply.
+  if (approval.decision === 'top_up') return;
   if (approval.status !== 'pending') throw errorOf({ kind: 'closed', approval });
   const amount = body.amount ?? dollarsOf(await shortfallOf(api, approval));
   const key = idempotencyKey || wireId('approval', approval.id);
