@@ -293,7 +293,7 @@ export interface ApprovalReply {
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
-  /** The name of the budget. Always null to developers. */
+  /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
   budgetName: string | null;
   /**
    * The limit that refused: in all, of the current window, or of one call. Null with other codes.

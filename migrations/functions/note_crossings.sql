@@ -1,7 +1,7 @@
--- Notes the thresholds that the balances of these consumers have fallen below, in the transaction of the charges or holds
--- that left so little: writes the notice of an automatic top-up and the events, then disarms these thresholds.
--- Each consumer is locked, so of concurrent charges exactly one notes a crossing. A refusal for want of balance requests
--- an automatic top-up and makes the event of an exhausted balance, at any balance.
+-- Notes that the balances of these consumers have fallen below thresholds, in the transaction of the charges or holds that
+-- took the money: writes the notice of an automatic top-up and the events, then disarms the thresholds. Each consumer is
+-- locked, so of concurrent charges exactly one notes a crossing. A refusal for want of balance requests an automatic
+-- top-up and makes the event of an exhausted balance, at any balance.
 -- It is called only where a balance is below auto_top_up_below_micros or notice_below_micros, or for a refusal, and after
 -- the counters have their final values. A consumer may be named more than once.
 create or replace function farebox.note_crossings(
