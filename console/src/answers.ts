@@ -11,6 +11,7 @@ export type {
 } from '../../src/schemas/audit-log.ts';
 export type {
   BalanceReply as Balance,
+  LowBalanceReply as LowBalance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';

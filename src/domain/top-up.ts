@@ -15,6 +15,11 @@ export const TOP_UP_STATUSES = [
 
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 
+/** Before, it may still be paid: even an expired or failed one. */
+export function isCredited(status: TopUpStatus): boolean {
+  return status !== 'pending' && status !== 'expired' && status !== 'failed';
+}
+
 /**
  * The source of the money: the hosted checkout, the saved card, an operator (`account create --balance`), or nobody: play
  * money of a test account.

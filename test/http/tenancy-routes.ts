@@ -121,6 +121,8 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/refusals': { role: 'developer' },
   'GET /v1/developer': { role: 'developer' },
   'PATCH /v1/developer': { role: 'developer', body: () => ({ returnUrl: null }) },
+  'GET /v1/low-balance': { role: 'developer' },
+  'PATCH /v1/low-balance': { role: 'developer', body: () => ({ threshold: null }) },
   'POST /v1/webhook-endpoints': { role: 'developer', body: () => ({ url: 'https://example.com' }) },
   'GET /v1/webhook-endpoints': { role: 'developer' },
   'GET /v1/webhook-endpoints/:id': { role: 'developer', names: 'webhookEndpoint' },
