@@ -25,6 +25,10 @@ export interface TemporalConfig {
   readonly address: string;
   readonly namespace: string;
   readonly taskQueue: string;
+  /** Whether workers tell Temporal which build of the workflow code they run, so that runs stay on theirs. */
+  readonly isVersioned: boolean;
+  /** AES-256 keys of payloads, by number. The first encrypts; all decrypt. Undefined: payloads are not encrypted. */
+  readonly payloadKeys: ReadonlyMap<number, Uint8Array> | undefined;
   /** Whether to use TLS, or with which certificates and server name. */
   readonly tls: NonNullable<TemporalConnectionOptions['tls']>;
   /** Headers of every call. */
@@ -156,10 +160,13 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   const { namespace = 'default', connectionOptions } = temporalProfile(env);
   const { address, tls, apiKey, metadata } = connectionOptions;
   const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
+  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? 'farebox';
   return Object.freeze({
     address: address ?? required(env, 'TEMPORAL_ADDRESS'),
     namespace,
-    taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
+    taskQueue,
+    isVersioned: readVersioning(env, taskQueue),
+    payloadKeys: readPayloadKeys(env),
     tls: tls ?? false,
     metadata: { ...metadata } as Record<string, string>,
     apiKey: keyOf(apiKey),
@@ -168,6 +175,38 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
       ? url(env, 'TEMPORAL_UI_URL', '').href.replace(/\/$/, '')
       : undefined,
   });
+}
+
+function readVersioning(env: Environment, taskQueue: string): boolean {
+  const isVersioned = matching(env, 'WORKER_VERSIONING', 'off', /^(on|off)$/) === 'on';
+  if (isVersioned && /^__|[.:]/.test(taskQueue)) {
+    throw new ConfigError(
+      'WORKER_VERSIONING is on, so TEMPORAL_TASK_QUEUE must not begin with "__" or contain "." or ":": ' +
+        'it also names the deployment of workers in Temporal',
+    );
+  }
+  return isVersioned;
+}
+
+function readPayloadKeys(env: Environment): ReadonlyMap<number, Uint8Array> | undefined {
+  const text = env['TEMPORAL_PAYLOAD_KEYS'];
+  if (!text) return undefined;
+  const entries = text.split(',').map((part): [number, Uint8Array] => {
+    const { number = '', key = '' } =
+      /^(?<number>\d{1,4}):(?<key>[0-9a-f]{64})$/i.exec(part)?.groups ?? {};
+    if (key === '') {
+      throw new ConfigError(
+        'TEMPORAL_PAYLOAD_KEYS must be 1:<key>, or several with commas between them; ' +
+          'make a key with: openssl rand -hex 32',
+      );
+    }
+    return [Number(number), Buffer.from(key, 'hex')];
+  });
+  const keys = new Map(entries);
+  if (keys.size !== entries.length) {
+    throw new ConfigError('TEMPORAL_PAYLOAD_KEYS: two keys have the same number');
+  }
+  return keys;
 }
 
 /** Whether there is a Temporal to connect to. */

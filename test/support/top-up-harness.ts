@@ -116,8 +116,8 @@ export async function openTopUpHarness(
     webhooks,
     simulator,
     /** Stopped at the latest when the harness is closed. */
-    async startWorker(): Promise<Server> {
-      const worker = await startWorker({ env });
+    async startWorker(more: Environment = {}): Promise<Server> {
+      const worker = await startWorker({ env: { ...env, ...more } });
       workers.push(worker);
       return worker;
     },

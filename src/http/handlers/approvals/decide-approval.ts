@@ -48,7 +48,7 @@ export async function postDecision(
   } else {
     await decide(api, approval, answerOf(body.decision, body.limit));
   }
-  return { status: 200, body: wireApproval(api, 'payer', await getSeen(api, view, params)) };
+  return { status: 200, body: wireApproval(api, caller, await getSeen(api, view, params)) };
 }
 
 /** Throws the ApiError of a decision that could not be made. */
