@@ -23,7 +23,12 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
   -- this one waited; a single statement for both would use an old snapshot and charge twice.
   perform 1 from (select distinct q.ledger, q.id from unnest(p_ledger, p_consumer) as q(ledger, id)) a
@@ -69,7 +74,9 @@ begin
   ),
   moved as (
     update farebox.consumers c set spent_micros = c.spent_micros + d.total,
-      auto_top_up_below_micros = case when not d.is_low then c.auto_top_up_below_micros end
+      auto_top_up_below_micros = case when not d.is_low then c.auto_top_up_below_micros end,
+      charged_at = greatest(c.charged_at, v_last),
+      disorder = greatest(c.disorder, greatest(c.charged_at, v_last) - v_first)
     from (
       select ledger, consumer, max(total) as total,
         coalesce(min(available) - max(total) < min(below), false)
