@@ -53,6 +53,7 @@ import { checkStart } from './check-start.ts';
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
   maxPoolSize: 8,
+  usesOneCore: true,
   statementTimeoutMs: 5_000,
   silenceMsMax: 6_000,
   waitMsMax: 1_000,
@@ -153,8 +154,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
-    topUpLinks: new TopUpLinks(config.masterSecrets, config.baseUrl),
-    approvalLinks: new ApprovalLinks(config.masterSecrets, config.baseUrl),
+    topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl),
+    approvalLinks: new ApprovalLinks(config.masterSecrets, config.consoleUrl),
     approvals,
     publicReceipts: new PublicReceipts(config.masterSecrets),
     webhookSigner: new WebhookSigner(config.masterSecrets),

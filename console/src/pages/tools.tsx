@@ -19,6 +19,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
 import { write } from '../api.ts';
+import { changesOf } from '../changes.ts';
 import { decimalsOfAll, plural } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -188,9 +189,10 @@ function ToolForm({ tool, isArchived, onDone }: FormProps) {
   const save = useMutation({
     mutationFn: (archived: boolean) => {
       const fields = { description, price: price.trim() === '' ? null : Number(price) };
-      return tool
-        ? write(`/v1/tools/${tool.id}`, { ...fields, archived }, { method: 'PATCH' })
-        : write('/v1/tools', { name, ...fields });
+      if (!tool) return write('/v1/tools', { name, ...fields });
+      const opened = { description: tool.description, price: tool.price, archived: isArchived };
+      const changes = changesOf(opened, { ...fields, archived });
+      return write(`/v1/tools/${tool.id}`, changes, { method: 'PATCH' });
     },
     onSuccess: async () => {
       onDone();

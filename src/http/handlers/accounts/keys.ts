@@ -42,6 +42,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
       consumerId: wireId('consumer', consumerId),
       developerId: wireId('developer', developerId),
       keyPrefix: api.keyPrefix,
+      apiUrl: api.config.baseUrl,
       operator: isOperator,
       simulated: api.config.stripe.apiBase !== undefined,
     },
