@@ -41,6 +41,7 @@ const HOT_TABLES = [
   'leases',
   'reversals',
   'spend_keys',
+  'thresholds',
   'webhook_endpoints',
 ];
 /** Of a partition, the name of its table. */
@@ -319,6 +320,8 @@ describe('plans made on young tables', () => {
         'payer', 'approved', 'once', now(), now() + interval '1 hour' from generate_series(1, ${GROWN_TO}) n;
       insert into farebox.leases (id, consumer_id, developer, ledger, tools, asked_prices, prices, highest_prices)
       select uuidv7(), uuidv7(), 1, n % 2, '{search}', '{5}', '{5}', '{5}' from generate_series(1, ${GROWN_TO}) n;
+      insert into farebox.thresholds (ledger, consumer_id, purpose, below_micros)
+      select n % 2, uuidv7(), 'exhausted', 1 from generate_series(1, ${GROWN_TO}) n;
       set session_replication_role = origin;
     `);
   }
