@@ -397,10 +397,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
 /** Your tools and their prices. */
 export interface Tools {
-  /**
-   * The tools in use, or with `archived` the archived ones, oldest first. With `name`, only the tool with that name.
-   * `limit` is the number of tools per page.
-   */
+  /** The tools in use, or with `archived` the archived ones. `name`: only that one. `limit`: tools per page. */
   list(
     filter?: {
       archived?: boolean | undefined;
