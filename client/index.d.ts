@@ -73,10 +73,7 @@ interface ConnectionOptions {
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
-  /**
-   * Sends the requests, in place of the runtime's own: for proxies, and for tests (`FakeFarebox` of
-   * `@farebox/client/testing`).
-   */
+  /** Sends the requests, in place of the runtime's own: for proxies, and for tests (`@farebox/client/testing`). */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
