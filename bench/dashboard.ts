@@ -27,7 +27,7 @@ const USABLE_MS_MAX = 1_500;
 /** The account with half of the charges, in both roles. */
 const EMAIL = 'bench+0@example.com';
 
-/** What is there when a user can work with the page. */
+/** Shown once a user can work with the page. */
 const PAGES = [
   {
     name: 'Developer Dashboard',

@@ -73,10 +73,7 @@ interface ConnectionOptions {
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
   maxRetries?: number | undefined;
-  /**
-   * Sends the requests, in place of the runtime's own: for proxies, and for tests (`FakeFarebox` of
-   * `@farebox/client/testing`).
-   */
+  /** Sends the requests, in place of the runtime's own: for proxies, and for tests (`@farebox/client/testing`). */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
@@ -397,10 +394,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
 /** Your tools and their prices. */
 export interface Tools {
-  /**
-   * The tools in use, or with `archived` the archived ones, oldest first. With `name`, only the tool with that name.
-   * `limit` is the number of tools per page.
-   */
+  /** The tools in use, or with `archived` the archived ones. `name`: only that one. `limit`: tools per page. */
   list(
     filter?: {
       archived?: boolean | undefined;

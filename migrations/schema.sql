@@ -468,6 +468,10 @@ create table farebox.consumers (
   reserved_micros bigint not null default 0,
   -- the highest of its thresholds that is armed (functions/set_notice.sql). null: none is.
   notice_below_micros bigint,
+  -- the time of the latest charge by its id, or of another charge in its flush.
+  charged_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  -- no charge lies behind one whose id is later by more than this.
+  disorder interval not null default '00:00:00'::interval,
   constraint consumers_pkey primary key (ledger, id),
   constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and reserved_micros >= 0 and held_micros >= reserved_micros),
   constraint consumers_credited_is_exact check (credited_micros <= '9007199254740991'::bigint),
@@ -1344,10 +1348,20 @@ create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_sp
   returns boolean
   language plpgsql stable;
 
+create function farebox.next_charge(p_ledger smallint, p_consumer uuid, p_from uuid)
+  returns uuid
+  language sql stable
+  set enable_sort=off
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
+
 create function farebox.note_budget_marks()
   returns trigger
   language plpgsql volatile
-  set enable_seqscan=off;
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.note_crossings(p_ledger smallint[], p_consumer uuid[], p_is_refused boolean[])
   returns void
@@ -1371,7 +1385,11 @@ create function farebox.post_charges(p_ledger smallint[], p_consumer uuid[], p_i
 
 create function farebox.post_deliveries()
   returns trigger
-  language plpgsql volatile;
+  language plpgsql volatile
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.post_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_spend_key integer[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone, budget_id uuid, limit_scope text, limit_micros bigint, limit_left bigint, window_unit smallint, window_began timestamp with time zone)

@@ -4,7 +4,8 @@ import type { PartitionActivities } from '../activities/partitions.ts';
 
 // Retries without limit: while traffic keeps a partition from being created, the UI shows its month.
 const { ensurePartitions: ensure } = proxyActivities<PartitionActivities>({
-  startToCloseTimeout: '1m',
+  // Rows that have to move first are copied meanwhile: about a minute for some millions.
+  startToCloseTimeout: '30m',
   retry: { initialInterval: '1m', backoffCoefficient: 2, maximumInterval: '1h' },
   summary: 'Create missing partitions',
 });

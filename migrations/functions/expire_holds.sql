@@ -76,7 +76,7 @@ begin
     'consumerId', farebox.wire_id('cns', h.consumer_id),
     'developerId', farebox.wire_id('dev', d.developer_id)))
   from unnest(e_developer, e_id) as a(developer, id)
-  join farebox.accounts d on d.developer_number = a.developer
+  join farebox.accounts d on d.developer_number = any (array[a.developer])
   cross join lateral (
     select * from farebox.holds where developer = a.developer and id = a.id limit 1
   ) h

@@ -20,7 +20,8 @@ as $$
       and k.number = any (array[t.spend_key])
     where t.spend_key > 0 and t.micros > 0
   ), sums as (
-    select b.ledger, b.consumer_id, b.number, sum(g.micros) as micros,
+    -- Grouped by the arguments: an index of the budgets has their order, and would be read whole for it.
+    select g.ledger, g.consumer, p.number, sum(g.micros) as micros,
       coalesce(sum(g.micros) filter (where b.window_unit > 0
         and coalesce(g.held_at >= b.window_began, g.charged_from >= b.window_from_micros)), 0) as in_window
     from given g cross join lateral unnest(g.path) as p(number)
@@ -31,6 +32,6 @@ as $$
   update farebox.budgets b
   set used_micros = b.used_micros - s.micros, window_used_micros = b.window_used_micros - s.in_window
   from sums s
-  where b.ledger = any (array[s.ledger]) and b.consumer_id = any (array[s.consumer_id])
+  where b.ledger = any (array[s.ledger]) and b.consumer_id = any (array[s.consumer])
     and b.number = any (array[s.number]);
 $$;

@@ -6,6 +6,9 @@
 create or replace function farebox.note_budget_marks() returns trigger language plpgsql
 -- Probes of indexes, for the reasons in post_fitting_charges.sql.
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 begin
   perform farebox.post_event(a.id, 'budget.threshold_reached', json_build_object(
@@ -16,8 +19,9 @@ begin
     'limit', farebox.wire_dollars(l.limit_micros),
     'resetsAt', farebox.wire_time(l.resets_at)))
   from farebox.budgets b
-  join farebox.budget_details d on d.ledger = b.ledger and d.consumer_id = b.consumer_id and d.number = b.number
-  join farebox.accounts a on a.consumer_id = b.consumer_id
+  join farebox.budget_details d on d.ledger = any (array[b.ledger]) and d.consumer_id = any (array[b.consumer_id])
+    and d.number = any (array[b.number])
+  join farebox.accounts a on a.consumer_id = any (array[b.consumer_id])
   cross join lateral (select (array['hour', 'day', 'week', 'month'])[b.window_unit] as unit) u
   cross join lateral (values
     ('total', b.used_micros, b.limit_micros, b.notice_at, null),

@@ -53,6 +53,6 @@ begin
         'consumerId', farebox.wire_id('cns', x.consumer_id),
         'balance', farebox.wire_dollars(x.available),
         'threshold', farebox.wire_dollars(x.below_micros)) end
-  from crossed x join farebox.accounts o on o.consumer_id = x.consumer_id
+  from crossed x join farebox.accounts o on o.consumer_id = any (array[x.consumer_id])
   order by x.purpose desc;
 end $$;

@@ -24,10 +24,14 @@ set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
 declare
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
   -- Consumers whose balance is below a threshold now, or had a charge refused.
   v_ledgers smallint[] := '{}'; v_consumers uuid[] := '{}'; v_is_refused boolean[] := '{}';
   v_decided record;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
   -- this one waited; a single statement for both would use an old snapshot and charge twice.
   perform 1 from (select distinct q.ledger, q.id from unnest(p_ledger, p_consumer) as q(ledger, id)) a
@@ -72,7 +76,9 @@ begin
     from totals
   ),
   moved as (
-    update farebox.consumers c set spent_micros = c.spent_micros + d.total
+    update farebox.consumers c set spent_micros = c.spent_micros + d.total,
+      charged_at = greatest(c.charged_at, v_last),
+      disorder = greatest(c.disorder, greatest(c.charged_at, v_last) - v_first)
     from (select ledger, consumer, max(total) as total from decided group by 1, 2) d
     where c.ledger = any (array[d.ledger]) and c.id = any (array[d.consumer]) and d.total > 0
   ),

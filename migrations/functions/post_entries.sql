@@ -86,8 +86,12 @@ declare
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
   v_once uuid; v_uses uuid[]; v_lifted int[];
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   -- Every statement below has a new snapshot, so it sees what committed while this one waited for locks. Sorted by an
   -- expression: an index has the order of `ledger`, and the planner would read all of it for that.
   perform 1 from unnest(p_kind, p_hold, p_developer) as a(kind, id, developer)
@@ -380,7 +384,9 @@ begin
   where a.is_changed and x.developer = any (array[a.developer]) and x.id = any (array[a.id]);
 
   update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
-    held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held
+    held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held,
+    charged_at = greatest(x.charged_at, v_last),
+    disorder = greatest(x.disorder, greatest(x.charged_at, v_last) - v_first)
   from unnest(c_ledgers, c_ids, c_add_spent, c_add_held) as a(ledger, id, add_spent, add_held)
   where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id]) and (a.add_spent <> 0 or a.add_held <> 0);
   -- Only where something was asked for: what is let go crosses nothing.

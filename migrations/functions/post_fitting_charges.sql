@@ -25,14 +25,20 @@ declare
   -- For each group, the counter before this call; null for a group that is left to post_charges.
   v_spent bigint[] := array_fill(null::bigint, array[cardinality(p_group_total)]);
   v_available bigint[] := v_spent;
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
   -- Groups whose balance is below a threshold now.
   v_low int[] := '{}';
   v_moved record;
   v_group int;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   -- Debits, and so locks, every consumer whose charges all fit.
   for v_moved in
-    update farebox.consumers c set spent_micros = c.spent_micros + g.total
+    update farebox.consumers c set spent_micros = c.spent_micros + g.total,
+      charged_at = greatest(c.charged_at, v_last),
+      disorder = greatest(c.disorder, greatest(c.charged_at, v_last) - v_first)
     from unnest(p_group_ledger, p_group_consumer, p_group_total) with ordinality
       as g(ledger, consumer, total, n)
     where c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer])

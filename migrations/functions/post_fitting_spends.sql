@@ -32,11 +32,17 @@ declare
   -- When the current window of each unit began.
   v_began timestamptz[];
   v_counted int[];
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
   v_moved record;
   v_group int;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   for v_moved in
-    update farebox.consumers c set spent_micros = c.spent_micros + g.total
+    update farebox.consumers c set spent_micros = c.spent_micros + g.total,
+      charged_at = greatest(c.charged_at, v_last),
+      disorder = greatest(c.disorder, greatest(c.charged_at, v_last) - v_first)
     from unnest(p_group_ledger, p_group_consumer, p_group_total) with ordinality
       as g(ledger, consumer, total, n)
     where c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer])

@@ -33,7 +33,11 @@ declare
   r_through bigint[] := r_limit;
   v_taken bigint := 0; v_let_go bigint := 0; v_left bigint; v_owed bigint; v_before bigint; v_balance bigint;
   v_captures int := 0;
+  -- The times of the first and the last id.
+  v_first timestamptz; v_last timestamptz;
 begin
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
   perform 1 from farebox.holds where developer = p_developer and id = p_lease for update;
   -- A new statement, so it sees what committed while the previous one waited for the lock.
   select h.ledger, h.consumer_id, h.held_micros, h.spend_key, h.placed_at,
@@ -86,7 +90,9 @@ begin
       state = case when v_let_go > 0 then 2 when held_micros = v_taken then 1 else 0 end
     where developer = p_developer and id = p_lease;
     update farebox.consumers set spent_micros = spent_micros + v_taken,
-      held_micros = held_micros - v_taken - v_let_go, reserved_micros = reserved_micros - v_taken - v_let_go
+      held_micros = held_micros - v_taken - v_let_go, reserved_micros = reserved_micros - v_taken - v_let_go,
+      charged_at = greatest(charged_at, v_last),
+      disorder = greatest(disorder, greatest(charged_at, v_last) - v_first)
     where ledger = v_lease.ledger and id = v_lease.consumer_id
     returning spent_micros - v_taken, credited_micros - spent_micros - held_micros - v_let_go into v_before, v_balance;
     select coalesce(sum(debt_micros), 0) into v_owed from farebox.reversals

@@ -53,6 +53,7 @@ import { checkStart } from './check-start.ts';
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
 const READS = {
   maxPoolSize: 8,
+  usesOneCore: true,
   statementTimeoutMs: 5_000,
   silenceMsMax: 6_000,
   waitMsMax: 1_000,

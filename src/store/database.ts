@@ -29,6 +29,8 @@ export interface DatabaseOptions {
   readonly maxPoolSize: number;
   /** Called when an idle connection breaks. Without a listener, that would end the process. */
   readonly onError: (error: unknown) => void;
+  /** No parallel workers and no JIT compilation, so that a statement leaves the other cores to charges. */
+  readonly usesOneCore?: boolean;
   /** Limits each statement, but not the COMMIT. */
   readonly statementTimeoutMs?: number;
   /** A statement fails when it waits longer than this for a lock, well before its caller gives up. */
@@ -50,8 +52,11 @@ const WAITING_MAX = 1_000;
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax } = options;
   const driver = createPgDriverFactory();
-  const lockTimeout = { lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS };
-  const pool = await createPool(withSessionOptions(url, lockTimeout), {
+  const settings = {
+    lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
+    ...(options.usesOneCore === true && { max_parallel_workers_per_gather: 0, jit: 'off' }),
+  };
+  const pool = await createPool(withSessionOptions(url, settings), {
     driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,

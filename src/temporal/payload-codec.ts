@@ -49,7 +49,7 @@ function encrypt(keys: PayloadKeys, { metadata, data }: Payload): Payload {
   };
 }
 
-/** Payloads from before the codec was on stay as they are. */
+/** Payloads that were written before the codec was on are not changed. */
 function decrypt(keys: PayloadKeys, payload: Payload): Payload {
   const { encoding, ...sealed } = payload.metadata ?? {};
   if (!encoding || Buffer.from(encoding).toString() !== ENCRYPTED) return payload;

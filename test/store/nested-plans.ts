@@ -32,6 +32,8 @@ export async function startExplaining(url: string, database: Database): Promise<
         await session.query('begin');
         session.on('notice', onNotice);
         await session.query(sql.replaceAll('$slonik_', '$'), [...values]);
+        // What would run at the commit.
+        await session.query('set constraints all immediate');
         session.off('notice', onNotice);
         await session.query('rollback');
       };

@@ -96,16 +96,17 @@ export const CHARGE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.refunded_micros <> coalesce(r.micros, 0) or c.refunded_micros <> coalesce(m.micros, 0)`,
 
-  // Ids are created before the consumer is locked, so charges that are close in time may be swapped. Charges further
-  // apart are not, and totals between instants rely on that (src/store/balance/spent.ts).
+  // Ids are created before the consumer is locked, so charges that are close in time may be swapped, but by no more than
+  // the consumer's row says. Totals between instants rely on that (src/store/balance/spent.ts).
   'charges are in the order of their times': sql.fragment`
-    select 'charge ' || id, 'made at ' || at || ', behind one of ' || latest
+    select 'charge ' || h.id, 'made at ' || at || ', behind one of ' || latest
     from (
-      select id, uuid_extract_timestamp(id) as at, max(uuid_extract_timestamp(id)) over (
+      select ledger, consumer_id, id, uuid_extract_timestamp(id) as at, max(uuid_extract_timestamp(id)) over (
         partition by ledger, consumer_id order by spent_micros, id
         rows between unbounded preceding and 1 preceding) as latest
       from farebox.charges
-    ) c where at < latest - make_interval(secs => ${DISORDER_MS_MAX / 1_000})`,
+    ) h join farebox.consumers c on c.ledger = h.ledger and c.id = h.consumer_id
+    where at < latest - least(c.disorder, make_interval(secs => ${DISORDER_MS_MAX / 1_000}))`,
 
   'a charge names a developer': sql.fragment`
     select 'charge ' || min(id::text), count(*) || ' charges for developer number ' || developer

@@ -3,19 +3,19 @@
  * of the primary key instead of a sum over all charges.
  *
  * Ids get the time of Postgres' clock when their statement is sent, before the consumer is locked, so charges that are
- * close in time may be swapped on the axis. When the instant falls among such charges, those few are added up one by
- * one.
+ * close in time may be swapped on the axis. Each consumer's row says by how much they have been, `disorder`: usually
+ * nothing, else a few milliseconds. Only the charges that are as close to the instant are added up one by one.
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { readArchivedBefore, sumArchivedCharges } from '../charges/archived.ts';
 import type { ConsumerRef } from './consumers.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
 
 /**
- * Charges further apart than this are never swapped: a statement ends within 5 seconds, and no two processes' readings
- * of Postgres' clock differ by as much. Doctor checks it.
+ * The largest disorder there can be: a statement ends within 5 seconds, and no two processes' readings of Postgres'
+ * clock differ by as much. Doctor checks this and the disorder of each consumer.
  */
 export const DISORDER_MS_MAX = 60_000;
 
@@ -32,22 +32,26 @@ export async function spentBefore(
   }
   const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
   const spent = await connection.oneFirst(sql.type(spentRow)`
-    with next as materialized (
+    with consumer as materialized (
+      select spent_micros, least(disorder, make_interval(secs => ${DISORDER_MS_MAX / 1_000})) as disorder
+      from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
+    ), next as materialized (
       select id, ${floorOf(
-        sql.fragment`uuid_extract_timestamp(id) + make_interval(secs => ${DISORDER_MS_MAX / 1_000})`,
+        sql.fragment`uuid_extract_timestamp(id) + (select disorder from consumer) + interval '1 millisecond'`,
       )} as beyond
-      from farebox.charges where ${own} and id >= ${uuidFloor(timeMs)} order by id limit 1
+      from farebox.next_charge(${ledger}::int2, ${consumerId}, ${uuidFloor(timeMs)}) as id where id is not null
     ), later as materialized (
       -- The position at which the first later charge begins. Without a later charge, everything is earlier.
       select coalesce(
         (select min(spent_micros - amount_micros) from farebox.charges
           where ${own} and id >= (select id from next) and id < (select beyond from next)),
-        (select spent_micros from farebox.consumers where ledger = ${ledger} and id = ${consumerId})
+        (select spent_micros from consumer)
       ) as begins
     )
     select (begins + coalesce((
       select sum(amount_micros) from farebox.charges
       where ${own} and id >= ${uuidFloor(Math.max(timeMs - DISORDER_MS_MAX, 0))}
+        and id >= (select ${floorOf(sql.fragment`${timestampOf(timeMs)} - disorder`)} from consumer)
         and id < ${uuidFloor(timeMs)} and spent_micros > begins
     ), 0) + coalesce((
       -- Archived charges were made earlier, and at the end of a month a few may lie behind later ones.
@@ -62,6 +66,6 @@ export async function spentBefore(
 
 /** Like `uuidFloor`, for a timestamptz. */
 function floorOf(time: ReturnType<typeof sql.fragment>) {
-  return sql.fragment`(lpad(to_hex(floor(extract(epoch from ${time}) * 1000)::int8), 12, '0')
+  return sql.fragment`(lpad(to_hex(greatest(floor(extract(epoch from ${time}) * 1000)::int8, 0)), 12, '0')
     || '70008000000000000000')::uuid`;
 }

@@ -1,6 +1,6 @@
 /**
- * Moves all rows of a default partition to the partitions of their months, however many there are, without stopping
- * traffic. They are copied first, in short transactions, to tables that nobody reads; the trigger copy_from_rest copies
+ * Moves all rows of a default partition, millions or a few, to the partitions of their months without stopping traffic.
+ * They are copied first, in short transactions, to tables that nobody reads; the trigger copy_from_rest copies
  * what arrives or changes meanwhile. Then one short transaction empties the default partition and attaches the copies.
  * If a process dies on the way, nothing has changed, and the next one starts again.
  */

@@ -124,7 +124,7 @@ describe('/v1/tools', () => {
     assert.equal((await change(charged?.id ?? '', { price: 1 })).price, 1);
   });
 
-  it('registers no tool too many and notes no name too many, however many come at once', async () => {
+  it('keeps both limits, on tools and on unregistered names, under concurrent requests', async () => {
     const fill = (count: number, registeredAt: string) =>
       api.sql.query(
         `insert into farebox.tools (id, developer_id, name, registered_at)

@@ -1,23 +1,28 @@
 /** What a consumer had spent at an instant: exact, though charges close in time are swapped, and cheap. */
 import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
+import { stampedUuid } from '../../../src/domain/ids.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { spentBefore } from '../../../src/store/balance/spent.ts';
-import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';
+import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { nodesOf, plansOf } from '../query-plans.ts';
+import { startExplaining, type Explaining } from '../nested-plans.ts';
+import { nodesOf } from '../query-plans.ts';
 
 const CHARGES = 60_000;
 const PER_SECOND = 17;
 const SPAN_MS = (CHARGES / PER_SECOND) * 1_000;
 /** Positions are up to this much later than ids: the charge waited. */
 const WAIT_MS_MAX = 55_000;
+const DAY_MS = 86_400_000;
 
 describe('what a consumer had spent at an instant', () => {
   let ledger: TestLedger;
   let client: Client;
   let consumer: Consumer;
   let beginMs: number;
+  let explaining: Explaining;
 
   before(async () => {
     ledger = await openTestLedger(1);
@@ -40,14 +45,16 @@ describe('what a consumer had spent at an instant', () => {
       [consumer.consumerId, consumer.ledger, beginMs],
     );
     await client.query(
-      `update farebox.consumers set spent_micros = (select sum(amount_micros) from farebox.charges)
-       where id = $1`,
+      `update farebox.consumers set disorder = '1 minute',
+         spent_micros = (select sum(amount_micros) from farebox.charges) where id = $1`,
       [consumer.consumerId],
     );
     await client.query('analyze farebox.charges');
+    explaining = await startExplaining(ledger.url, ledger.database);
   });
 
   after(async () => {
+    await explaining.stop();
     await client.end();
     await ledger.drop();
   });
@@ -64,11 +71,39 @@ describe('what a consumer had spent at an instant', () => {
     }
   });
 
-  it('reads the charges of the minutes around it, and no others', async () => {
-    const plans = await plansOf(ledger.database, client, (connection) =>
-      spentBefore(connection, consumer, Math.floor(beginMs + SPAN_MS / 2)),
-    );
-    const read = plans
+  it('reads the charges of the minutes around it, and no others, where charges were swapped by as much', async () => {
+    const read = await rowsRead(consumer, Math.floor(beginMs + SPAN_MS / 2));
+    assert.ok(read > 0 && read < PER_SECOND * 130, String(read));
+  });
+
+  for (const [rate, everyMs] of [
+    ['10 charges a second', 100],
+    ['1,000 charges a second', 1],
+  ] as const) {
+    it(`reads a handful of charges at ${rate}, even where some were swapped`, async () => {
+      const [payer] = (await newConsumers(client, 1, 1_000_000)) as [Consumer];
+      const times = Array.from({ length: 400 }, (_, n) => beginMs + DAY_MS + n * everyMs);
+      // Every tenth flush is overtaken by the next.
+      for (let n = 0; n < times.length; n += 10) {
+        times.splice(n, 2, times[n + 1] ?? 0, times[n] ?? 0);
+      }
+      for (const timeMs of times) {
+        const id = stampedUuid(randomUUIDv7(), timeMs, 0);
+        const [outcome] = await post(ledger.database, [{ ...newDraft(payer, 3), id }]);
+        assert.equal(outcome?.kind, 'posted');
+      }
+      for (const n of [0, 100, 101, 102, 205, 399]) {
+        const timeMs = beginMs + DAY_MS + n * everyMs;
+        assert.equal(await spentBefore(ledger.database, payer, timeMs), 3 * n);
+        const read = await rowsRead(payer, timeMs);
+        assert.ok(read > 0 && read <= 6, `${read} charges for the total before charge ${n}`);
+      }
+    });
+  }
+
+  async function rowsRead(payer: Consumer, timeMs: number): Promise<number> {
+    const plans = await explaining.plansOf((connection) => spentBefore(connection, payer, timeMs));
+    return plans
       .flatMap(nodesOf)
       .filter((node) => (node['Relation Name'] ?? '').startsWith('charges'))
       .map(
@@ -76,6 +111,5 @@ describe('what a consumer had spent at an instant', () => {
           (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
       )
       .reduce((sum, rows) => sum + rows, 0);
-    assert.ok(read > 0 && read < PER_SECOND * 130, String(read));
-  });
+  }
 });
