@@ -204,6 +204,13 @@ export async function findOwnerEmail(
   `);
 }
 
+/** Others that lock the account wait until the transaction ends, so what is counted meanwhile holds. No charge locks it. */
+export async function lockAccount(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.accounts where id = ${id} for no key update
+  `);
+}
+
 export async function getAccountOf(connection: Connection, id: string): Promise<Account> {
   const account = await findAccount(connection, { uuid: id });
   if (!account) throw new Error(`there is no account ${id}`);
