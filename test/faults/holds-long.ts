@@ -123,7 +123,10 @@ async function run(): Promise<void> {
     });
     const ended = Promise.all([once(lines, 'close'), once(child, 'exit')]);
     // It ends by itself only because of a bug.
-    await Promise.race([isHolding.promise, ended.then(() => assert.fail(`tool server ${number} ended`))]);
+    await Promise.race([
+      isHolding.promise,
+      ended.then(() => assert.fail(`tool server ${number} ended`)),
+    ]);
     await delay(random.between(0, LIVES_MS_MAX));
     child.kill('SIGKILL');
     await ended;
