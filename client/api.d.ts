@@ -156,6 +156,8 @@ export type BatchMember =
          * With `approval_required`: the page of the console where the owner can approve the developer.
          */
         approvalUrl?: string;
+        /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+        keysUrl?: string;
         /** The top-up that failed. */
         topUpId?: string;
         /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -293,7 +295,7 @@ export interface ApprovalReply {
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
-  /** Its name. Null for developers. */
+  /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
   budgetName: string | null;
   /**
    * The limit that refused: in all, of the current window, or of one call. Null with other codes.
@@ -312,7 +314,7 @@ export interface ApprovalReply {
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
   /**
-   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a window turned or the budget was changed.
+   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
    */
   decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
   /** The limit that the decision set, or null. */
@@ -1132,6 +1134,8 @@ export interface ErrorReply {
      * With `approval_required`: the page of the console where the owner can approve the developer.
      */
     approvalUrl?: string;
+    /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+    keysUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1425,7 +1429,7 @@ export interface LeaseReply {
   released: number;
   /** Dollars still reserved. 0 once the lease is closed. */
   remaining: number;
-  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  /** When it expires, in UTC. Until then, your server may decide calls. */
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
@@ -1472,6 +1476,18 @@ export interface ListedCharge {
   /** The lease in which the call was settled, if any. */
   leaseId?: string;
 }
+export interface LowBalanceBody {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal string such as "5.00". Null: no event.
+   */
+  threshold: number | string | null;
+}
+export interface LowBalanceReply {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.
+   */
+  threshold: number | null;
+}
 export interface NewKeyReply {
   /** The id of the key. */
   id: string;
@@ -1494,6 +1510,8 @@ export interface NewWebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -1551,7 +1569,7 @@ export interface PlacedLeaseReply {
   released: number;
   /** Dollars still reserved. 0 once the lease is closed. */
   remaining: number;
-  /** When it expires, in UTC. Until then, calls are decided by what it says. */
+  /** When it expires, in UTC. Until then, your server may decide calls. */
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
@@ -1668,7 +1686,7 @@ export interface RollBody {
   overlapSeconds?: number;
 }
 export interface RollSecretBody {
-  /** How many seconds both secrets sign. */
+  /** For how many seconds requests are signed with both secrets. */
   overlapSeconds?: number;
 }
 export interface RolledSecretReply {
@@ -1688,6 +1706,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** The URL of the API for programs. */
+  apiUrl: string;
   /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
@@ -1838,6 +1858,8 @@ export interface SettlementReply {
            * With `approval_required`: the page of the console where the owner can approve the developer.
            */
           approvalUrl?: string;
+          /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+          keysUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1966,6 +1988,10 @@ export interface ToolsReply {
     /** Dollars it has earned, less refunds. */
     totalRevenue: number;
   }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface TopUpBody {
   /**
@@ -2106,6 +2132,8 @@ export interface WebhookEndpointBody {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2141,6 +2169,8 @@ export interface WebhookEndpointChanges {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2169,7 +2199,7 @@ export interface WebhookEndpointChanges {
       )[]
     | null;
   description?: string;
-  /** True sends new events from now on. False sends none, and gives up what waits. */
+  /** True sends new events from now on. False sends none, and gives up waiting deliveries. */
   enabled?: boolean;
 }
 export interface WebhookEndpointReply {
@@ -2180,6 +2210,8 @@ export interface WebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'

@@ -37,7 +37,7 @@ export const common = (command: Command) =>
 export const settings = (command: Command) =>
   command
     .option('--name <name>', 'its name', nameOf)
-    .option('--limit <dollars>', 'dollars in all, or none', orNone(parseDollars))
+    .option('--limit <dollars>', 'total dollars, or none', orNone(parseDollars))
     .option(
       '--window <unit:dollars>',
       `dollars in each ${WINDOW_UNITS.join(', ')}, such as day:5, or none`,
@@ -146,7 +146,7 @@ function developersOf(text: string): readonly string[] {
 export function timeOf(text: string): string {
   const timeMs = Date.parse(text);
   if (timeMs > Date.now()) return new Date(timeMs).toISOString();
-  throw new InvalidArgumentError('It must be a time to come, in ISO 8601.');
+  throw new InvalidArgumentError('It must be a time in the future, in ISO 8601.');
 }
 
 export function dayOf(text: string): number {

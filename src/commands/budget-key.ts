@@ -22,7 +22,7 @@ const PAGE = 1_000;
 
 export function registerBudgetKeys(key: Command): void {
   common(key.command('list <budget>'))
-    .description('list the spend keys of a budget (bdg_…), those that have ended too')
+    .description('list the spend keys of a budget (bdg_…), including those that have ended')
     .action(list);
   common(key.command('create <budget>'))
     .description('create a spend key')

@@ -41,10 +41,10 @@ export function register(budget: Command): void {
     .option('--release-holds', 'release what open holds by these keys reserve', false)
     .action(close);
   common(budget.command('usage <budget>'))
-    .description('what the keys of a budget and below it spent')
+    .description('show what the keys of a budget, and of all budgets below it, spent')
     .addOption(new Option('--by <what>', 'what is added up').choices(USAGE_GROUPS).default('tool'))
     .option('--from <day>', 'from this UTC day on, as YYYY-MM-DD', dayOf)
-    .option('--to <day>', 'until before this UTC day', dayOf)
+    .option('--to <day>', 'up to, but not including, this UTC day', dayOf)
     .action(usage);
   registerBudgetKeys(
     budget.command('key').description('list, create, roll and revoke the spend keys of a budget'),
@@ -93,7 +93,8 @@ async function create(
 async function set(id: string, { json, dataDir, ...options }: SettingOptions): Promise<void> {
   await withDatabase(dataDir, async (database) => {
     const changes = changesIn(options);
-    if (Object.keys(changes).length === 0) throw new CommandError('Nothing to change was named.');
+    if (Object.keys(changes).length === 0)
+      throw new CommandError('No change was given. See `farebox budget set --help`.');
     const view = { ...(await getPlace(database, id)), root: null };
     const result = await changeBudget(database, view, uuidOfBudget(id), changes);
     if (result.kind !== 'changed') throw new CommandError(REFUSALS[result.kind]);
@@ -154,7 +155,7 @@ const REFUSALS = {
   unknown_parent: 'The parent is not a budget of this account.',
   unknown_budget: 'There is no such budget.',
   closed: 'The budget is closed or expired, or one above it is.',
-  too_deep: 'The tree cannot be deeper.',
+  too_deep: 'The tree of budgets cannot be deeper.',
   too_many: 'The account cannot have more budgets.',
   known: 'The budget exists.',
   key_reused: 'The budget exists.',

@@ -17,7 +17,5 @@ async function dismiss(topUp: string, { dataDir }: { readonly dataDir: string })
       : await withDatabase(dataDir, (database) => dismissFraudWarnings(database, topUpId));
   if (dismissed === undefined) throw new CommandError(`Top-up ${topUp} not found.`);
   if (dismissed === 0) throw new CommandError(`${topUp} has no open fraud warning.`);
-  process.stdout.write(
-    `The warning holds nothing any more. A dispute would hold the money again.\n`,
-  );
+  process.stdout.write(`The warning no longer holds any money. A dispute would hold it again.\n`);
 }

@@ -1,5 +1,5 @@
 /** Checks bodies against their schemas. Unknown members are ignored, wrong types are never coerced. */
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
 import { invalidAmount } from './amounts.ts';
@@ -9,10 +9,14 @@ const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time':
 /** Members for which every error is reported as an invalid amount. */
 const MONEY = new Set(['/amount', '/price', '/limit', '/maxPerCall', '/window/limit']);
 
-/** Compiles a schema to a function that gives a body its type, or throws a 400 that says what is wrong. */
+/**
+ * A function that gives a body its type, or throws a 400 that says what is wrong. The schema is compiled with its first
+ * body.
+ */
 export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => Static<T> {
-  const check = ajv.compile(schema);
+  let check: ValidateFunction | undefined;
   return (body) => {
+    check ??= ajv.compile(schema);
     if (check(body)) return body as Static<T>;
     throw invalid(check.errors ?? []);
   };

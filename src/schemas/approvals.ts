@@ -69,7 +69,11 @@ export const ApprovalReply = Closed({
     'The budget that refused. Null: the balance did.',
     null,
   ),
-  budgetName: orNull(Type.String(), 'Its name. Null for developers.', 'Research agent'),
+  budgetName: orNull(
+    Type.String(),
+    'The name of the budget. Null to developers, and to spend keys of budgets below it.',
+    'Research agent',
+  ),
   scope: orNull(
     Word(APPROVAL_SCOPES, 'Which limit.'),
     'The limit that refused: in all, of the current window, or of one call. Null with other codes.',
@@ -88,7 +92,7 @@ export const ApprovalReply = Closed({
   decision: orNull(
     Word(DECISIONS, 'The answer.'),
     'The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
-      '`resolved`: nothing refuses the call any more, because a window turned or the budget was changed.',
+      '`resolved`: nothing refuses the call any more, because a new window began or the budget was changed.',
     null,
   ),
   raisedTo: orNull(Dollars('Dollars.'), 'The limit that the decision set, or null.', null),

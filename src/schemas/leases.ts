@@ -100,7 +100,7 @@ const leaseFields = {
   settled: Dollars('Dollars charged so far.', 0.5),
   released: Dollars('Dollars given back to the balance.', 0),
   remaining: Dollars('Dollars still reserved. 0 once the lease is closed.', 1.5),
-  expiresAt: TimeOf('When it expires, in UTC. Until then, calls are decided by what it says.'),
+  expiresAt: TimeOf('When it expires, in UTC. Until then, your server may decide calls.'),
   expiresIn: Type.Number({
     description: 'Seconds from now until it expires, for clients whose clock may be wrong.',
     examples: [300],

@@ -39,7 +39,8 @@ export const WebhookEndpointChanges = Type.Object({
   description: Type.Optional(Description),
   enabled: Type.Optional(
     Type.Boolean({
-      description: 'True sends new events from now on. False sends none, and gives up what waits.',
+      description:
+        'True sends new events from now on. False sends none, and gives up waiting deliveries.',
       examples: [true],
     }),
   ),
@@ -96,7 +97,7 @@ export const RollSecretBody = Type.Object({
       minimum: 0,
       maximum: SECRET_OVERLAP_SECONDS_MAX,
       default: SECRET_OVERLAP_SECONDS,
-      description: 'How many seconds both secrets sign.',
+      description: 'For how many seconds requests are signed with both secrets.',
       examples: [SECRET_OVERLAP_SECONDS],
     }),
   ),

@@ -2,13 +2,10 @@
  * The connection to Temporal. The API starts and serves while Temporal is down: it connects at the first call, and a
  * call fails within seconds if Temporal cannot be reached.
  */
-import {
-  Client,
-  Connection,
-  defaultGrpcRetryOptions,
-  makeGrpcRetryInterceptor,
-} from '@temporalio/client';
+import { Client, Connection, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { Config } from '../config.ts';
+import { createGrpcRetries } from './grpc-retries.ts';
+import { dataConverterOf } from './payload-codec.ts';
 
 export interface TemporalClient {
   readonly client: Client;
@@ -23,6 +20,7 @@ const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
 
 export function createTemporalClient(config: Config['temporal']): TemporalClient {
+  const retries = createGrpcRetries(CALL_ATTEMPTS_MAX);
   const connection = Connection.lazy({
     ...connectionOptions(config),
     connectTimeout: 3_000,
@@ -31,12 +29,12 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 2_000,
     },
-    interceptors: [
-      makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: CALL_ATTEMPTS_MAX })),
-    ],
+    interceptors: [makeGrpcRetryInterceptor(retries)],
   });
   const unfollow = followApiKey(connection, config);
-  const client = new Client({ connection, namespace: config.namespace });
+  const { namespace, payloadKeys } = config;
+  const dataConverter = dataConverterOf(payloadKeys);
+  const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) });
   return {
     client,
     taskQueue: config.taskQueue,
@@ -47,9 +45,10 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
           () => true,
           () => false,
         ),
-    close: () => {
+    close: async () => {
       unfollow();
-      return connection.close();
+      await retries.end();
+      await connection.close();
     },
   };
 }

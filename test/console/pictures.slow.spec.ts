@@ -34,16 +34,27 @@ const PAGES = [
   ['usage', '/usage'],
   ['statements', '/statements'],
   ['budgets', '/budgets'],
+  ['approvals', '/approvals'],
   ['keys', '/keys'],
+  ['audit-log', '/audit-log'],
+  ['security', '/security'],
   ['developer', '/developer'],
+  ['charges', '/developer/charges'],
   ['refusals', '/developer/refusals'],
   ['tools', '/developer/tools'],
+  ['top-ups', '/developer/top-ups'],
   ['settings', '/developer/settings'],
   ['webhooks', '/developer/webhooks'],
-  ['security', '/security'],
   ['operator', '/operator'],
   ['operator-accounts', '/operator/accounts?query=m'],
   ['operator-account', '/operator/accounts/:account'],
+  ['operator-audit-log', '/operator/audit-log'],
+] as const;
+
+const OUTSIDE = [
+  ['sign-in', '/sign-in'],
+  ['sign-up', '/sign-up'],
+  ['set-password', '/set-password?token=x'],
 ] as const;
 
 describe('the pages of the console', function () {
@@ -186,7 +197,9 @@ describe('the pages of the console', function () {
           reducedMotion: 'reduce',
         });
         try {
-          await look(window, `sign-in-${width}-${colorScheme}`, '/sign-in');
+          for (const [name, path] of OUTSIDE) {
+            await look(window, `${name}-${width}-${colorScheme}`, path);
+          }
           // A link does not sign in where a code is asked for.
           await asOperator(false);
           await window.enter({ email: EMAIL });

@@ -45,7 +45,7 @@ export function ApprovalsPage() {
           list={list}
           isEmpty={all.length === 0}
           empty={
-            <Empty icon={<IconCircleCheck size={22} />} title="Nobody has asked">
+            <Empty icon={<IconCircleCheck size={22} />} title="No questions yet">
               When a call is refused, its caller can ask you here.
             </Empty>
           }

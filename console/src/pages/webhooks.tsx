@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { NewWebhookEndpoint, WebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
+import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { CopyText } from '../parts/values.tsx';
@@ -30,7 +31,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      intro="Farebox tells your systems what happens to this account: a top-up was credited, the balance is low, a key was revoked."
+      intro="Farebox tells your systems what happens to this account: a top-up was credited, a budget is nearly used up, a key was revoked."
       aside={
         <Button leftSection={<IconPlus size={16} />} onClick={() => setIsCreating(true)}>
           Add endpoint
@@ -56,6 +57,7 @@ export function WebhooksPage() {
         </Loaded>
       </Card>
       {logged && <WebhookLog key={logged.id} endpoint={logged} />}
+      <LowBalanceCard />
       <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
         {isCreating && <CreateForm onMade={shown} />}
       </Modal>
@@ -123,7 +125,7 @@ function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
         />
         <MultiSelect
           label="Events"
-          description="Leave it empty for all."
+          description="Leave it empty to send all events."
           searchable
           data={EVENT_CHOICES}
           value={types}

@@ -83,7 +83,7 @@ function RaiseForm({ budget, scope }: { readonly budget: Budget; readonly scope:
   const [raised, setRaised] = useState('');
   const change = useChange(budget.id, 'The limit is raised.');
   const { limit, text, changeTo } = limitOf(budget, scope);
-  if (limit === null) return <Text>This budget has no such limit any more.</Text>;
+  if (limit === null) return <Text>This budget no longer has that limit.</Text>;
   return (
     <form
       onSubmit={(event) => {

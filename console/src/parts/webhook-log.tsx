@@ -33,7 +33,7 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
         list={list}
         isEmpty={deliveries.length === 0}
         empty={
-          <Empty icon={<IconWebhook size={22} />} title="Nothing was sent yet">
+          <Empty icon={<IconWebhook size={22} />} title="Nothing has been sent yet">
             Send a test event, or wait for the first one.
           </Empty>
         }

@@ -22,7 +22,7 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Change a webhook endpoint',
     description:
-      'Changes the members that are sent. `enabled` false stops sending and gives up what waits; true starts again. ' +
+      'Changes the members that are sent. `enabled` false stops sending and gives up waiting deliveries; true starts again. ' +
       'Events that happen while it is disabled are not sent later.',
   },
   deleteWebhookEndpoint: {
@@ -35,7 +35,7 @@ export const EVENT_OPERATIONS = {
     summary: 'Roll the secret of a webhook endpoint',
     description:
       'Returns a new secret, once. Until `previousSecretExpiresAt`, each request is signed with both, so a receiver can ' +
-      'change over without missing any.',
+      'switch over without missing an event.',
   },
   testWebhookEndpoint: {
     tag: 'Events',
@@ -53,5 +53,18 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Send an event again',
     description: 'Sends the event again now, with the same `webhook-id` and body.',
+  },
+  getLowBalance: {
+    tag: 'Events',
+    summary: 'Get when your balance is low',
+    description: 'Returns the threshold of `balance.low`.',
+  },
+  updateLowBalance: {
+    tag: 'Events',
+    summary: 'Set when your balance is low',
+    description:
+      'The charge or hold that leaves less than `threshold` makes one `balance.low` event; there is no other until a ' +
+      'credit brings the balance back to the threshold. If the balance is below it now, the first event follows after ' +
+      'such a credit.',
   },
 } as const;

@@ -32,7 +32,7 @@ export const LEASE_OPERATIONS = {
     tag: 'Leases',
     summary: 'Renew a lease',
     description:
-      'Lets the lease end later, at the prices of now, and gives it a new fence: a request with an older one is ' +
+      'Lets the lease end later, at current prices, and gives it a new fence: a request with an older one is ' +
       'refused. Everything that would refuse a new lease refuses the renewal, which then changes nothing. A lease ends ' +
       'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has ended.',
   },

@@ -137,6 +137,45 @@ describe('budgets beside holds and refunds', () => {
     assert.deepEqual(await used(), [1.5, 1.5, 1.5]);
   });
 
+  it('let a capture take no more than its hold once they would refuse a new charge', async () => {
+    const ended = await makeKey(api, key, leaf);
+    const stranger = await api.createAccount(0);
+    const changes = [
+      () => changeBudget(api, key, root, { tools: ['other'] }),
+      () => changeBudget(api, key, root, { tools: null, developers: [stranger.developerId] }),
+      () => changeBudget(api, key, root, { developers: null, approveDevelopers: true }),
+      async () => {
+        await changeBudget(api, key, root, { approveDevelopers: false });
+        bodyOf(await call(api, 'POST', `/v1/keys/${ended.id}/revoke`, { key }), 200, KeyReply);
+      },
+    ];
+    for (const change of changes) {
+      const hold = await place(api, { ...account, consumerKey: ended.key }, { amount: 0.5 });
+      await change();
+      const answer = await askCapture(api, account, hold.id, { amount: 0.6, over: 'overflow' });
+      assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 0.5 });
+      await capture(api, account, hold.id, { amount: 0.6, over: 'cap' });
+      await changeBudget(api, key, root, {
+        tools: null,
+        developers: null,
+        approveDevelopers: false,
+      });
+    }
+    await changeBudget(api, key, root, { tools: [`${account.developerId}/search`] });
+    const [fits, expires] = [
+      await place(api, spender, { amount: 0.5 }),
+      await place(api, spender, { amount: 0.5 }),
+    ];
+    await capture(api, account, fits.id, { amount: 0.6, over: 'overflow' });
+    await api.sql.query(`update farebox.budget_details set expires_at = now() where id = $1`, [
+      root.slice(4),
+    ]);
+    const answer = await askCapture(api, account, expires.id, { amount: 0.6, over: 'overflow' });
+    assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 0.5 });
+    await capture(api, account, expires.id);
+    assert.deepEqual(await used(), [3.1, 3.1, 3.1]);
+  });
+
   it('that are closed release what holds by their keys and those below reserve, when they are asked to', async () => {
     const [first, captured, plain] = [
       await place(api, spender, { amount: 2 }),

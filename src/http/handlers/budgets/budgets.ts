@@ -252,7 +252,7 @@ function limitOf(param: string, sent: number | string | null, rule: AmountRule):
 export function futureOf(expiresAt: string): string {
   const timeMs = parseTime(expiresAt);
   if (timeMs > Date.now()) return new Date(timeMs).toISOString();
-  throw new ApiError('invalid_request', 'expiresAt must be a time to come, in ISO 8601.', {
+  throw new ApiError('invalid_request', 'expiresAt must be a time in the future, in ISO 8601.', {
     param: 'expiresAt',
   });
 }
