@@ -11,6 +11,7 @@ import { consolePages } from './handlers/console-pages.ts';
 import { getDevMail } from './handlers/dev-mail.ts';
 import { errorPage, errorsPage } from './handlers/error-pages.ts';
 import { pagesStyle } from './handlers/html-pages.ts';
+import { markdownPages } from './handlers/markdown-pages.ts';
 import { confirmPage, postConfirmPage } from './handlers/top-ups/confirm-page.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
@@ -32,6 +33,8 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/readyz', middleware: getReadiness(api) },
     { method: 'get', path: '/openapi.json', middleware: getOpenApi(ENDPOINTS) },
     { method: 'get', path: '/llms.txt', middleware: getLlms(ENDPOINTS) },
+    // Before the page of an error code, whose path fits its Markdown too.
+    ...markdownPages(ENDPOINTS),
     { method: 'get', path: '/docs/errors', middleware: errorsPage },
     { method: 'get', path: '/docs/errors/:code', middleware: errorPage(ENDPOINTS) },
     { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },

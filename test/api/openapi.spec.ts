@@ -4,11 +4,24 @@ import type { TSchema } from 'typebox';
 import { apiFiles } from '../../scripts/api-files.ts';
 import { exampleOf } from '../../src/http/openapi/examples.ts';
 import { OPERATIONS } from '../../src/http/openapi/operations.ts';
+import { ERRORS } from '../../src/domain/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { assertShape } from '../support/contract.ts';
 import { read } from '../tree/sources.ts';
+
+/** Of interest to those who have the repository. */
+const NOT_SERVED = new Set([
+  '/ARCHITECTURE.md',
+  '/CHANGELOG.md',
+  '/CONTRIBUTING.md',
+  '/SECURITY.md',
+  '/bench/README.md',
+  '/client/CHANGELOG.md',
+  '/examples/mcp-tool-server/README.md',
+  '/simulator/README.md',
+]);
 
 describe('the OpenAPI document', () => {
   it('matches, like the client’s types, the output of `npm run generate`', async () => {
@@ -109,23 +122,62 @@ describe('GET /openapi.json', () => {
   });
 });
 
-describe('GET /llms.txt', () => {
-  it('lists every endpoint, and links to existing pages', async () => {
-    const api = await startTestApi();
-    try {
-      const { status, body } = await call(api, 'GET', '/llms.txt');
-      assert.equal(status, 200);
-      for (const { method, path } of ENDPOINTS) {
-        assert.ok(String(body).includes(`\`${method.toUpperCase()} ${path}\``), path);
-      }
-      const links = [...String(body).matchAll(/\]\((\/[^)]*)\)/g)].map(([, link = '']) => link);
-      assert.ok(links.length > 0);
-      for (const link of links) assert.equal((await call(api, 'GET', link)).status, 200, link);
-    } finally {
-      await api.stop();
+describe('the documentation as Markdown', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it('is indexed in /llms.txt, which lists every endpoint', async () => {
+    const { status, body } = await call(api, 'GET', '/llms.txt');
+    assert.equal(status, 200);
+    for (const { method, path } of ENDPOINTS) {
+      assert.ok(String(body).includes(`\`${method.toUpperCase()} ${path}\``), path);
     }
   });
+
+  it('has each page that the index and its pages link to, as it is in the repository', async () => {
+    const seen = new Set(['/llms.txt']);
+    for (const page of seen) {
+      const { status, headers, body } = await call(api, 'GET', page);
+      assert.equal(status, 200, page);
+      if (page.endsWith('.json')) continue;
+      assert.equal(headers.get('content-type'), 'text/markdown; charset=utf-8', page);
+      if (!page.startsWith('/docs/errors') && page !== '/llms.txt') {
+        assert.equal(body, read(page.slice(1)));
+      }
+      for (const link of linksOf(String(body), page)) seen.add(link);
+    }
+    const errors = Object.keys(ERRORS).map((code) => `/docs/errors/${code}.md`);
+    for (const path of ['/docs/quickstart.md', '/client/README.md', ...errors]) {
+      assert.ok(seen.has(path), path);
+    }
+    assert.match(
+      String((await call(api, 'GET', '/docs/errors/hold_closed.md')).body),
+      /^# `hold_closed`\n.*Status: 409.*Nothing happened.*`POST \/v1\/holds\/:id\/capture`/s,
+    );
+  });
+
+  it('has no other files', async () => {
+    const others = [
+      '/docs/none.md',
+      '/docs/errors/none.md',
+      '/docs/..%2fSECURITY.md',
+      '/SECURITY.md',
+    ];
+    for (const path of others) assert.equal((await call(api, 'GET', path)).status, 404, path);
+  });
 });
+
+/** Of a page of Markdown: the paths of the pages in this server that it links to. Other files are in the repository only. */
+function linksOf(text: string, page: string): string[] {
+  return [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+    .map(([, link = '']) => new URL(link, `http://here${page}`))
+    .filter(({ host, pathname }) => host === 'here' && /\.md$|^\/openapi\.json$/.test(pathname))
+    .map(({ pathname }) => pathname)
+    .filter((path) => !NOT_SERVED.has(path));
+}
 
 interface Part {
   readonly type?: string;

@@ -12,7 +12,9 @@ import type { TestApi } from '../support/api.ts';
 import type { Random } from '../support/random.ts';
 import { CuttingProxy, type Cut } from './cutting-proxy.ts';
 
-const CONCURRENT = 32;
+const AT_ONCE = 32;
+/** A cut is noticed at once, so that only a cut, and no slow machine, decides about a call. */
+const TIMEOUT_MS = 30_000;
 /** Of the chunks that pass the proxy, a tenth: about a third of all calls meet a cut. */
 const CUTS = { none: 27, before: 1, within: 1, after: 1 };
 /** What a handler does: it answers, or it fails in one of two ways. */
@@ -35,18 +37,22 @@ export type Tally = Record<'paid' | 'free' | 'failed' | 'not charged' | 'unknown
 export async function makeCutCalls(
   api: TestApi,
   account: TestAccount,
-  { calls, random }: { calls: number; random: Random },
+  { calls, random, atOnce = AT_ONCE }: { calls: number; random: Random; atOnce?: number },
 ): Promise<{ tally: Tally; cuts: number; leftToExpire: number }> {
   const fate = (): Cut | undefined => {
     const drawn = random.weighted(CUTS);
     return drawn === 'none' ? undefined : drawn;
   };
   await using proxy = await CuttingProxy.start(api.url, fate);
-  const options = { secretKey: account.developerKey, baseUrl: proxy.url, maxRetries: 1 };
-  const farebox = new Farebox(options);
+  const farebox = new Farebox({
+    secretKey: account.developerKey,
+    baseUrl: proxy.url,
+    maxRetries: 1,
+    timeoutMs: TIMEOUT_MS,
+  });
   const made: MadeCall[] = [];
   let started = 0;
-  const callers = Array.from({ length: CONCURRENT }, async () => {
+  const callers = Array.from({ length: atOnce }, async () => {
     while (started < calls) {
       started += 1;
       const micros = started;
@@ -67,7 +73,7 @@ export async function makeCutCalls(
 
 function paidOptions(micros: number, deed: MadeCall['deed'], onUnavailable: OnUnavailable) {
   const price = usd('0.000001').times(micros);
-  const common = { tool: 'cut', onUnavailable, timeoutMs: 5_000 };
+  const common = { tool: 'cut', onUnavailable, timeoutMs: TIMEOUT_MS };
   if (deed !== 'settles') return { ...common, price };
   return { ...common, max: price.times(2), settle: () => price };
 }

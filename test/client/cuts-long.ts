@@ -13,6 +13,7 @@ const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '100000' },
     seed: { type: 'string', default: String(SEED) },
+    'at-once': { type: 'string', default: '192' },
   },
 });
 
@@ -34,7 +35,9 @@ async function cutCalls(api: TestApi): Promise<void> {
   const account = await api.createAccount(1_000_000);
   const startedMs = performance.now();
   const random = new Random(Number(values.seed));
-  const { tally, cuts, leftToExpire } = await makeCutCalls(api, account, { calls, random });
+  const atOnce = Number(values['at-once']);
+  const made = await makeCutCalls(api, account, { calls, random, atOnce });
+  const { tally, cuts, leftToExpire } = made;
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   process.stdout.write(
     `${cuts} cuts in ${seconds} s; ${JSON.stringify(tally)}; ${leftToExpire} holds are left to expire\n`,

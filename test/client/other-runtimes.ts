@@ -1,4 +1,7 @@
-/** Bun and Deno as npm installs them: scripts of their packages, which do not run here, would put the commands in place. */
+/**
+ * Bun, Deno and the oldest Node that the client supports, as npm installs them: scripts of their packages, which do not
+ * run here, would put the commands in place.
+ */
 import { execFile, type ExecFileOptions } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
@@ -14,6 +17,8 @@ const BUN = resolve(`@oven/bun-${platform}-${arch === 'arm64' ? 'aarch64' : arch
 
 const DENO_PACKAGE = `@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}`;
 const DENO_VERSION = '2.9.6';
+const NODE_20_PACKAGE = `node-${platform}-${arch}`;
+const NODE_20_VERSION = '20.19.6';
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache');
 
 interface Ran {
@@ -31,7 +36,8 @@ export async function runDeno(
 ): Promise<Ran> {
   const allowed = ['--allow-read', '--allow-env', '--allow-net'];
   const local = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--quiet'];
-  return run(await installedDeno(), ['run', ...allowed, ...local, script], {
+  const deno = await installed(DENO_PACKAGE, DENO_VERSION, 'deno');
+  return run(deno, ['run', ...allowed, ...local, script], {
     ...options,
     // It asks a registry for newer versions otherwise.
     env: { ...env, DENO_NO_UPDATE_CHECK: '1' },
@@ -39,20 +45,28 @@ export async function runDeno(
   });
 }
 
+/** The Node that runs the tests is 24. */
+export async function runNode20(
+  args: readonly string[],
+  options: ExecFileOptions = {},
+): Promise<Ran> {
+  const node = await installed(NODE_20_PACKAGE, NODE_20_VERSION, 'bin/node');
+  return run(node, args, { ...options, encoding: 'utf8' });
+}
+
 /**
- * Installs Deno on first use and returns the path of its program. package.json does not list it, because the lock file
- * would need the packages of every platform, and some registries do not carry all of them.
+ * Installs the package on first use and returns the path of its program. package.json does not list these, because the
+ * lock file would need the packages of every platform, and some registries do not carry all of them.
  */
-async function installedDeno(): Promise<string> {
-  const folder = join(CACHE, `deno-${DENO_VERSION}`);
+async function installed(name: string, version: string, program: string): Promise<string> {
+  const folder = join(CACHE, `${name.replaceAll('/', '-')}-${version}`);
   if (!existsSync(folder)) {
     await mkdir(CACHE, { recursive: true });
     const unfinished = await mkdtemp(`${folder}-`);
-    const named = `${DENO_PACKAGE}@${DENO_VERSION}`;
     const quiet = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts'];
-    await run('npm', ['install', '--prefix', unfinished, ...quiet, named]);
+    await run('npm', ['install', '--prefix', unfinished, ...quiet, `${name}@${version}`]);
     // Another spec may have installed it meanwhile.
     await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }));
   }
-  return join(folder, 'node_modules', DENO_PACKAGE, 'deno');
+  return join(folder, 'node_modules', name, program);
 }

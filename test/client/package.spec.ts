@@ -10,7 +10,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { build, type BuildOptions } from 'esbuild';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { runBun, runDeno } from './other-runtimes.ts';
+import { runBun, runDeno, runNode20 } from './other-runtimes.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRIES = [
@@ -24,6 +24,8 @@ const ENTRIES = [
   '/testing',
   '/webhooks',
 ];
+const INTEGRATIONS = ['mcp', 'express', 'fastify', 'fetch', 'hono', 'koa'];
+const INTEGRATION_LINES = 60;
 const BYTES_MAX = 20_000;
 
 const run = promisify(execFile);
@@ -47,6 +49,18 @@ describe('client: the package', function () {
   let tarball: string;
   let files: string[];
 
+  const bundle = async (options: BuildOptions) => {
+    const { outputFiles = [] } = await build({
+      absWorkingDir: folder,
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      write: false,
+      ...options,
+    });
+    return outputFiles[0]?.contents ?? assert.fail('no bundle');
+  };
+
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'farebox-client-'));
     const pack = ['pack', '--json', '--pack-destination', folder];
@@ -59,6 +73,8 @@ describe('client: the package', function () {
     await writeFile(join(folder, 'program.mts'), PROGRAM);
     await writeFile(join(folder, 'program.mjs'), PROGRAM);
     await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: folder });
+    const bundled = await bundle({ entryPoints: ['program.mjs'], platform: 'node' });
+    await writeFile(join(folder, 'bundled.mjs'), bundled);
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
@@ -98,11 +114,6 @@ describe('client: the package', function () {
     assert.deepEqual(problems, []);
   });
 
-  it('is imported as an ES module', async () => {
-    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder });
-    assert.equal(stdout, PRINTS);
-  });
-
   for (const [name, runProgram] of Object.entries({ Bun: runBun, Deno: runDeno })) {
     it(`is imported under ${name}`, async () => {
       const { stdout } = await runProgram('program.mjs', { cwd: folder });
@@ -110,12 +121,23 @@ describe('client: the package', function () {
     });
   }
 
-  it('can be required at each entry, and reports its version', async () => {
-    const names = [...ENTRIES, '/package.json'].map((entry) => `@farebox/client${entry}`);
-    const script = `${JSON.stringify(names)}.forEach((name) => console.log(typeof require(name)))`;
-    const { stdout } = await run(process.execPath, ['-e', script], { cwd: folder });
-    assert.equal(stdout, 'object\n'.repeat(names.length));
-  });
+  const nodes: Record<string, typeof runNode20> = {
+    'Node 20': runNode20,
+    'Node 24': (args, options) => run(process.execPath, args, { ...options, encoding: 'utf8' }),
+  };
+  for (const [name, runNode] of Object.entries(nodes)) {
+    it(`is imported under ${name}, bundled by esbuild as well, and required at each entry`, async () => {
+      const names = [...ENTRIES, '/package.json'].map((entry) => `@farebox/client${entry}`);
+      const script = `${JSON.stringify(names)}.forEach((name) => console.log(typeof require(name)))`;
+      const outputs = await Promise.all(
+        [['program.mjs'], ['bundled.mjs'], ['-e', script]].map(async (args) => {
+          const { stdout } = await runNode(args, { cwd: folder });
+          return stdout;
+        }),
+      );
+      assert.deepEqual(outputs, [PRINTS, PRINTS, 'object\n'.repeat(names.length)]);
+    });
+  }
 
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
@@ -138,25 +160,17 @@ describe('client: the package', function () {
     });
   }
 
-  const bundle = async (options: BuildOptions) => {
-    const { outputFiles = [] } = await build({
-      absWorkingDir: folder,
-      bundle: true,
-      minify: true,
-      format: 'esm',
-      write: false,
-      ...options,
-    });
-    return outputFiles[0]?.contents ?? assert.fail('no bundle');
-  };
-
-  it('is bundled by esbuild, for Node and for an edge runtime', async () => {
-    const bundled = await bundle({ entryPoints: ['program.mjs'], platform: 'node' });
-    await writeFile(join(folder, 'bundled.mjs'), bundled);
-    const { stdout } = await run(process.execPath, ['bundled.mjs'], { cwd: folder });
-    assert.equal(stdout, PRINTS);
+  it('is bundled for an edge runtime without modules of Node', async () => {
     const edge = await bundle({ entryPoints: ['program.mjs'], conditions: ['worker'] });
     assert.doesNotMatch(new TextDecoder().decode(edge), /node:/);
+  });
+
+  it('has an integration for each framework, of fewer than 60 lines over one core', async () => {
+    for (const name of INTEGRATIONS) {
+      const source = await readFile(join(ROOT, `client/${name}.js`), 'utf8');
+      assert.ok(source.split('\n').length - 1 < INTEGRATION_LINES, name);
+      assert.match(source, /from '\.\/paid\.js'/, name);
+    }
   });
 
   it('is small: without the integrations under 20 kB, gzipped', async () => {

@@ -1,4 +1,7 @@
-/** `/llms.txt`: the API on one page of Markdown, for language models. Derived from the table of routes. */
+/**
+ * `/llms.txt`: the guides, and the API on one page of Markdown, for language models. The API is derived from the table of
+ * routes.
+ */
 import type { Endpoint } from '../endpoint.ts';
 import { OPERATIONS, TAGS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
@@ -13,6 +16,21 @@ const KEYS: Readonly<Record<Role | 'public', string>> = {
   session: 'the console session',
   operator: 'the console session of an operator',
   public: 'no key',
+};
+
+const GUIDES = {
+  quickstart: 'from nothing to a paid MCP tool',
+  charging: 'amounts, prices, refusals, refunds, receipts',
+  holds: 'reserve first, charge when the cost is known',
+  budgets: 'limits for an agent, a session or a colleague, and spend keys',
+  approvals: 'ask the owner about a refused call',
+  leases: 'charge without a request for each call',
+  idempotency: 'retry without charging twice',
+  'test-mode': 'play money, and refusals and outages on demand',
+  webhooks: 'events, signed and retried',
+  python: 'a client generated from the OpenAPI document',
+  'self-hosting': 'run Farebox in production',
+  settings: 'every setting',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {
@@ -31,7 +49,11 @@ export function llmsText(endpoints: readonly Endpoint[]): string {
     'Send a key as `Authorization: Bearer <key>`. Send an `Idempotency-Key` to be able to retry.',
     '',
     '- [OpenAPI 3.1](/openapi.json): every parameter, body, reply and error, with examples',
-    '- [Error codes](/docs/errors): what each code means and what to do',
+    '- [Error codes](/docs/errors.md): what each code means and what to do',
+    '- [The client](/client/README.md): `@farebox/client`, with `paidTool` for MCP and `paidRoute` for web frameworks',
+    ...Object.entries(GUIDES).map(
+      ([name, subject]) => `- [${titleOf(name)}](/docs/${name}.md): ${subject}`,
+    ),
     '',
     ...sections,
   ].join('\n');
@@ -40,4 +62,8 @@ export function llmsText(endpoints: readonly Endpoint[]): string {
 function lineOf({ method, path, operation, role }: Endpoint): string {
   const { summary, description } = OPERATIONS[operation];
   return `- \`${method.toUpperCase()} ${path}\`: ${summary} (${KEYS[role]}). ${description}`;
+}
+
+function titleOf(name: string): string {
+  return (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('-', ' ');
 }

@@ -1,6 +1,8 @@
 /** Top-ups over HTTP: accepted and refused requests, and what the consumer sees. */
 import assert from 'node:assert/strict';
 import { readStripeConfig } from '../../../src/config.ts';
+import { MAGIC_TOP_UPS } from '../../../src/domain/magic-amounts.ts';
+import { asMicros, dollarsOf } from '../../../src/domain/money.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
 import {
   CheckoutReply,
@@ -83,6 +85,24 @@ describe('top-ups over HTTP', () => {
     assert.notEqual(record.completedAt, null);
   });
 
+  it('credit in live mode each amount that gives another answer in test mode', async () => {
+    const rich = JSON.parse(
+      await farebox(['account', 'create', '--email', 'rich@example.com', '--json'], stack),
+    ) as Owner;
+    await farebox(['account', 'consent', rich.consumerId, '--ceiling', '5000'], stack);
+    const amounts = [...MAGIC_TOP_UPS.keys()].map((micros) => dollarsOf(asMicros(micros)));
+    const replies = await Promise.all(
+      amounts.map((amount) =>
+        call(stack.api, 'POST', '/v1/top-up', { key: rich.consumerKey, body: { amount } }),
+      ),
+    );
+    const made = replies.map((reply) => bodyOf(reply, 201, TopUpReply));
+    assert.deepEqual(
+      made.map(({ status, amount }) => [status, amount]),
+      amounts.map((amount) => ['completed', amount]),
+    );
+  });
+
   it('open one checkout for a key, and show where to pay while it can be paid', async () => {
     const headers = { 'Idempotency-Key': 'checkout-1' };
     const first = bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutReply);
@@ -110,7 +130,7 @@ describe('top-ups over HTTP', () => {
   it('that the card declines include a link to a checkout of the amount', async () => {
     const stripe = createStripe(readStripeConfig(stack.env));
     const { data: payments } = await stripe.paymentIntents.list();
-    const paid = payments.find(({ status }) => status === 'succeeded');
+    const paid = payments.find(({ status, amount }) => status === 'succeeded' && amount === 12_34);
     await control(stack.simulator, `cards/${paid?.payment_method as string}/expire`, {});
     const headers = { 'Idempotency-Key': 'expired-1' };
     const refused = await post('/v1/top-up', 21.5, headers);

@@ -1,0 +1,51 @@
+/** What the pages about an error code say, in any format. Texts are Markdown. */
+import { ERRORS, errorTypeOf, type ErrorCode, type ErrorType } from '../../domain/errors.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { errorCodesOf } from '../openapi/errors.ts';
+
+export interface ErrorFacts {
+  readonly status: number;
+  readonly type: ErrorType;
+  readonly meaning: string;
+  /** What happened, and what to do. */
+  readonly effect: string;
+  /** Method and path. */
+  readonly returnedBy: readonly string[];
+}
+
+export const EFFECTS_OF_STATUSES =
+  '2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped connection: unknown; repeat the ' +
+  'request with the same `Idempotency-Key` to find out.';
+
+export function isCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}
+
+export function factsOf(code: ErrorCode, endpoints: readonly Endpoint[]): ErrorFacts {
+  const [status, meaning] = ERRORS[code];
+  const returnedBy = endpoints
+    .filter((endpoint) => errorCodesOf(endpoint).has(code))
+    .map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  return { status, type: errorTypeOf(code), meaning, effect: effectOf(code), returnedBy };
+}
+
+const FAILS_AGAIN: ReadonlySet<ErrorCode> = new Set([
+  'approval_closed',
+  'approval_not_needed',
+  'grant_not_active',
+  'hold_closed',
+]);
+
+function effectOf(code: ErrorCode): string {
+  if (FAILS_AGAIN.has(code) || code.endsWith('_exists')) {
+    return 'Nothing happened. The same request fails again.';
+  }
+  const [status] = ERRORS[code];
+  if (status === 409 || status === 500) {
+    return 'Unknown. Repeat the request with the same `Idempotency-Key` to find out.';
+  }
+  if (status === 429 || status === 503) {
+    return 'Nothing happened. Repeat the request after `Retry-After` seconds.';
+  }
+  return 'Nothing happened. Remove the reason before you repeat the request.';
+}
