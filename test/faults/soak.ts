@@ -73,7 +73,7 @@ async function run(): Promise<void> {
   try {
     const payers = await createPayers(stack);
     const hooked = await call(stack.api, 'POST', '/v1/webhook-endpoints', {
-      key: payers[0]?.consumerKey ?? '',
+      key: payers[0]?.developerKey ?? '',
       body: { url: receiver.url },
     });
     assert.equal(hooked.status, 201, JSON.stringify(hooked.body));

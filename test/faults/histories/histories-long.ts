@@ -61,6 +61,7 @@ async function recordRuns(count: number): Promise<HistoryRun[]> {
     const run = await recordHistories({ ...SIZE, seed: seed + n });
     print(`run ${n + 1}: ${run.operations} operations, ${run.faults} faults`);
     assert.deepEqual(run.found, {}, `--seed ${seed + n} --runs 1`);
+    assert.ok(!('500 internal_error' in run.answers), JSON.stringify(run.answers));
     runs.push(run);
   }
   return runs;

@@ -16,8 +16,10 @@ const PLANTED = [
 
 describe(`recorded histories (SEED=${SEED})`, () => {
   it('are linearizable while lines reset, fall silent and lose answers', async () => {
-    const { found, operations, byKind, faults } = await recordHistories({ ...SIZE, seed: SEED });
+    const run = await recordHistories({ ...SIZE, seed: SEED });
+    const { found, operations, byKind, answers, faults } = run;
     assert.deepEqual(found, {});
+    assert.ok(!('500 internal_error' in answers), JSON.stringify(answers));
     assert.ok(operations > 60 && faults > 0, JSON.stringify({ operations, byKind, faults }));
   });
 
